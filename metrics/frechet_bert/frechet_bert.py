@@ -86,8 +86,8 @@ def frechet_distances(gram: Floats, candidates: Bools) -> Floats:
 
     F = |mu_c - mu_r|^2 + Tr S_c + Tr S_r - 2 Tr (S_c S_r)^(1/2), with covariances over n-1 and m-1 (Chan et al., Eq. 5,
     which prints the first norm without the square). Let A and B be the centred vectors of the two sides. The non-zero
-    eigenvalues of S_c S_r are the squared singular values of A B^T / sqrt((n-1)(m-1)), hence
-    Tr (S_c S_r)^(1/2) = ||A B^T||_* / sqrt((n-1)(m-1)), the nuclear norm of an n x m matrix.
+    eigenvalues of S_c S_r are the squared singular values of A B^T / sqrt((n-1)(m-1)), hence Tr (S_c S_r)^(1/2) = ||A
+    B^T||_* / sqrt((n-1)(m-1)), the nuclear norm of an n x m matrix.
 
     Args:
         gram: shape ``(S, N, N)``, inner products around the pooled mean, as `gram_matrices` makes them.
@@ -95,17 +95,9 @@ def frechet_distances(gram: Floats, candidates: Bools) -> Floats:
 
     Returns:
         shape ``(S, P)``, at least 0; NaN where `gram` is.
-
-    Raises:
-        ValueError: fewer than 2 captions on a side.
     """
     n_captions = candidates.shape[1]
     n = int(np.count_nonzero(candidates[0]))
-    if min(n, n_captions - n) < 2:
-        raise ValueError(
-            f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "
-            "references"
-        )
     undefined = np.isnan(gram.sum(axis=(1, 2)))
     known = np.where(undefined[:, None, None], 0.0, gram)  # LAPACK does not take NaN
     # F is the same with the sides exchanged: of all partitions into equal halves one half is enough.

@@ -143,12 +143,9 @@ def squared_mmd(kernel: Floats, n: int, estimator: str = "unbiased") -> Floats:
 
     Returns:
         shape ``(S,)``.
-
-    Raises:
-        ValueError: unknown `estimator`, or fewer than 2 captions on a side.
     """
     m = kernel.shape[1] - n
-    shift, weight = _shift_and_weight(estimator, n, m)
+    shift, weight = ESTIMATORS[estimator]
     total = -2.0 * kernel[:, :n, n:].mean(axis=(1, 2))
     for side, size in ((kernel[:, :n, :n], n), (kernel[:, n:, n:], m)):
         diagonal = np.trace(side, axis1=1, axis2=2)
@@ -162,14 +159,14 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     Args:
         kernel: shape ``(S, N, N)``, symmetric, constant along each diagonal.
         candidates: shape ``(P, N)``, n True in each row, the observed partition in row 0.
-        estimator: as in `squared_mmd`, which also names the errors.
+        estimator: as in `squared_mmd`.
 
     Returns:
         shape ``(S, P)``; column 0 is the observed value.
     """
     n = int(np.count_nonzero(candidates[0]))
     m = candidates.shape[1] - n
-    shift, weight = _shift_and_weight(estimator, n, m)
+    shift, weight = ESTIMATORS[estimator]
     left, right = np.triu_indices(n + m, 1)
     pairs = kernel[:, left, right]  # axes: example, pair of captions
     weights = np.array([2.0 / (m * (m - shift)), -2.0 / (n * m), 2.0 / (n * (n - shift))])
@@ -181,15 +178,6 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
         # The number of candidates in a pair, 0 to 2, picks its weight; axes: partition, pair.
         null[:, start : start + step] = pairs @ weights[block[:, left].astype(np.int8) + block[:, right]].T
     return null + diagonal
-
-
-def _shift_and_weight(estimator: str, n: int, m: int) -> tuple[int, float]:
-    """The entry of `ESTIMATORS`, after a check of the name and of the sizes."""
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"`estimator` must be one of {', '.join(map(repr, ESTIMATORS))}, got {shown(estimator)}")
-    if min(n, m) < 2:
-        raise ValueError(f"`n` must leave 2 captions or more on either side, got {n} candidates and {m} references")
-    return ESTIMATORS[estimator]
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)

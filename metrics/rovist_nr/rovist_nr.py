@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import shown  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -96,13 +95,7 @@ def non_redundancy(
         variant: "released" (range (-inf, 1]) or "paper" ([0, 1]); see `similarity` and `compared_words`.
         lowercase: whether words that differ only in case are the same.
         details: whether to list the sentence pairs.
-
-    Raises:
-        ValueError: If `n` is no whole number of at least 1 or `variant` is unknown.
     """
-    n = base.whole_number("n", n, 1)
-    if variant not in VARIANTS:
-        raise ValueError(f"`variant` must be one of {', '.join(map(repr, VARIANTS))}, got {shown(variant)}")
     kept = [compared_words(tokens, variant=variant, lowercase=lowercase) for tokens in sentences]
     inter = inter_sentence(kept, variant=variant)
     ngrams = ngram_similarities(kept, n=n, variant=variant)

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.settings import shown
-
 Floats = npt.NDArray[np.float64]
 
 AGGREGATES = ("log_sum_exp", "sum", "mean")
@@ -22,14 +20,7 @@ def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp"
         cosines: c, the best cosine of each noun, shape ``(n_nouns,)``.
         idf: Weights, shape ``(n_nouns,)``.
         aggregate: One of `AGGREGATES`.
-
-    Raises:
-        ValueError: If `aggregate` is unknown or a cosine is not finite.
     """
-    if aggregate not in AGGREGATES:
-        raise ValueError(f"`aggregate` must be one of {', '.join(map(repr, AGGREGATES))}, got {shown(aggregate)}")
-    if not np.isfinite(cosines).all():
-        raise ValueError("the cosines must be finite, got NaN or infinity among them")
     if not len(cosines):
         return math.nan
     weighted = np.asarray(idf, dtype=np.float64) * cosines

@@ -17,7 +17,7 @@ import pytest
 from folders import ROOT, SCRIPTS
 from packaging.version import Version
 
-from vlgauge.text.language import punkt_splitter, sentence_splitter, split_sentences, words
+from vlgauge.text.language import checked_splitter, punkt_splitter, sentence_splitter, split_sentences, words
 from vlgauge.weights.files import WeightsNotFound
 
 SHARED = ROOT.parent / "shared"
@@ -250,7 +250,7 @@ def test_sentence_splitter_resolves_its_choices(punkt: Callable[[str], list[str]
 def test_unknown_splitter(wrong: Any) -> None:
     message = f"`sentences` must be one of 'rules', 'punkt' or a function from str to list of str, got {wrong!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        sentence_splitter(wrong)
+        checked_splitter(wrong)
 
 
 def test_punkt_without_nltk(monkeypatch: pytest.MonkeyPatch) -> None:

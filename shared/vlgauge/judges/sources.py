@@ -94,7 +94,7 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
 
 
 def find_adapter(adapter: str) -> JudgeFiles:
-    """Files of an adapter of LLaVA, a folder or a pinned Hub id, which is fetched; ``config`` is that of the adapter."""
+    """Files of an adapter of LLaVA: a folder, or a pinned Hub id, which is fetched; ``config`` is of the adapter."""
     folder = look_for_judge(adapter, "adapter", hub_folder, ADAPTER_FILES, EXPERT_HINT)
     assert folder is not None  # the Hub's folder is fetched
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]

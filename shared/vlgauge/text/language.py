@@ -84,7 +84,6 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
     Returns:
         The function that splits a text into sentences.
     """
-    checked_splitter(sentences)
     if callable(sentences):
         return sentences
     return split_sentences if sentences == "rules" else punkt_splitter()
@@ -105,7 +104,7 @@ def replace_placeholders(sentence: str, mode: str | None = "released") -> str:
         mode: "released": these four, as the authors of GROOViST and RoViST do; "all": numbered ones such as `[male0]`
             too; None: nothing.
     """
-    if checked_placeholders(mode) is None:
+    if mode is None:
         return sentence
     pattern = _RELEASED_PLACEHOLDER if mode == "released" else _ANY_PLACEHOLDER
     return pattern.sub(r"\1", sentence)

@@ -41,8 +41,6 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
         oov: What a word that the file lacks gets: "unk", the vector of the word "unk"; "lower", that of the word in
             lower case, else of "unk"; "skip", none.
     """
-    if oov not in OOV:
-        raise ValueError(f"`oov` must be one of {', '.join(map(repr, OOV))}, got {oov!r}")
     lower = {word.lower() for word in words} if oov == "lower" else set()
     found = vectors.rows([*dict.fromkeys(words), *sorted(lower), UNKNOWN])
     if oov != "skip" and UNKNOWN not in found:

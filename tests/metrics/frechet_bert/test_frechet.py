@@ -194,13 +194,6 @@ def test_a_vector_that_is_not_finite_makes_only_its_example_nan(bad):
     assert null[::2] == pytest.approx(null_and_p(vectors[::2], 3)[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
-def test_fewer_than_two_captions_on_a_side_are_refused(n):
-    message = f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {4 - n} references"
-    with pytest.raises(ValueError, match=message):
-        value(np.ones((1, 4, 2)), n)
-
-
 # -- the module -------------------------------------------------------------------------------------------------------
 VECTORS = {"a": [0.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 2.0], "d": [3.0, 1.0], "e": [0.5, 0.5]}
 
