@@ -41,7 +41,7 @@ SECTIONS = {
     "Files from Outside": "`make format` writes this section.",
     "Output Values": "TODO * `{name}`: its range, and whether higher is better or lower is better.\n"
     "* `{name}_scores`: one per row; NaN where TODO.",
-    "Citation": "```bibtex\nTODO as in the script\n```",
+    "Citation": "```bibtex\n@inproceedings{{TODO,\n  title = {{TODO}}\n}}\n```",
 }
 # Which method scores: a family may leave to its metrics what follows its own checks, or nothing.
 SCORING = ("_compute", "score_group")

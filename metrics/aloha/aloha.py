@@ -16,17 +16,6 @@ from .formula import choices
 
 _PAPERS = ("https://aclanthology.org/2024.naacl-short.30",)
 
-_CITATION = """\
-@inproceedings{petryk-etal-2024-aloha,
-  title = {{ALOH}a: A New Measure for Hallucination in Captioning Models},
-  author = {Petryk, Suzanne and Chan, David and Kachinthaya, Anish and Zou, Haodi and Canny, John and Gonzalez, Joseph
-    and Darrell, Trevor},
-  booktitle = {Proceedings of the 2024 Conference of the North American Chapter of the Association for Computational
-    Linguistics: Human Language Technologies (Volume 2: Short Papers)},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 ALOHa matches the objects of a caption one to one with those of its references by sentence vectors; the score is the
 similarity of the object that is supported least, so that one invented object is enough for a low one. Any noun counts,
@@ -82,7 +71,7 @@ class Aloha(scene_graphs.PhraseGraphMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], objects: Any = None, return_details: bool = False

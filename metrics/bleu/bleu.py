@@ -11,15 +11,6 @@ from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https
 
 _PAPERS = ("https://aclanthology.org/P02-1040",)
 
-_CITATION = """\
-@inproceedings{papineni-etal-2002-bleu,
-  title = {{B}leu: a Method for Automatic Evaluation of Machine Translation},
-  author = {Papineni, Kishore and Roukos, Salim and Ward, Todd and Zhu, Wei-Jing},
-  booktitle = {Proceedings of the 40th Annual Meeting of the Association for Computational Linguistics},
-  year = {2002}
-}
-"""
-
 _DESCRIPTION = """\
 BLEU says how many of the n-grams of 1 to 4 tokens of the captions occur in their references, with a penalty for
 captions that are shorter than the nearest reference. The counts of all captions are added before they are divided, as
@@ -65,7 +56,7 @@ class Bleu(base.TokenMetric):
     is_mean = False
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def result_of(self, parts: Parts) -> dict[str, Any]:
         """BLEU of the counts of all captions, the columns of the result."""

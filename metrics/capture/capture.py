@@ -18,15 +18,6 @@ from .formula import match
 
 _PAPERS = ("https://arxiv.org/abs/2405.19092",)
 
-_CITATION = """\
-@article{dong-etal-2024-benchmarking,
-  title = {Benchmarking and Improving Detail Image Caption},
-  author = {Dong, Hongyuan and Li, Jiawen and Wu, Bohong and Wang, Jiacong and Zhang, Yuan and Guo, Haoyuan},
-  journal = {arXiv preprint arXiv:2405.19092},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 CAPTURE compares detailed captions by what they say of the scene: objects, attributes and relations are matched with
 those of each reference, equal ones first, then synonyms, and what is left by sentence vectors. Three F-measures weigh
@@ -94,7 +85,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings; the list of this package goes without saying, another one is named by its words."""

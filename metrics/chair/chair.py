@@ -38,15 +38,6 @@ from .objects import object_table
 
 _PAPERS = ("https://aclanthology.org/D18-1437",)
 
-_CITATION = """\
-@inproceedings{rohrbach-etal-2018-object,
-  title = {Object Hallucination in Image Captioning},
-  author = {Rohrbach, Anna and Hendricks, Lisa Anne and Burns, Kaylee and Darrell, Trevor and Saenko, Kate},
-  booktitle = {Proceedings of the 2018 Conference on Empirical Methods in Natural Language Processing (EMNLP)},
-  year = {2018}
-}
-"""
-
 _DESCRIPTION = """\
 CHAIR counts the objects that a caption names and its picture does not have, among the 80 objects of MS-COCO and their
 synonyms or a list of one's own. CHAIR_i is the share of invented objects among those named, CHAIR_s the share of
@@ -105,7 +96,7 @@ class Chair(scene_graphs.ObjectMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings; MS-COCO's table goes without saying, another one is named by its words."""

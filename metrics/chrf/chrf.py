@@ -16,21 +16,6 @@ from .formula import words
 
 _PAPERS = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
 
-_CITATION = """\
-@inproceedings{popovic-2015-chrf,
-  title = {chr{F}: character n-gram {F}-score for automatic {MT} evaluation},
-  author = {Popovi{\\'c}, Maja},
-  booktitle = {Proceedings of the Tenth Workshop on Statistical Machine Translation},
-  year = {2015}
-}
-@inproceedings{popovic-2017-chrf,
-  title = {chr{F}++: words helping character n-grams},
-  author = {Popovi{\\'c}, Maja},
-  booktitle = {Proceedings of the Second Conference on Machine Translation},
-  year = {2017}
-}
-"""
-
 _DESCRIPTION = """\
 chrF says how many of the runs of 1 to 6 characters of captions and references are in both, as an F-score in which
 recall counts for more; chrF++ counts words and pairs of words too. The counts of all captions are added before they are
@@ -83,7 +68,7 @@ class Chrf(base.CaptionMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def result_of(self, parts: Parts) -> dict[str, Any]:
         """ChrF of the counts of all captions, the columns of the result."""

@@ -15,15 +15,6 @@ from vlgauge.text import coco_tokens  # From: "vlgauge[cider] @ git+https://gith
 
 _PAPERS = ("https://arxiv.org/abs/1411.5726",)
 
-_CITATION = """\
-@inproceedings{vedantam-etal-2015-cider,
-  title = {{CIDEr}: Consensus-based Image Description Evaluation},
-  author = {Vedantam, Ramakrishna and Zitnick, C. Lawrence and Parikh, Devi},
-  booktitle = {Proceedings of the IEEE Conference on Computer Vision and Pattern Recognition},
-  year = {2015}
-}
-"""
-
 _DESCRIPTION = """\
 CIDEr-D compares the n-grams of a caption with those of its references, each weighted by how few images of the corpus
 have it in their references, with a penalty for other lengths. Higher is better; it needs references, a corpus of images
@@ -89,7 +80,7 @@ class Cider(base.TokenMetric):
         return {**self.__dict__, "_first": None}
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
         """In the references of how many examples each n-gram occurs, where they are counted."""

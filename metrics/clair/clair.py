@@ -17,15 +17,6 @@ from .formula import written_score
 
 _PAPERS = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
 
-_CITATION = """\
-@inproceedings{chan-etal-2023-clair,
-  title = {{CLAIR}: Evaluating Image Captions with Large Language Models},
-  author = {Chan, David and Petryk, Suzanne and Gonzalez, Joseph and Darrell, Trevor and Canny, John},
-  booktitle = {Proceedings of the 2023 Conference on Empirical Methods in Natural Language Processing},
-  year = {2023}
-}
-"""
-
 _DESCRIPTION = """\
 CLAIR asks a language model, which sees no picture, how likely a caption describes the same picture as its references,
 from 0 to 100, and divides the answer by 100. Higher is better; it needs references.
@@ -94,7 +85,7 @@ class Clair(judges.TextJudgeMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

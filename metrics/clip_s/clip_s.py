@@ -8,15 +8,6 @@ from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.co
 
 _PAPERS = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
 
-_CITATION = """\
-@inproceedings{hessel-etal-2021-clipscore,
-  title = {{CLIPScore}: A Reference-free Evaluation Metric for Image Captioning},
-  author = {Hessel, Jack and Holtzman, Ari and Forbes, Maxwell and Le Bras, Ronan and Choi, Yejin},
-  booktitle = {Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing},
-  year = {2021}
-}
-"""
-
 _DESCRIPTION = """\
 CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched; RefCLIP-S takes references into account
 as well. For videos it is EMScore: every word finds its best frame and every frame its best word. Higher is better.
@@ -56,4 +47,4 @@ class ClipS(clip_score.ClipScoreMetric):
         self.calibration = None if calibration is None else clip_score.read_calibration(calibration)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)

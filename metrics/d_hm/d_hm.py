@@ -13,16 +13,6 @@ from vlgauge import results  # From: "vlgauge[d-hm] @ git+https://github.com/vlg
 
 _PAPERS = ("https://arxiv.org/abs/2407.04559",)
 
-_CITATION = """\
-@inproceedings{surikuchi-etal-2024-not,
-  title = {Not (yet) the whole story: Evaluating Visual Storytelling Requires More than Measuring Coherence,
-    Grounding, and Repetition},
-  author = {Surikuchi, Aditya K and Fern{\\'a}ndez, Raquel and Pezzelle, Sandro},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2024},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 d_HM says how far a model's stories are from human stories of the same pictures: the mean of the absolute differences of
 their visual grounding (GROOViST, after tanh), coherence (RoViST-C) and non-redundancy (RoViST-NR). Lower is better.
@@ -96,7 +86,7 @@ class DHm(base.ComponentMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     @property
     def uses_models(self) -> bool:

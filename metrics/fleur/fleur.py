@@ -20,16 +20,6 @@ from .formula import smoothed_score
 
 _PAPERS = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
 
-_CITATION = """\
-@inproceedings{lee-etal-2024-fleur,
-  title = {{FLEUR}: An Explainable Reference-Free Evaluation Metric for Image Captioning Using a Large Multimodal
-    Model},
-  author = {Lee, Yebin and Park, Imseong and Kang, Myungjoo},
-  booktitle = {Proceedings of the 62nd Annual Meeting of the Association for Computational Linguistics},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 FLEUR asks a model of pictures and text to grade a caption of a picture from 0.0 to 1.0, and takes the mean over the
 digits that the model might have printed; RefFLEUR shows it references as well. Higher is better.
@@ -135,7 +125,7 @@ class Fleur(judges.JudgeMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self) -> Any:
         """What every call needs; under the preset of EXPERT, LLaVA-1.5 needs its adapter."""

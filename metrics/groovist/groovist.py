@@ -45,15 +45,6 @@ from .weights import phrase_weigher
 
 _PAPERS = ("https://aclanthology.org/2023.emnlp-main.202",)
 
-_CITATION = """\
-@inproceedings{surikuchi-etal-2023-groovist,
-  title = {{GROOViST}: A Metric for Grounding Objects in Visual Storytelling},
-  author = {Surikuchi, Aditya K and Pezzelle, Sandro and Fern{\\'a}ndez, Raquel},
-  booktitle = {Proceedings of the 2023 Conference on Empirical Methods in Natural Language Processing},
-  year = {2023}
-}
-"""
-
 _DESCRIPTION = """\
 GROOViST says how far a story is about what its images show. Each noun phrase is compared by CLIP with the regions of
 all images of the story; a phrase that no region shows well is penalized, concrete phrases weigh more than abstract
@@ -161,7 +152,7 @@ class Groovist(grounding.GroundingMetric):
         super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no source; `_compute` adds the sources by what was read there."""

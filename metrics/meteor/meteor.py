@@ -9,15 +9,6 @@ from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://git
 
 _PAPERS = ("https://aclanthology.org/W07-0734",)
 
-_CITATION = """\
-@inproceedings{lavie-agarwal-2007-meteor,
-  title = {{METEOR}: An Automatic Metric for {MT} Evaluation with High Levels of Correlation with Human Judgments},
-  author = {Lavie, Alon and Agarwal, Abhaya},
-  booktitle = {Proceedings of the Second Workshop on Statistical Machine Translation},
-  year = {2007}
-}
-"""
-
 _DESCRIPTION = """\
 METEOR matches the words of a caption with those of a reference, by form, stem or synonym, and takes off for matches
 that do not stand side by side; of several references the best counts. This is METEOR of 2007 as NLTK computes it, not
@@ -59,7 +50,7 @@ class Meteor(base.TokenMetric):
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

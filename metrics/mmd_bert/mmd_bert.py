@@ -218,7 +218,7 @@ class MmdBert(caption_sets.VectorSetMetric):
         return fields
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, caption_sets.CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

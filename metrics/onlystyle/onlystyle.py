@@ -109,7 +109,7 @@ class Onlystyle(style.StyleMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, style.CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self,

@@ -10,15 +10,6 @@ from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/v
 
 _PAPERS = ("https://arxiv.org/abs/2303.12112", "https://arxiv.org/abs/2410.07336", "https://arxiv.org/abs/2111.08919")
 
-_CITATION = """\
-@inproceedings{sarto2023positive,
-  title = {Positive-Augmented Contrastive Learning for Image and Video Captioning Evaluation},
-  author = {Sarto, Sara and Barraco, Manuele and Cornia, Marcella and Baraldi, Lorenzo and Cucchiara, Rita},
-  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
-  year = {2023}
-}
-"""
-
 _DESCRIPTION = """\
 PAC-S is the stretched cosine of a caption and its image in the space of a CLIP whose two projections were trained with
 generated captions and images as further positives; RefPAC-S takes references into account as well. For videos every
@@ -69,4 +60,4 @@ class PacS(clip_score.ClipScoreMetric):
         return ({"version": self.version} if self.version != "1" else {}) | super().fields(names, more)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)

@@ -21,15 +21,6 @@ from .scoring import score
 
 _PAPERS = ("https://arxiv.org/abs/2402.18091",)
 
-_CITATION = """\
-@inproceedings{wada2024polos,
-  title = {Polos: Multimodal Metric Learning from Human Feedback for Image Captioning},
-  author = {Wada, Yuiga and Kaneda, Kanta and Saito, Daichi and Sugiura, Komei},
-  booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 Polos predicts the rating that people give a caption. A small network that was fitted to 131,020 ratings compares the
 caption with its picture (by CLIP) and with each of its references (by CLIP and by a RoBERTa of sentences); the best
@@ -100,7 +91,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         self.dtype = dtype
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     @property
     def prompt(self) -> str:

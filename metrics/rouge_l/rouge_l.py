@@ -10,15 +10,6 @@ from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+ht
 
 _PAPERS = ("https://aclanthology.org/W04-1013",)
 
-_CITATION = """\
-@inproceedings{lin-2004-rouge,
-  title = {{ROUGE}: A Package for Automatic Evaluation of Summaries},
-  author = {Lin, Chin-Yew},
-  booktitle = {Text Summarization Branches Out},
-  year = {2004}
-}
-"""
-
 _DESCRIPTION = """\
 ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
 longest common subsequence, each the best over the references, in one F-measure that leans to recall. Higher is better;
@@ -60,7 +51,7 @@ class RougeL(base.TokenMetric):
     higher_is_better = True
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

@@ -17,15 +17,6 @@ from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://gi
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
-_CITATION = """\
-@inproceedings{wang-etal-2022-rovist,
-  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
-  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
-  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
 non-redundancy (RoViST-NR). Higher is better; it reads the story and its images, no reference.
@@ -136,7 +127,7 @@ class Rovist(base.StoryImageMetric):
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no part's; the parts have signatures of their own."""

@@ -18,15 +18,6 @@ from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
-_CITATION = """\
-@inproceedings{wang-etal-2022-rovist,
-  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
-  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
-  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 RoViST-C says how coherent a story is: the mean probability, by a classifier of sentence pairs, that a sentence follows
 the one before. Higher is better; it reads the story alone, no picture and no reference.
@@ -141,7 +132,7 @@ class RovistC(base.StoryMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that a number depends on; the model is named by what was loaded."""

@@ -21,15 +21,6 @@ from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https:/
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
-_CITATION = """\
-@inproceedings{wang-etal-2022-rovist,
-  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
-  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
-  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 RoViST-NR says how little a story repeats itself: one minus the mean of the similarity between its sentences and of the
 similarity between neighbouring n-grams within a sentence. Higher is better; it reads the story alone, no picture and
@@ -208,7 +199,7 @@ class RovistNr(base.StoryMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self) -> preflight.Preflight:
         """What every call needs; nothing is scored."""

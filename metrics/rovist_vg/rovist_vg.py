@@ -36,15 +36,6 @@ from .sources import trained_model
 
 _PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
-_CITATION = """\
-@inproceedings{wang-etal-2022-rovist,
-  title = {{RoViST}: Learning Robust Metrics for Visual Storytelling},
-  author = {Wang, Eileen and Han, Caren and Poon, Josiah},
-  booktitle = {Findings of the Association for Computational Linguistics: NAACL 2022},
-  year = {2022}
-}
-"""
-
 _DESCRIPTION = """\
 RoViST-VG says whether the nouns of a story name what its images show. Every noun is compared with the regions of all
 images in a space that was trained on pairs of regions and phrases; rare nouns weigh more than common ones. Higher is
@@ -115,7 +106,7 @@ class RovistVg(grounding.GroundingMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""

@@ -12,16 +12,6 @@ from vlgauge import scene_graphs  # From: "vlgauge[soft-spice] @ git+https://git
 
 _PAPERS = ("https://aclanthology.org/2023.findings-acl.398",)
 
-_CITATION = """\
-@inproceedings{li-etal-2023-factual,
-  title = {{FACTUAL}: A Benchmark for Faithful and Consistent Textual Scene Graph Parsing},
-  author = {Li, Zhuang and Chai, Yuyang and Zhuo, Terry Yue and Qu, Lizhen and Haffari, Gholamreza and Li, Fei and
-    Ji, Donghong and Tran, Quan Hung},
-  booktitle = {Findings of the Association for Computational Linguistics: ACL 2023},
-  year = {2023}
-}
-"""
-
 _DESCRIPTION = """\
 Soft-SPICE takes each thing that a caption says of the scene, an object, an attribute or a relation, and asks how near
 the nearest thing is that its references say, by sentence vectors. The mean is the score: what a caption invents
@@ -97,7 +87,7 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False

@@ -11,15 +11,6 @@ from vlgauge import clip_score  # From: "vlgauge[specs] @ git+https://github.com
 
 _PAPERS = ("https://arxiv.org/abs/2509.03897",)
 
-_CITATION = """\
-@inproceedings{chen2025specs,
-  title = {{SPECS}: Specificity-Enhanced {CLIP}-Score for Long Image Caption Evaluation},
-  author = {Chen, Xiaofu and Salazar, Israfel and Kementchedjhieva, Yova},
-  booktitle = {Findings of the Association for Computational Linguistics: EMNLP 2025},
-  year = {2025}
-}
-"""
-
 _DESCRIPTION = """\
 SPECS is the cosine of a long caption and its image, moved to [0, 1], in the space of a Long-CLIP that was trained to
 prefer captions with more right details and fewer wrong ones. It reads 248 tokens, about 200 words. Higher is better.
@@ -73,7 +64,7 @@ class Specs(clip_score.BackboneMetric):
     own_backbone = "specs"
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False

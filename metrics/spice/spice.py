@@ -15,15 +15,6 @@ from .formula import merged_tuples
 
 _PAPERS = ("https://arxiv.org/abs/1607.08822",)
 
-_CITATION = """\
-@inproceedings{anderson-etal-2016-spice,
-  title = {{SPICE}: Semantic Propositional Image Caption Evaluation},
-  author = {Anderson, Peter and Fernando, Basura and Johnson, Mark and Gould, Stephen},
-  booktitle = {European Conference on Computer Vision (ECCV)},
-  year = {2016}
-}
-"""
-
 _DESCRIPTION = """\
 SPICE compares what a caption says of a scene with what all its references say together: objects, their attributes and
 the relations between them, words and synonyms alike, as one F-measure. This is the matcher of SPICE with another
@@ -78,7 +69,7 @@ class Spice(scene_graphs.SceneGraphMetric):
     needs = ("english",)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False

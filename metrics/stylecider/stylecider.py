@@ -64,7 +64,7 @@ class Stylecider(style.StyleMetric):
     columns = (*style.StyleMetric.columns[:2], base.References("references"))
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, style.CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self,

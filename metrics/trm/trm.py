@@ -151,7 +151,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, caption_sets.CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""

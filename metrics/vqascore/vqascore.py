@@ -14,16 +14,6 @@ from .formula import mean_log_chance
 
 _PAPERS = ("https://arxiv.org/abs/2404.01291",)
 
-_CITATION = """\
-@inproceedings{lin-etal-2024-vqascore,
-  title = {Evaluating Text-to-Visual Generation with Image-to-Text Generation},
-  author = {Lin, Zhiqiu and Pathak, Deepak and Li, Baiqi and Li, Jiayao and Xia, Xide and Neubig, Graham and
-    Zhang, Pengchuan and Ramanan, Deva},
-  booktitle = {Computer Vision - ECCV 2024},
-  year = {2024}
-}
-"""
-
 _DESCRIPTION = """\
 VQAScore asks a model of pictures and text whether a picture shows a caption, and takes the probability of "Yes" as the
 score. Higher is better; it reads no references, and is used most for generated pictures.
@@ -100,7 +90,7 @@ class Vqascore(judges.PictureJudgeMetric):
         super().__init__(*args, **host)
 
     def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, _PAPERS)
+        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
         """Score the captions; the card describes the keys."""

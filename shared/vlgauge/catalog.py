@@ -241,6 +241,13 @@ def card_fact(name: str, key: str) -> str:
     return value[1:-1] if value[:1] == value[-1:] == '"' else value
 
 
+def citation(name: str) -> str:
+    """The entries of bibtex on a metric's card; empty where it has none."""
+    card = metric_folder(name) / "README.md"
+    text = card.read_text("utf-8") if card.is_file() else ""
+    return "\n".join(re.findall(r"^```bibtex\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
 def metric_title(name: str) -> str:
     """Name of a metric for people, from its card; the plain name where it has none.
 

@@ -19,6 +19,7 @@ from vlgauge.base.host import HostedMetric, StoredRows, lock_of
 from vlgauge.base.parts import Counts, Parts, parts_of_row
 from vlgauge.box import Reading, checked_reading
 from vlgauge.box import reading as reading_chosen
+from vlgauge.catalog import citation
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import mean_of_defined, result_record
@@ -136,6 +137,10 @@ class Metric(HostedMetric, ABC):
 
         A metric names its columns here, then per-call data and ``return_details``; it never takes ``**kwargs``.
         """
+
+    def cited(self) -> str:
+        """How the metric is cited, from its card."""
+        return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
     def describe(self, description: str, citation: str, inputs: str, reference_urls: Sequence[str]) -> Any:
         """Information that the host wants about a metric."""

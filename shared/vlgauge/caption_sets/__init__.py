@@ -1,6 +1,6 @@
 """Metrics of two sets of captions."""
 
 from vlgauge.caption_sets.corpus_statistic import Statistic
-from vlgauge.caption_sets.metric import CITATION, CaptionSetMetric, CaptionVectorMetric, VectorSetMetric
+from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric, VectorSetMetric
 
-__all__ = ["CITATION", "CaptionSetMetric", "CaptionVectorMetric", "Statistic", "VectorSetMetric"]
+__all__ = ["CaptionSetMetric", "CaptionVectorMetric", "Statistic", "VectorSetMetric"]

@@ -38,19 +38,6 @@ from vlgauge.results import result_record
 from vlgauge.settings import one_of, warn, whole_number
 from vlgauge.weights.preflight import Preflight
 
-CITATION = """\
-@inproceedings{chan-etal-2024-distribution,
-  title = {Distribution Aware Metrics for Conditional Natural Language Generation},
-  author = {Chan, David M. and Ni, Yiming and Ross, David and Vijayanarasimhan, Sudheendra and Myers, Austin and
-    Canny, John},
-  booktitle = {Proceedings of the 2024 Joint International Conference on Computational Linguistics, Language Resources
-    and Evaluation (LREC-COLING 2024)},
-  pages = {5064--5095},
-  year = {2024}
-}
-"""
-"""Of the paper of these metrics."""
-
 # Sizes of sets that a warning names; a ragged corpus has dozens.
 _SIZES_NAMED = 4
 

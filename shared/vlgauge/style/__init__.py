@@ -11,14 +11,13 @@ from vlgauge.style.formula import (
     reference_scores,
     score_blocks,
 )
-from vlgauge.style.metric import CITATION, StyleMetric
+from vlgauge.style.metric import StyleMetric
 from vlgauge.style.scoring import blocks, weighted_ngrams, weighted_references
 from vlgauge.style.table import StyleTable
 from vlgauge.style.weights import VARIANTS
 from vlgauge.text.ngrams import lengths_of
 
 __all__ = [
-    "CITATION",
     "ORDER_RULES",
     "VARIANTS",
     "CosineSums",

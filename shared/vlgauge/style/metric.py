@@ -13,16 +13,6 @@ from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_ta
 from vlgauge.style.weights import VARIANTS
 from vlgauge.text.ngrams import MAX_ORDER
 
-CITATION = """\
-@article{li-harrison-2022-stylem,
-  title = {{StyleM}: Stylized Metrics for Image Captioning Built with Contrastive N-grams},
-  author = {Li, Chengxi and Harrison, Brent},
-  journal = {arXiv preprint arXiv:2201.00975},
-  year = {2022}
-}
-"""
-"""Of the paper of these metrics."""
-
 
 class StyleMetric(Metric):
     """Base of the style metrics.

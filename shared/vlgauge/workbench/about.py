@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import shlex
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +14,7 @@ import gradio as gr
 from gradio.route_utils import get_root_url
 
 from vlgauge.base import Metric
-from vlgauge.catalog import metric_folder, metric_title
+from vlgauge.catalog import citation, metric_title
 from vlgauge.version import __version__
 from vlgauge.workbench.inputs import FILES, examples_for
 from vlgauge.workbench.profiles import PROFILES, profile_note
@@ -64,7 +63,7 @@ def updates(loaded: Metric, request: gr.Request) -> list[Any]:
         python_call(call, address),
         shell_call(call, address),
         dataset_call(loaded, address),
-        citation(name),
+        citation(name).rstrip(),
     ]
 
 
@@ -160,12 +159,6 @@ def _encoded_files(cell: str | list[str]) -> str:
     if isinstance(cell, list):
         return f"[{', '.join(map(_encoded_files, cell))}]"
     return f"\"'\"$(base64 < {shlex.quote(cell)} | tr -d '\\n')\"'\""
-
-
-def citation(name: str) -> str:
-    """The entries that the card of a metric names."""
-    card = (metric_folder(name) / "README.md").read_text("utf-8")
-    return "\n\n".join(re.findall(r"^```bibtex\n(.*?)\n```$", card, re.MULTILINE | re.DOTALL))
 
 
 def _versions() -> str:
