@@ -85,13 +85,6 @@ def assembled(
 ) -> dict[str, bytes]:
     """The files of a Space by their paths in it, sorted.
 
-    Args:
-        name: A metric, or "workbench".
-        kind: "gradio" or "static".
-        ref: Tag or full commit of the package; that of this version if None.
-        org: Whose Spaces they are on the Hub.
-        root: The checkout.
-
     Raises:
         ValueError: If an argument is not one of these, or the checkout lacks something.
     """

@@ -20,11 +20,7 @@ _TABLE = re.compile(r"^\| metric \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def table(card: str = CARD) -> str:
-    """The table as Markdown, a line per metric under that of its group.
-
-    Args:
-        card: Address of a card, with braces for the name of the metric.
-    """
+    """The table as Markdown, a line per metric under that of its group."""
     lines = [HEAD]
     for group, names in metrics_by_group().items():
         lines.append(f"| **{group}** | | | | |\n")

@@ -174,12 +174,6 @@ def shown(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> l
 def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: bool = False) -> str:
     """Make the Space hold these files and no others, by one commit, and tag it; returns the address of the commit.
 
-    Args:
-        repository: Its id.
-        kind: "gradio" or "static".
-        files: Content by path.
-        create_pr: Whether it is a pull request, which people look at before it counts; it gets no tag.
-
     Raises:
         NetworkError: If the Hub refuses, or does not answer.
         ValueError: If this version was sent before.

@@ -21,12 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
 def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
-    """Where the name of an organisation stands, between two groups.
-
-    Args:
-        old: Its name.
-        names: Metrics, whose Spaces are its.
-    """
+    """Where the name of an organisation stands, between two groups."""
     # In a pattern of a test the dot stands behind a backslash.
     dot, own = r"\\?\.", re.escape(old)
     spaces = "|".join([*names, "workbench", r"story_toy", r"set_toy", r"\$name", r"\{[a-z.]+\}"])

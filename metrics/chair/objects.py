@@ -89,8 +89,7 @@ def merged_names() -> dict[str, str]:
 def mscoco_table(mended: bool = False) -> dict[str, str]:
     """Node of each of the 403 words for the 80 objects of MS-COCO.
 
-    Args:
-        mended: Whether blanks around a word and capitals are taken off, as no caption in lower case has them.
+    Mended, blanks around a word and capitals are taken off, as no caption in lower case has them.
     """
     rows = [line.strip().split(", ") for line in (DATA / "chair" / "mscoco_objects.txt").read_text().splitlines()]
     return object_table([[word.strip().lower() for word in row] if mended else row for row in rows if row != [""]])
@@ -102,12 +101,7 @@ def object_table(rows: Iterable[Sequence[str]]) -> dict[str, str]:
 
 
 def names_in(table: Table, forms: Callable[[list[str]], list[str]]) -> dict[str, str]:
-    """Names of several words in a table of one's own, as they stand in a caption whose words became their forms.
-
-    Args:
-        table: Node of each word.
-        forms: Of the words of a caption.
-    """
+    """Names of several words in a table of one's own, as they stand in a caption whose words became their forms."""
     parts = {name: words(name) for name in table}
     return {" ".join(forms(own)): name for name, own in parts.items() if len(own) > 1}
 
@@ -185,11 +179,7 @@ def _rules() -> tuple[dict[str, list[str]], list[tuple[re.Pattern[str], str]], d
 
 @lru_cache(maxsize=2**16)
 def singular_2018(word: str) -> str:
-    """The singular by the rules of the library pattern, mistakes included: "bus" gives "bu", "glass" gives "glas".
-
-    Args:
-        word: A word in lower case.
-    """
+    """The singular by the rules of the library pattern, mistakes included: "bus" gives "bu", "glass" gives "glas"."""
     lists, rules, irregular = _rules()
     head, dash, tail = word.partition("-")
     if dash and tail.split("-")[0] in lists["prepositions"]:

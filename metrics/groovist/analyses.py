@@ -102,19 +102,7 @@ def analysed(
     split: Callable[[str], list[str]],
     noun_phrases: Callable[[], tuple[Sequence[Sequence[Sequence[str]]], str]] | None,
 ) -> dict[str, list[float]]:
-    """What the setting `analysis` asks for, by name.
-
-    Args:
-        names: The analyses.
-        stories: Sentences of each story.
-        phrases: `StoryPhrases` of each story.
-        scored: `StoryScore` of each story.
-        theta: A score from which on a phrase matches an image.
-        matching: See `temporal_misalignment`.
-        sentence_image: Per story the image of each sentence, or None.
-        split: How a sentence is split again before it is cut into words.
-        noun_phrases: Extracts the noun phrases where other words are scored, else None.
-    """
+    """What the setting `analysis` asks for, by name."""
     found = {}
     if "np_proportion" in names:
         counts = [of.n_extracted for of in phrases]
@@ -131,13 +119,7 @@ def analysed(
 def noun_phrase_proportions(
     stories: Sequence[Sequence[str]], n_phrases: Sequence[int], split: Callable[[str], list[str]]
 ) -> list[float]:
-    """P of each story.
-
-    Args:
-        stories: Sentences of each story.
-        n_phrases: Number of phrases of each story as extracted.
-        split: How a sentence is split again before it is cut into words.
-    """
+    """P of each story."""
     n_words = [sum(n_real_words(words(text, split)) for text in story) for story in stories]
     return list(map(noun_phrase_proportion, n_phrases, n_words))
 
@@ -153,13 +135,7 @@ def misaligned_stories(
 ) -> list[float]:
     """T of each story; NaN where the numbers of sentences and images differ and nobody says which belong together.
 
-    Args:
-        stories: Sentences of each story.
-        phrases: `StoryPhrases` of each story.
-        scored: `StoryScore` of each story.
-        given: Per story the image of each sentence, or None.
-        theta: A score from which on a phrase matches an image.
-        matching: See `temporal_misalignment`.
+    See `temporal_misalignment`; ``given`` is per story the image of each sentence, or None.
     """
     owns: list[Any] = [None] * len(stories) if given is None else per_story(given, len(stories), "sentence_image")
     found = []

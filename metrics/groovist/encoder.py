@@ -105,16 +105,7 @@ def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profi
 def chosen_encoder(
     backbone: Any, *, weights: Any, profile: str, batch_size: int, progress: Progress, **clip: Any
 ) -> Encoder:
-    """A CLIP of ours, or an object of the user's, which computes in its own way.
-
-    Args:
-        backbone: Name of a CLIP, an encoder, or None for the CLIP of the profile.
-        weights: File of the weights of the CLIP.
-        profile: Profile of the metric.
-        batch_size: Setting of the metric.
-        progress: Setting of the metric.
-        **clip: Further arguments of `vlgauge.encoders.clip.loading.clip_encoder`.
-    """
+    """A CLIP of ours, or an object of the user's, which computes in its own way."""
     if isinstance(backbone, ImageTextEncoder):
         signed = {"enc": backbone.identity, "dtype": None, "prep": None}
         return Encoder(backbone, backbone.identity, signed, batch_size=batch_size, progress=progress)

@@ -45,10 +45,7 @@ def story_phrases(
 ) -> StoryPhrases:
     """Apply the two filters of the authors' code to the phrases of each sentence.
 
-    Args:
-        sentences: Phrases as extracted, per sentence.
-        deduplicate: Whether a phrase that occurred before in the story is dropped (exact string).
-        drop_pronouns: Whether a phrase that as a whole is in `NEVER_SCORED` is dropped.
+    A phrase goes if it occurred before in the story (exact string), or as a whole is in `NEVER_SCORED`.
     """
     story = StoryPhrases(
         sentences=[[phrase for phrase in dict.fromkeys(of) if phrase not in NEVER_SCORED] for of in sentences],

@@ -66,14 +66,7 @@ class FittedTheta:
 
 @dataclass(frozen=True)
 class MadeWith:
-    """What scores are made with, and what a theta holds for.
-
-    Attributes:
-        encoder: Identity of the encoder.
-        variant: Variant of the scale, "released" or "paper".
-        regions: Source of the regions.
-        phrases: Source of the phrases.
-    """
+    """What scores are made with, and what a theta holds for."""
 
     encoder: str
     variant: str
@@ -145,15 +138,7 @@ def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
 
 
 def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
-    """Have a preflight look for what `chosen_theta` needs.
-
-    Args:
-        preflight: Of the call.
-        theta: The setting.
-        dataset: The setting.
-        backbone: The setting, or an encoder; the toy CLIP, which an embedded profile has, brings a theta of its own.
-        profile: Profile of the metric.
-    """
+    """Have a preflight look for what `chosen_theta` needs; the toy CLIP of an embedded profile brings its own."""
     preflight.look_for_file(theta, read_theta)
     name = getattr(backbone, "identity", "")
     is_toy = name.startswith(f"{TOY_NAME}@") or (profile == "embedded" and not name)
@@ -170,14 +155,9 @@ def refuse_without_theta() -> NoReturn:
 
 
 def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
-    """The theta of a call.
+    """The theta of a call: a number on the scale of the variant, that of a file, or None for that of the data set.
 
-    Args:
-        theta: The setting: a number on the scale of the variant, a file, or None.
-        dataset: The setting.
-        made: What the scores of the call are made with.
-        scale: What a theta of the variant "released" is divided by for "paper".
-        is_published: Whether the encoder is `PUBLISHED_ENCODER`.
+    `scale` is what a theta of the variant "released" is divided by for "paper".
     """
     if isinstance(theta, float):
         return Theta(theta, "given")

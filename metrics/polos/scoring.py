@@ -45,18 +45,10 @@ def score(
     batch_size: int,
     progress: Any,
 ) -> Scored:
-    """Score rows.
+    """Score rows; each picture is looked at once.
 
-    Args:
-        models: Encoders and head.
-        read: Candidates and references.
-        pictures: Each once.
-        picture_of: Position of the picture of each row, shape ``(n,)``.
-        released: Rows of a batch of the authors' code; None for statistics over one text.
-        half: See `vlgauge.encoders.rated.head.pair_values`.
-        on_error: ``"nan"`` leaves the rows undefined of pictures that cannot be read.
-        batch_size: Items of a forward pass.
-        progress: See `vlgauge.progress`.
+    `released` is the rows of a batch of the authors' code, None for statistics over one text; see `pair_values` for
+    `half`.
     """
     how = {"batch_size": batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows

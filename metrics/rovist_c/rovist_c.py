@@ -52,13 +52,7 @@ _CUT = {"pair": "longest", "prefix": "oldest"}
 
 @dataclass(frozen=True)
 class Step:
-    """A sentence and what it is to follow.
-
-    Attributes:
-        first: The text before.
-        second: The sentence.
-        identical: Whether the two are the same but for white space around them.
-    """
+    """A sentence, what it is to follow, and whether the two are the same but for white space around them."""
 
     first: str
     second: str

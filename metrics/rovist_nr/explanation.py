@@ -119,11 +119,6 @@ def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[
     The similarity of each pair of sentences or n-grams is split over the words that both have, in the parts in which
     they make it up, and half of each part goes to either side.
 
-    Args:
-        detail: Of the story.
-        n: Length of the n-grams that were compared.
-        variant: "released", where words count as often as they come, or "paper".
-
     Returns:
         One number per word of each sentence.
     """
@@ -154,13 +149,7 @@ def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[
 
 
 def word_mark(cost: float, elsewhere: Sequence[int], *, harmless: bool = False) -> Mark | None:
-    """Mark of a word that costs so much and is in these other sentences too.
-
-    Args:
-        cost: What it takes from the score.
-        elsewhere: Other sentences that it is in.
-        harmless: Whether the story loses so little in all that no word of it is told.
-    """
+    """Mark of a word that costs so much and is in these other sentences too."""
     if cost < STEPS[0]:
         return None
     where = f"also in sentence{'s' * (len(elsewhere) > 1)} {in_words([i + 1 for i in elsewhere])}"

@@ -42,11 +42,7 @@ Examples:
 
 
 def specs_scores(cosines: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Scores max((c + 1) / 2, 0), as the authors' code has them; range 0..1, higher is better.
-
-    Args:
-        cosines: c of caption and image, any shape.
-    """
+    """Scores max((c + 1) / 2, 0), as the authors' code has them; range 0..1, higher is better."""
     return np.maximum((np.asarray(cosines, dtype=np.float64) + 1) / 2, 0.0)
 
 

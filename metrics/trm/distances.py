@@ -133,12 +133,7 @@ def rouge_l_words(tokens: Tokens) -> Tokens:
 
 
 def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
-    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions.
-
-    Args:
-        captions: Captions of each example in the order of `vectors`.
-        vectors: Their vectors.
-    """
+    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions."""
     row_of = {
         caption: int(row)
         for pooled, rows in zip(captions, vectors.positions, strict=True)
@@ -204,12 +199,7 @@ def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
 
 
 def _of_distinct(key: Callable[[str], Hashable], between: Matrices) -> Matrices:
-    """Matrices of which only the part of the distinct keys is computed.
-
-    Args:
-        key: What a caption is compared by.
-        between: Makes the matrices from the distinct keys of each example, and may take several examples at a time.
-    """
+    """Matrices of which only the part of the distinct keys is computed."""
 
     def spread(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
         orders: deque[list[int]] = deque()  # of the examples taken and not yet given back

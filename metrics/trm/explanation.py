@@ -78,13 +78,7 @@ class Trm(CaptionSets):
 
 
 def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequence[float], *, told: bool) -> Markup:
-    """Columns against dashes at what splits give on average, each above a triangle of its kind.
-
-    Args:
-        groups: Shares by rank, and whose two captions the side joins: the model's first.
-        expected: Shares by rank over all ways to split the captions, the same for both groups.
-        told: Whether what is above the dashes is set apart, because chance hardly explains it.
-    """
+    """Columns against dashes at what splits give on average, each above a triangle of its kind."""
     parts, label = [], []
     for group, (shares, whose) in enumerate(groups):
         x0 = group * 156

@@ -290,12 +290,7 @@ class Trm(caption_sets.CaptionVectorMetric):
                 self._compared = None
 
     def compared(self, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> KnownDistances:
-        """The distances between all captions of each example.
-
-        Args:
-            captions: Captions of each example; of equal ones the first counts.
-            references: Of each example, for the document frequencies of CIDEr-D.
-        """
+        """Distances between all captions of each example; CIDEr-D has document frequencies from the references."""
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
         # The second side is empty but for the counts of "pooled", which take both.

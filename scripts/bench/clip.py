@@ -95,13 +95,7 @@ def _caption(rng: np.random.Generator) -> str:
 
 
 def scores(images: Floats, captions: Floats, references: Floats) -> Floats:
-    """CLIP-S and RefCLIP-S of every row, shape ``(n_rows, 2)``, from projected vectors.
-
-    Args:
-        images: Shape ``(n_rows, d)``.
-        captions: Shape ``(n_rows, d)``.
-        references: Shape ``(n_rows * 5, d)``.
-    """
+    """CLIP-S and RefCLIP-S of every row, shape ``(n_rows, 2)``, from projected vectors."""
     v, t, r = (x / np.sqrt((x * x).sum(axis=1, keepdims=True)) for x in (images, captions, references))
     plain = W * np.maximum((v * t).sum(axis=1), 0)
     nearest = np.einsum("id,ikd->ik", t, r.reshape(len(t), N_REFERENCES, -1)).max(axis=1)

@@ -48,14 +48,7 @@ def _cell(column: Column) -> Any:
 
 
 def section(name: str, kind: str, org: str, ref: str) -> str:
-    """How to load and to call it from elsewhere.
-
-    Args:
-        name: A metric, or "workbench".
-        kind: "gradio", whose Space answers by itself, or "static", for which the workbench answers.
-        org: Whose Spaces they are.
-        ref: Tag or commit of the package.
-    """
+    """How to load and to call it from elsewhere."""
     if name == "workbench":
         return _by_api("rovist_nr", "workbench", org)
     asked = name if kind == "gradio" else "workbench"

@@ -103,14 +103,7 @@ def gradio_version(constraints: Path) -> str:
 
 
 def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str) -> dict[str, Any]:
-    """The front matter of a Space.
-
-    Args:
-        facts: That of the card.
-        files: What the metric takes from the Hub.
-        gradio: Version of Gradio; None for a static Space, which runs nothing.
-        thumbnail: Address of its picture.
-    """
+    """The front matter of a Space."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
     for name in ("sdk_version", "python_version", *OF_THE_TABLE):
@@ -140,13 +133,7 @@ def text_of(card: Card) -> str:
 
 
 def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
-    """The text of a card that stands by itself: what it names beside it in the repository becomes an address.
-
-    Args:
-        body: The text.
-        names: Of all metrics.
-        org: Whose Spaces they are.
-    """
+    """The text of a card that stands by itself: what it names beside it in the repository becomes an address."""
     metric = "|".join(map(re.escape, names))
     body = re.sub(rf'vlgauge\.load\("({metric})"', rf'evaluate.load("{org}/\1"', body)
     body = re.sub(r"^import vlgauge$", "import evaluate", body, flags=re.MULTILINE)

@@ -25,14 +25,7 @@ _PLAIN = ("predictions", "references", "styles")
 
 
 def page(section: Section, title: str, body: str, org: str) -> str:
-    """The page.
-
-    Args:
-        section: The examples, scored and explained.
-        title: Of the metric.
-        body: The card without its front matter.
-        org: Whose Spaces they are.
-    """
+    """The page."""
     metric = section.explained
     metric.is_large = True
     show_among(metric, metric.scores)

@@ -18,12 +18,7 @@ def address(name: str, org: str) -> str:
 
 
 def thumbnail(title: str, question: str) -> bytes:
-    """The picture as PNG: the title, the question, and the sign of the project.
-
-    Args:
-        title: Of the Space; a long one is set smaller.
-        question: In a line; a long one is broken.
-    """
+    """The picture as PNG: the title, the question, and the sign of the project."""
     image = Image.new("RGB", (SIZE[0] * _OVER, SIZE[1] * _OVER), _PAPER)
     draw = ImageDraw.Draw(image)
     _sign(draw, 150)

@@ -80,11 +80,6 @@ SHAPES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
 def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bools:
     """Whether each pair of systems is told apart after Holm's first step.
 
-    Args:
-        scores: Of several runs, shape ``(runs, systems, rows)``.
-        seed: Of the random signs.
-        first_pair: Whether only the first two systems are looked at, among as many tests.
-
     Returns:
         Shape ``(runs, pairs)``, in the order of `itertools.combinations`.
     """
@@ -133,16 +128,7 @@ def rates(
     runs: int = RUNS,
     seed: int = 0,
 ) -> float:
-    """How often any pair is told apart; with an effect, how often the first two are of which one is better.
-
-    Args:
-        shape: Of the scores.
-        systems: Number of them.
-        rows: Number of rows.
-        effect: What the first system has more, in standard deviations of the differences of two equal ones.
-        runs: Number of runs.
-        seed: Of the scores and the signs.
-    """
+    """How often any pair is told apart; with an effect, how often the first two are of which one is better."""
     of_all = shape(np.random.default_rng([seed, 1]), 2, 100_000)
     shift = effect * float(np.std(of_all[0] - of_all[1]))
     hits = 0

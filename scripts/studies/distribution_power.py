@@ -118,12 +118,7 @@ def all_tests(points: Floats, n: int, ways: Partitions, *, draws: int = 9_999) -
 
 
 def power_rows(runs: int | None = None, seed: int = 0) -> Iterator[tuple[str, list[Floats]]]:
-    """Per scenario, the share of p-values up to .05 of each statistic at each size.
-
-    Args:
-        runs: Sets per scenario and size; None for 2,000 / 1,000 / 600.
-        seed: Seed of the sets.
-    """
+    """Per scenario, the share of p-values up to .05 of each statistic at each size."""
     for number, (name, change) in enumerate(SCENARIOS.items()):
         shares = []
         for n, m, default, draws in SIZES:
@@ -160,17 +155,7 @@ class CorpusTests:
 def corpus_tests(
     n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, draws: int | None = None, seed: int = 0
 ) -> CorpusTests:
-    """Tests of corpora of Gaussian sets, of which some images have candidates shifted by 1 in every coordinate.
-
-    Args:
-        n: Candidates per image.
-        m: References per image.
-        corpora: Number of corpora.
-        shifted: Number of images that differ; 0 for none.
-        images: Images per corpus.
-        draws: Random partitions of each image; None for all of them.
-        seed: Seed of the sets.
-    """
+    """Tests of corpora of Gaussian sets, of which some images have candidates shifted by 1 in every coordinate."""
     ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
     rows = []
     for corpus in range(corpora):
@@ -192,11 +177,7 @@ def _corpus_numbers(test: SetTest) -> tuple[float, ...]:
 
 
 def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
-    """Rates of the tests and intervals of corpora of 100 images, per statistic, for each size.
-
-    Args:
-        scale: Share of the usual number of corpora.
-    """
+    """Rates of the tests and intervals of corpora of 100 images, per statistic, for each size."""
     null, other = [], []
     for n, m, draws, *corpora in CORPUS_SIZES:
         without, with_difference = (max(2, round(scale * count)) for count in corpora)
@@ -223,13 +204,6 @@ def excess_coverage(
     """How often the 95 % interval of the mean excess holds the true one, per number of images, for each statistic.
 
     The excess is over the mean of 49 random splits, 5 v 5; the true one is the mean of all corpora together.
-
-    Args:
-        change: Of the candidates.
-        images: Numbers of images of a corpus.
-        corpora: Number of corpora of each.
-        resamples: Bootstrap samples of an interval.
-        seed: Seed of the sets.
     """
     ways = partitions(5, 5, pvalue="monte_carlo", draws=49)
     rng = np.random.default_rng(seed)

@@ -26,12 +26,7 @@ def read_outputs(path: Path) -> dict[str, str]:
 
 
 def agreement(graphs: dict[str, str], parser: str = "rules") -> dict[str, float]:
-    """Precision, recall and F of a parser's tuples beside the given ones, by kind, and numbers of tuples.
-
-    Args:
-        graphs: By caption.
-        parser: Setting of the metric.
-    """
+    """Precision, recall and F of a parser's tuples beside the given ones, by kind, and numbers of tuples."""
     metric: Any = vlgauge.load("spice", profile="embedded", progress=False, parser=parser)
     captions = list(graphs)
     own, _, _ = metric.graphs_of(captions, [[] for _ in captions], None)

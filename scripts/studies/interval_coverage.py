@@ -145,13 +145,7 @@ def _ratio(sums: Floats) -> Floats:
 
 # -- Methods ----------------------------------------------------------------------------------------------------------
 def candidates(shape: Shape, units: Floats, times: Floats) -> dict[str, tuple[float, float]]:
-    """Ends by the methods that ours was chosen among.
-
-    Args:
-        shape: What is estimated.
-        units: What was drawn, shape ``(n, n_systems, n_counts)``.
-        times: How often each bootstrap sample has each of them, shape ``(n_samples, n)``.
-    """
+    """Ends by the methods that ours was chosen among."""
     n, tail = len(units), (1 - LEVEL) / 2
     total = units.sum(axis=0)
     estimate = float(shape.value(total))

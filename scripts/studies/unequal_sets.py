@@ -57,16 +57,7 @@ def scores(points: Floats, n: int, *, excess: bool = False) -> Floats:
 def rates(
     n: int, spread: float, shift: float, *, ways: Sequence[str] = WAYS, runs: int = RUNS, seed: int = 0
 ) -> dict[str, Floats]:
-    """How often the two systems are told apart by each statistic, shape ``(4,)``, of each way to compare them.
-
-    Args:
-        n: Points of the smaller system in each row; the other has twice as many.
-        spread: Standard deviation of both systems; that of people is 1.
-        shift: How far both are off in every coordinate.
-        ways: Some of `WAYS`.
-        runs: Number of runs of `ROWS` rows.
-        seed: Of the points and of the signs.
-    """
+    """How often the two systems are told apart by each statistic, shape ``(4,)``, of each way to compare them."""
     hits = {way: np.zeros(len(NAMES)) for way in ways}
     for block, start in enumerate(range(0, runs, _BLOCK)):
         n_rows = min(_BLOCK, runs - start) * ROWS

@@ -70,11 +70,7 @@ class MetricFacts:
         return "higher" if self.higher_is_better else "lower"
 
     def range_of(self, kind: str = "") -> str:
-        """Range of a score in plain words, with the default settings.
-
-        Args:
-            kind: What is scored, where the range differs by that, such as "videos".
-        """
+        """Range of a score in plain words, with the default settings."""
         return _INTERVAL.sub(lambda found: _in_words(*found.groups()), self._range_of(kind))
 
     def ends_of(self, kind: str = "") -> tuple[float | None, float | None]:
@@ -124,10 +120,6 @@ def metric_names() -> list[str]:
 
 def metric_folder(name: str, argument: str = "name") -> Path:
     """Folder of a metric, as `evaluate.load` takes it.
-
-    Args:
-        name: Of the metric.
-        argument: What the message calls it.
 
     Raises:
         ValueError: If there is no such metric; the message lists those that there are.
@@ -269,11 +261,6 @@ def folder_module(name: str, module: str) -> ModuleType:
     """A module from the folder of a metric, as part of a package that is made for the folder.
 
     `evaluate` loads another copy of the script, so that no class of it is one of those in here.
-
-    Args:
-        name: Of the metric.
-        module: Of the file, such as "explanation"; no script. It may import those beside it, as in
-            ``from .formula import score``.
 
     Raises:
         ValueError: If there is no such metric.

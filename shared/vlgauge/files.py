@@ -244,11 +244,6 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
 def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
     """Lines of a gzip file, without their ends.
 
-    Args:
-        path: The file.
-        name: How messages call it.
-        longest: Bytes of the longest line.
-
     Raises:
         ValueError: If it unpacks to too much, is damaged, or has a longer line.
         OSError: If it cannot be read.
@@ -292,12 +287,6 @@ class _ManyDigits(ValueError):
 
 def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
     """The value of a JSON text, which may have NaN in the place of numbers.
-
-    Args:
-        text: The text.
-        name: How messages call the file.
-        shown: Its path, for messages.
-        first_line: Line of the file at which the text begins.
 
     Raises:
         ValueError: If it is broken, has a key twice, is nested too deeply, or has a number of thousands of digits.
@@ -414,14 +403,6 @@ def csv_rows(
     text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table, titles included, with the number of the line at which each ends.
-
-    Args:
-        text: The table.
-        name: How messages call the file.
-        shown: Its path, for messages.
-        delimiter: What stands between two cells.
-        strict: Whether a quote in a wrong place is an error.
-        skipinitialspace: Whether blanks before a cell do not count.
 
     Raises:
         ValueError: If it is broken, has too many rows or too long a row.

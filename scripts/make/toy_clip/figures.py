@@ -74,14 +74,7 @@ def _parts(values: Sequence[Any]) -> list[Sequence[Any]]:
 def figures(
     state: Mapping[str, torch.Tensor], n_scenes: int = N_SCENES, n_stories: int = N_STORIES, n_clips: int = N_CLIPS
 ) -> dict[str, float]:
-    """Shares between 0 and 1 on the test split.
-
-    Args:
-        state: Tensors of the model by open_clip's names.
-        n_scenes: Scenes, a multiple of 32.
-        n_stories: Stories.
-        n_clips: Clips.
-    """
+    """Shares between 0 and 1 on the test split."""
     towers = ToyTowers(state)
     chosen = scenes(n_scenes, 1, "test")
     values = {**scene_figures(towers, chosen), **region_figures(towers, chosen)}

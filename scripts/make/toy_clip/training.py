@@ -142,14 +142,7 @@ def reading_loss(vectors: torch.Tensor, facts: torch.Tensor, reader: torch.nn.Li
 def train(
     batches: Batches, steps: int, rate: float, report: Callable[[int, float, float], None]
 ) -> dict[str, torch.Tensor]:
-    """Tensors of the trained model by open_clip's names, with the compact token table.
-
-    Args:
-        batches: The seeded batches.
-        steps: Steps of AdamW, with a warm-up of 200 and a cosine to 0.
-        rate: Largest learning rate.
-        report: Called every 100 steps with the step, the mean loss since, and the seconds.
-    """
+    """Tensors of the trained model by open_clip's names, with the compact token table."""
     model = new_model(len(batches.ids) + 1)
     model.train()
     # One map reads the facts from both kinds of vectors, which makes them alike and teaches shapes and places sooner.

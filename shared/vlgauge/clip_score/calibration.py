@@ -67,11 +67,7 @@ class Calibration:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def scores(self, cosines: npt.ArrayLike) -> Floats:
-        """Calibrated scores w (c - offset), not clamped.
-
-        Args:
-            cosines: c, any shape.
-        """
+        """Calibrated scores w (c - offset), not clamped."""
         return self.w * (np.asarray(cosines, dtype=np.float64) - self.offset)
 
     def check(self, architecture: str, weights: str, prompt: str) -> None:
@@ -138,16 +134,9 @@ def mean_cosines(
 def fitted(
     read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
 ) -> Calibration:
-    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0.
+    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0; see `mean_cosines`.
 
-    Args:
-        read: See `mean_cosines`.
-        seen: See `mean_cosines`.
-        picture_of: See `mean_cosines`.
-        level: Of the intervals.
-        resamples: Samples of pictures.
-        seed: Of the samples.
-        **about: The other attributes.
+    The bootstrap of its intervals draws pictures.
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
@@ -184,15 +173,7 @@ def fitted(
 def fitted_on(
     metric: Any, rows: Sequence[Mapping[str, Any]], *, level: float, resamples: int, seed: int
 ) -> Calibration:
-    """The scale of a metric's backbone on rows of captions and images.
-
-    Args:
-        metric: clip_s, for images.
-        rows: Rows as `_compute` takes them.
-        level: See `fitted`.
-        resamples: See `fitted`.
-        seed: See `fitted`.
-    """
+    """The scale of a metric's backbone on rows of captions and images, as `_compute` takes them."""
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
     read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)
     about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}

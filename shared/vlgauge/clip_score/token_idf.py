@@ -75,36 +75,19 @@ class Idf:
 
 
 def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
-    """Weights from the sentences of a corpus; those that are too long for the backbone are cut.
-
-    Args:
-        sentences: Any texts.
-        name: What they are, for signatures.
-        tokens: What reads them.
-    """
+    """Weights from the sentences of a corpus; those that are too long for the backbone are cut."""
     return fit_idf(tokens(sentences)[0], name, tokens.context)
 
 
 def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
-    """Weights from the token ids of a corpus.
-
-    Args:
-        ids: Token ids of each sentence, start and end token included, at most `context` each.
-        name: What the sentences are.
-        context: The most tokens of a sentence.
-    """
+    """Weights from the token ids of a corpus."""
     if not len(ids):
         raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
     return counted_idf(sentence_counts(ids, context), len(ids), name)
 
 
 def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
-    """In how many sentences each token is, ascending.
-
-    Args:
-        ids: As for `fit_idf`.
-        context: As for `fit_idf`.
-    """
+    """In how many sentences each token is, ascending."""
     if not len(ids):
         return {}
     padded = [row if len(row) >= context else np.append(row, PADDING) for row in ids]
@@ -115,13 +98,7 @@ def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
 
 
 def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
-    """Weights from the number of sentences that each token is in.
-
-    Args:
-        counts: df by token.
-        n: N, the number of sentences.
-        name: What they are.
-    """
+    """Weights from the number of sentences that each token is in."""
     return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
 
 
@@ -148,14 +125,7 @@ def checked_idf(value: Any) -> Any:
 def resolved_idf(
     value: Any, *, candidates: Sequence[str], references: Sequence[str] | None, tokens: Tokens
 ) -> Idf | None:
-    """The table that the checked setting ``idf`` stands for; None for no weights.
-
-    Args:
-        value: As `checked_idf` returns it.
-        candidates: All candidates of the call.
-        references: All references of the call; None if the call has none.
-        tokens: What reads the sentences.
-    """
+    """The table that the checked setting ``idf`` stands for; None for no weights."""
     if value is None or value is False:
         return None
     if isinstance(value, Idf):

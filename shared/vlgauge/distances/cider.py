@@ -81,9 +81,7 @@ class DocumentFrequency:
     ) -> DocumentFrequency:
         """One document per example: all its references, as the COCO caption evaluation code counts.
 
-        Args:
-            references: References of each example, a string or a list of them; one without any is no document.
-            tokenizer: Splits a caption into tokens.
+        An example without any is no document.
         """
         counts, n_documents = _counted(references, tokenizer)
         return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
@@ -96,13 +94,7 @@ class DocumentFrequency:
         *,
         tokenizer: Tokenizer = coco_tokens,
     ) -> DocumentFrequency:
-        """One document per example: its candidates and references, so that no caption is known to be either.
-
-        Args:
-            predictions: Candidates of each example.
-            references: References of each example.
-            tokenizer: Splits a caption into tokens.
-        """
+        """One document per example: its candidates and references, so that no caption is known to be either."""
         pooled = ([*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True))
         return cls.from_references(pooled, tokenizer=tokenizer)
 
@@ -160,12 +152,7 @@ class DocumentFrequency:
 
 
 def checked_df(df: Any, choices: Sequence[str]) -> Any:
-    """The setting ``df`` of a metric.
-
-    Args:
-        df: What was given.
-        choices: Words that it may be, such as "references".
-    """
+    """The setting ``df`` of a metric."""
     is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
@@ -180,14 +167,7 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
 def document_frequency(
     df: Any, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], tokenizer: Tokenizer
 ) -> tuple[str, DocumentFrequency]:
-    """The document frequencies that the setting ``df`` stands for, and their name in the signature.
-
-    Args:
-        df: The setting, as `checked_df` let it pass.
-        predictions: Candidates of each example.
-        references: References of each example.
-        tokenizer: Splits a caption into tokens.
-    """
+    """The document frequencies that the setting ``df`` stands for, and their name in the signature."""
     if df == "pooled":
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
     if df == "references":
@@ -349,11 +329,7 @@ def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> li
 
 
 def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
-    """Places of all ordered pairs of entries of the same run, some at a time.
-
-    Args:
-        is_new: shape ``(n_entries,)``, whether a run begins at the entry.
-    """
+    """Places of all ordered pairs of entries of the same run, some at a time."""
     starts = np.flatnonzero(is_new)
     run = np.cumsum(is_new) - 1
     lengths = np.diff(starts, append=len(is_new))[run]
@@ -366,23 +342,12 @@ def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, In
 
 
 def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
-    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5).
-
-    Args:
-        similarity: sum over n of sim_n.
-        hypotheses: numbers of tokens.
-        references: numbers of tokens, of a shape that broadcasts with it.
-    """
+    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5)."""
     return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
 
 
 def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
-    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0).
-
-    Args:
-        hypotheses: numbers of tokens.
-        references: numbers of tokens, of a shape that broadcasts with it.
-    """
+    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0)."""
     difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
     return np.exp(-(difference**2) / (2 * SIGMA**2))
 

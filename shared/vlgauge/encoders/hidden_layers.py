@@ -96,16 +96,7 @@ def _packaged() -> Path:
 
 
 def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> LayeredEncoder:
-    """The text encoder of that name from the pool; see `find_layered`.
-
-    Args:
-        name: See there.
-        profile: See there.
-        device: ``"auto"``, or a device of torch.
-        setting: See there.
-        hint: See there.
-        extra: The extra that brings the packages.
-    """
+    """The text encoder of that name from the pool; see `find_layered`."""
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
@@ -162,13 +153,7 @@ class LayeredEncoder:
         return cut, long
 
     def layers(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> LayeredTexts:
-        """What every layer says of the texts, in their order.
-
-        Args:
-            texts: Any strings.
-            batch_size: Texts per forward pass.
-            progress: See `vlgauge.progress`.
-        """
+        """What every layer says of the texts, in their order."""
         check_fork()
         ids, truncated = self.token_ids(texts)
         rows = [np.array(row, dtype=np.int32) for row in ids]
@@ -196,9 +181,6 @@ class LayeredEncoder:
         """Every layer of every token of a batch, shape ``(n_layers, n, n_tokens, width)``, and which tokens are there.
 
         The model is used as it is: a training may have turned its dropout on.
-
-        Args:
-            batch: Token ids of each text.
         """
         import torch
 

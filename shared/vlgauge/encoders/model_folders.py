@@ -56,15 +56,7 @@ class ModelFolder:
 
 
 def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> ModelFolder:
-    """Files of a model, by folder or Hub id, optionally ``id@commit``.
-
-    Args:
-        name: Folder or id.
-        kind: What it must be.
-        profile: "paper", or "embedded", under which nothing is fetched.
-        setting: What it was given as, for messages.
-        hint: What else could be done where it is not there.
-    """
+    """Files of a model, by folder or Hub id, optionally ``id@commit``."""
     if Path(name).is_dir():
         return described(Path(name).resolve(), kind, setting)
     repository, revision = _address(name, kind, profile, setting)
@@ -80,14 +72,7 @@ def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: s
 
 
 def described(folder: Path, kind: Kind, setting: str, identity: str | None = None) -> ModelFolder:
-    """The model of a folder.
-
-    Args:
-        folder: The folder.
-        kind: What it must be.
-        setting: What it was given as, for messages.
-        identity: For signatures; None for one that its digest makes.
-    """
+    """The model of a folder."""
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None
     if not isinstance(told, dict) or told.get("model_type") not in kind.model_types or "auto_map" in told:

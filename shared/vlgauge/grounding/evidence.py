@@ -54,14 +54,7 @@ class Spots:
 
 
 def best_regions(cosines: Floats) -> Indices:
-    """Region of the largest cosine of each word, the first of equal ones; all words may share one region.
-
-    Args:
-        cosines: Shape ``(n_words, n_regions)``.
-
-    Returns:
-        Shape ``(n_words,)``; empty where there is no region.
-    """
+    """Region of the largest cosine of each word, the first of equal ones, may be shared; empty without one."""
     return cosines.argmax(axis=1) if cosines.size else np.zeros(0, dtype=np.intp)
 
 
@@ -143,16 +136,7 @@ def given_stories(
     top_k: int,
     min_score: float,
 ) -> Iterator[Evidence]:
-    """Evidence of each story from features; see `given_evidence`.
-
-    Args:
-        features: Per story its entry.
-        words: Per story its words.
-        images: Per story the cells of its images, which are looked at for their number only, or None.
-        unit: What a word is called, for messages.
-        top_k: Largest number of regions of an image.
-        min_score: Regions with a lower score are left out.
-    """
+    """Evidence of each story from features; see `given_evidence`."""
     entries = per_story(features, len(words), "features")
     for i, (entry, own) in enumerate(zip(entries, words, strict=True)):
         found = given_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)

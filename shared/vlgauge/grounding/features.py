@@ -23,14 +23,7 @@ def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
 
 
 def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -> None:
-    """Refuse an entry that has another form, or lacks the vector of a word.
-
-    Args:
-        entry: Features of one story.
-        words: What is scored.
-        place: Where the entry stands, for messages.
-        unit: What a word is called, for messages.
-    """
+    """Refuse an entry that has another form, or lacks the vector of a word."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
         form = f"{{'text': {{{unit}: vector}}, 'images': [vectors of the regions, one array per image]}}"
         raise ValueError(f"`{place}` must be {form}, got {type(entry).__name__}")

@@ -50,10 +50,6 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
     """Add an adapter to a LLaVA for good: ``W + s B A`` for each matrix, with ``s`` of its configuration.
 
     Every tensor of the adapter goes into the model, each once.
-
-    Args:
-        model: Of transformers.
-        files: Of the adapter.
     """
     import torch
 

@@ -29,14 +29,7 @@ def is_clip_t5(config: Mapping[str, Any]) -> bool:
 
 
 def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) -> Parts:
-    """The parts of a CLIP-FlanT5, every tensor of them from the files.
-
-    Args:
-        files: Of T5 and of the layers between.
-        tower: Of the CLIP whose image tower sees the pictures.
-        dtype: Of torch.
-        device: Of torch.
-    """
+    """The parts of a CLIP-FlanT5, every tensor of them from the files."""
     import torch
     import transformers
 

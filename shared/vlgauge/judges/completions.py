@@ -101,10 +101,6 @@ class Completion:
 def read_completion(told: Any, longest: int) -> Completion:
     """An answer whose tokens spell it, each the likeliest in its place.
 
-    Args:
-        told: As read from JSON.
-        longest: Tokens that were asked for at most.
-
     Raises:
         Unreadable: If it is none.
     """

@@ -100,16 +100,7 @@ def judge_of(
 def look_for_model(
     preflight: Preflight, model: Any, tower: Any, adapter: Any = None, *, profile: str, lacking: str
 ) -> None:
-    """Have a preflight look for what `judge_of` needs; nothing is loaded or fetched.
-
-    Args:
-        preflight: Of the metric.
-        model: The setting.
-        tower: The setting.
-        adapter: The setting.
-        profile: "paper" or "embedded".
-        lacking: What to say of a metric without a model of its own.
-    """
+    """Have a preflight look for what `judge_of` needs; nothing is loaded or fetched."""
     if isinstance(model, Judge):
         return
     preflight.need(PACKAGES)

@@ -36,9 +36,6 @@ class PictureFeatures:
 
     While gradients are taken every picture goes through the tower.
 
-    Args:
-        model: Of the transformers library.
-
     Attributes:
         passes: Pictures that went through the tower so far, but for those of gradients.
     """

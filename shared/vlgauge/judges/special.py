@@ -11,11 +11,7 @@ _MARKED = re.compile(r"<.+>|\[.+\]", re.DOTALL)
 
 
 class SpecialTokens:
-    """The special tokens of a tokenizer.
-
-    Args:
-        tokenizer: Of the transformers library.
-    """
+    """The special tokens of a tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

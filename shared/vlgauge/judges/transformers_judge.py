@@ -198,11 +198,8 @@ class LoadedJudge:
     ) -> list[torch.Tensor]:
         """As `chances`, in one forward pass, as tensors of which gradients can be taken.
 
-        Args:
-            questions: Without pictures if there are pixels.
-            answers: One per question.
-            opening: See `Opening`.
-            pixels: Pictures as the image tower takes them, shape ``(n, 3, height, width)``, of LLaVA or CLIP-FlanT5.
+        The pixels stand in the place of pictures, as the image tower of LLaVA or CLIP-FlanT5 takes them, shape ``(n, 3,
+        height, width)``.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
             raise ValueError(f"`pixels` must be left out for {self.identity!r}, which makes patches of its own")

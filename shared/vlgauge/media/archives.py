@@ -25,13 +25,7 @@ _MOST_ASKED = 2**28
 
 
 class Member(NamedTuple):
-    """A file in an archive.
-
-    Attributes:
-        name: Its name there.
-        n_bytes: Its size.
-        first: Where in the archive it begins; None for a link or a device.
-    """
+    """A file in an archive, and where in it the file begins; None for a link or a device."""
 
     name: str
     n_bytes: int

@@ -37,13 +37,7 @@ class Decoded(NamedTuple):
 
 
 def picture(content: bytes, place: str, **how: Any) -> Decoded:
-    """A decoded picture, see `vlgauge.media.images.open_image`.
-
-    Args:
-        content: Its file.
-        place: Where it stands, for messages.
-        **how: Settings of the job.
-    """
+    """A decoded picture, see `vlgauge.media.images.open_image`."""
     bands = _Bands(how["max_pixels"])
     most = _MOST_BYTES_PER_PIXEL * how["max_pixels"] + _MOST_ANYWAY
     BOX.run("picture", {"place": place, **how}, content, what=f"`{place}`", most=most, take=bands.take)
@@ -51,13 +45,7 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
 
 
 def is_animated(content: bytes, place: str, **how: Any) -> bool:
-    """Whether a picture, which is decoded, has several frames; its pixels stay where they are.
-
-    Args:
-        content: Its file.
-        place: Where it stands, for messages.
-        **how: Settings of the job.
-    """
+    """Whether a picture, which is decoded, has several frames; its pixels stay where they are."""
     parts = BOX.run("whole", {"place": place, **how}, content, what=f"`{place}`", most=0)
     with _believed(place):
         return bool(parts[0].head["part"]["animated"])

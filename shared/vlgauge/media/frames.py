@@ -157,12 +157,7 @@ def video_pictures(
 
 
 def check_video(cell: Mapping[str, Any], place: str) -> None:
-    """Decode what a metric usually looks at, to see that it can be.
-
-    Args:
-        cell: As made by `video_cell`.
-        place: Where it stands, for messages.
-    """
+    """Decode what a metric usually looks at, to see that it can be."""
     if not _cell_frames(cell, None, place)[0]:
         raise ValueError(f"`{place}` must have at least one frame, got none")
 

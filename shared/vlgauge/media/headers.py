@@ -35,10 +35,6 @@ _FILLING = b"".join(b"\0" + bytes(range(1, 255, 2)) + bytes([0xFF, 0xD0 + part])
 def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.BufferedReader[Any]]]:
     """A picture of which the header has been read, and its file.
 
-    Args:
-        data: The file; None for that of the path.
-        path: Its path.
-
     Raises:
         Exception: Whatever Pillow raises.
     """

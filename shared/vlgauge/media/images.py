@@ -145,13 +145,7 @@ def _not_empty(data: bytes, place: str) -> bytes:
 
 
 def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image", "video"] = "image") -> str:
-    """Absolute path of a regular file.
-
-    Args:
-        path: Path; nothing is opened.
-        place: Where it stands, for messages.
-        kind: What the file should be, for messages.
-    """
+    """Absolute path of a regular file."""
     text = os.fspath(path)
     if is_address(text):
         raise ValueError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
@@ -262,13 +256,7 @@ def open_image(
 
 
 def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS) -> None:
-    """Decode one cell, and keep nothing of it.
-
-    Args:
-        cell: As `open_image`.
-        place: As `open_image`.
-        max_pixels: As `open_image`.
-    """
+    """Decode one cell, and keep nothing of it."""
     if not is_boxed():
         open_image(cell, place, max_pixels=max_pixels)
     elif boxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
@@ -291,15 +279,7 @@ def decoded_image(
     max_pixels: int,
     shown: str = "",
 ) -> tuple[Image.Image, bool]:
-    """Decode one cell here, whoever made it; the picture, and whether it has several frames.
-
-    Args:
-        cell: As `open_image`.
-        place: As `open_image`.
-        convert: As `open_image`.
-        max_pixels: As `open_image`.
-        shown: What messages call the file, if not by its path.
-    """
+    """Decode one cell here, whoever made it, as `open_image`; the picture, and whether it has several frames."""
     with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as (image, file):
         _refuse_deep(_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
@@ -335,14 +315,7 @@ def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
 def opened_image(
     cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
 ) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
-    """A picture of which only the header has been read, and its file.
-
-    Args:
-        cell: As made by `image_cell`.
-        place: Where the image stands, for messages.
-        max_pixels: Largest number of pixels.
-        shown: What messages call the file, if not by its path.
-    """
+    """A picture of which only the header has been read, and its file."""
     shown = shown or _shown(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):

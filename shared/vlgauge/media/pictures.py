@@ -54,12 +54,7 @@ class Picture(Protocol):
 
 
 def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
-    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered as long as the file stays.
-
-    Args:
-        cell: As made by `vlgauge.media.images.image_cell`.
-        place: Where the image stands, for messages.
-    """
+    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered as long as the file stays."""
     data, path = cell.get("bytes"), cell.get("path")
     if data:
         return hashlib.sha256(data).digest()
@@ -70,14 +65,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
 
 
 class ImagePicture:
-    """A whole image.
-
-    Args:
-        cell: As made by `vlgauge.media.images.image_cell`.
-        place: Where the image stands, for messages.
-        convert: See `Picture`.
-        max_pixels: Largest number of pixels.
-    """
+    """A whole image."""
 
     def __init__(
         self,
@@ -199,13 +187,7 @@ class SharedImage:
 
 
 class CropPicture:
-    """A rectangle of an image, seen as RGB.
-
-    Args:
-        whole: The image; crops of one image share it.
-        box: Left, top, right, bottom in pixels, within the image.
-        place: Where the crop stands, for messages.
-    """
+    """A rectangle of an image, seen as RGB."""
 
     convert: Literal["early", "late"] = "early"
 

@@ -42,12 +42,7 @@ def kept_until_done() -> Iterator[None]:
 
 @contextmanager
 def turn_of(pixels: int, most: int) -> Iterator[None]:
-    """Wait until no other thread holds a large picture, if this is one.
-
-    Args:
-        pixels: Of the picture.
-        most: That a picture may have.
-    """
+    """Wait until no other thread holds a large picture, if this is one."""
     with ExitStack() as own:
         if pixels * _SHARE > most:
             stack = getattr(_turn.here, "stack", None) or own

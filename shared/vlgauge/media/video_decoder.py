@@ -178,12 +178,7 @@ def upright_pixels(frame: Any, place: str) -> np.ndarray:
 
 
 class ChosenFrames:
-    """Some frames of a video, fetched one by one in any order and from any thread.
-
-    Args:
-        source: The file.
-        indices: Which frames, ascending, distinct.
-    """
+    """Some frames of a video, fetched one by one in any order and from any thread."""
 
     def __init__(self, source: VideoSource, indices: Sequence[int]) -> None:
         self.source = source

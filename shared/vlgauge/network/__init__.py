@@ -291,9 +291,6 @@ def check_repository(repository: str) -> None:
 def hub_requests(about: str = "") -> Iterator[None]:
     """Requests that the Hub's client makes by itself get the limits of `session`, and its errors become words.
 
-    Args:
-        about: What is asked about, for messages.
-
     Raises:
         NetworkError: If one of them fails, or its answer is no answer of a Hub.
     """
@@ -320,12 +317,7 @@ def hub_requests(about: str = "") -> Iterator[None]:
 
 
 def misread(error: Exception, about: str = "") -> NetworkError | None:
-    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None.
-
-    Args:
-        error: What came out of the client.
-        about: What was asked about, for the message.
-    """
+    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None."""
     if type(error).__module__ not in ("builtins", "json.decoder") or isinstance(error, (OSError, ImportError)):
         return None
     frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))

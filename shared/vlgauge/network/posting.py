@@ -52,10 +52,6 @@ class Answered(NamedTuple):
 def check_address(name: str, url: Any) -> str:
     """The address of a server, without a slash at its end.
 
-    Args:
-        name: Of the setting.
-        url: The setting.
-
     Raises:
         ValueError: If it is none, or holds what does not belong into it, such as a password.
     """

@@ -38,13 +38,6 @@ def open_pull_request(
 
     The token is the one that the Hub's client finds.
 
-    Args:
-        kind: "model" or "dataset".
-        repository: Its id.
-        files: Content by path.
-        message: Title of the pull request.
-        removed: Paths of files that are to go.
-
     Raises:
         NetworkError: If an offline switch is set, or the Hub refuses.
     """

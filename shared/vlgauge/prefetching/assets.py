@@ -32,14 +32,7 @@ from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, publ
 
 @dataclass(frozen=True)
 class About:
-    """What tables tell of an asset, in words.
-
-    Attributes:
-        origin: The page of its makers.
-        size: Its size.
-        licence: Under what it is given out.
-        known_by: What tells that a file is the right one.
-    """
+    """What tables tell of an asset, in words."""
 
     origin: str
     size: str
@@ -414,10 +407,6 @@ def described(asset: Asset) -> str:
 
 
 def hub_files_of(name: str) -> list[HubFiles]:
-    """The files of the Hub for a metric, also those that a package has brought to this machine.
-
-    Args:
-        name: As `assets_of` takes it.
-    """
+    """The files of the Hub for a metric, also those that a package has brought to this machine."""
     files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
     return [asset for asset in files if isinstance(asset, HubFiles)]

@@ -16,14 +16,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file on this machine.
-
-    Attributes:
-        name: Its name in the repository.
-        n_bytes: Its size.
-        sha256: Its SHA-256.
-        compared_with: What the digest was compared with, in words.
-    """
+    """A file on this machine, by its name in the repository; its digest was compared with what these words say."""
 
     name: str
     n_bytes: int

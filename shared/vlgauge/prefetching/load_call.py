@@ -75,12 +75,7 @@ class LoadCall:
 
 
 def load_call(metric: str, found: Sequence[Sorted]) -> LoadCall:
-    """The call for a metric; of several files of a kind the first is taken.
-
-    Args:
-        metric: One of `TAKING`.
-        found: As `sorted_files` gives them.
-    """
+    """The call for a metric; of several files of a kind the first is taken."""
     if metric in PARTS:
         parts = {part: load_call(name, found) for part, name in PARTS[metric].items()}
         return LoadCall(

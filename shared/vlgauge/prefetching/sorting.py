@@ -165,13 +165,7 @@ def _pickle(path: Path, start: bytes) -> Kind | None:
 
 
 def _named(shapes: Shapes, path: Path, *, is_whole: str) -> Kind | None:
-    """What tensors of these names and shapes are.
-
-    Args:
-        shapes: By name.
-        path: File with them.
-        is_whole: Kind of a whole CLIP that nobody published under this digest.
-    """
+    """What tensors of these names and shapes are."""
     names = {name.removeprefix("module."): shape for name, shape in shapes.items()}
     if {"image_encoder.linear.weight", "text_encoder.linear.weight"} <= names.keys():
         width = names["text_encoder.linear.weight"][-1]

@@ -12,13 +12,7 @@ from vlgauge.media.pictures import Box
 
 
 def kept(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:
-    """Positions of the regions that are looked at, best first.
-
-    Args:
-        scores: Score of each region; None, then for all of them, where there are none: the order is kept.
-        top_k: Largest number of regions; None for all.
-        min_score: Regions with a lower score are left out.
-    """
+    """Positions of the regions that are looked at, best first; without scores in the order as it is."""
     order = list(range(len(scores)))
     values = [score for score in scores if score is not None]
     if values:

@@ -35,11 +35,6 @@ _CLASSES = "roi_heads.box_predictor.cls_score.bias"
 class TorchvisionDetector:
     """A detector of torchvision, in eval mode.
 
-    Args:
-        name: One of `DETECTORS`.
-        path: File of its weights.
-        device: Device of torch.
-
     Attributes:
         identity: Name and first eight digits of the SHA-256 of the weights.
         known: What it found before, see `vlgauge.regions.sources.RegionSource`.
@@ -71,14 +66,6 @@ def detector(
     name: str, *, weights: str | os.PathLike[str] | None = None, device: str = "auto", profile: str = "paper"
 ) -> TorchvisionDetector:
     """The detector of that name, from the pool.
-
-    Args:
-        name: One of `DETECTORS`.
-        weights: File of its weights (safetensors, or tensors only in a file of torch), or one of the Hub, see
-            `vlgauge.weights.detectors`; None for torchvision's own in torch's folder of checkpoints, whose
-            digest must be that of its name, and which are not downloaded.
-        device: ``"auto"``, or a device of torch.
-        profile: Profile of the metric; under "embedded" nothing is fetched.
 
     Raises:
         ImportError: If torch or torchvision is missing.

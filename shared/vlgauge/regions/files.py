@@ -82,12 +82,7 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
 
 
 def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Regions in the order of the images of stories, as `compute(regions=...)` takes them.
-
-    Args:
-        entries: As read from a file.
-        stories: Per story the ids of its images.
-    """
+    """Regions in the order of the images of stories, as `compute(regions=...)` takes them."""
     for i, story in enumerate(stories):
         for j, image in enumerate(story):
             if str(image) not in entries:

@@ -142,12 +142,7 @@ def _box(row: np.ndarray) -> Box:
 
 @dataclass(frozen=True)
 class ImageHead:
-    """What the head of a file tells.
-
-    Attributes:
-        size: Width and height as the image is seen, upright.
-        mode: Mode of its pixels.
-    """
+    """What the head of a file tells: the size of the image as it is seen, upright, and its mode."""
 
     size: tuple[int, int]
     mode: str

@@ -65,13 +65,7 @@ class Listed:
 
 
 class GroupedRows:
-    """Rows of the files of an archive or folder.
-
-    Args:
-        origin: What it is called.
-        listed: Its files, those of a row side by side.
-        limits: Largest file of a text or a picture, and of a clip.
-    """
+    """Rows of the files of an archive or folder, those of a row side by side."""
 
     def __init__(self, origin: Origin, listed: Callable[[], Iterator[Listed]], limits: RowLimits) -> None:
         self.origin = origin
@@ -183,12 +177,7 @@ def _part(path: str | Path, first: int, n_bytes: int, most_bytes: int) -> bytes:
 
 
 class FolderRows:
-    """Rows of a folder: of the table in it that names its pictures in ``file_name``, or of files of one name.
-
-    Args:
-        folder: The folder.
-        limits: Largest file of a text or a picture, and of a clip.
-    """
+    """Rows of a folder: of the table in it that names its pictures in ``file_name``, or of files of one name."""
 
     def __init__(self, folder: str, limits: RowLimits) -> None:
         self._folder = Path(folder)

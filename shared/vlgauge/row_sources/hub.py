@@ -104,11 +104,6 @@ def _told(part: Answer) -> Any:
 class HubRows:
     """Rows of a split, which a child process reads.
 
-    Args:
-        data_set: The data set at a commit.
-        config: Its configuration; None for the only one, or the default.
-        split: Its split; None for the only one.
-
     Raises:
         ValueError: If there is no such configuration or split, or it cannot be read.
         NetworkError: If the Hub cannot be asked.

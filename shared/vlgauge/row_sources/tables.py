@@ -141,12 +141,7 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def archive_rows(path: str, limits: RowLimits) -> Source:
-    """Rows of an archive: of the table in it that names its pictures, or of files of one name.
-
-    Args:
-        path: A tar or zip archive.
-        limits: Largest file of a text or a picture, and of a clip.
-    """
+    """Rows of an archive: of the table in it that names its pictures, or of files of one name."""
     files = listed_files(path)
     tables = [one for one in files if one.name.lower().endswith(_TABLES) and not _is_hidden(one)]
     origin = Origin(Path(path).name)

@@ -49,12 +49,7 @@ class GraphParser(Protocol):
 
 
 class RuleParser:
-    """Scene graphs by rules over a spaCy pipeline; each distinct caption of a call is parsed once, by itself.
-
-    Args:
-        pipeline: A setting of `vlgauge.text.noun_phrases.phrase_source`.
-        profile: "paper" or "embedded".
-    """
+    """Scene graphs by rules over a spaCy pipeline; each distinct caption of a call is parsed once, by itself."""
 
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
         source = phrase_source(pipeline, profile=profile, argument="pipeline")
@@ -64,12 +59,7 @@ class RuleParser:
         self.identity = f"rules-1+{source.identity}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """The graph of each caption; that of one without a noun is empty.
-
-        Args:
-            captions: Of one or more sentences.
-            progress: Whether to show a bar.
-        """
+        """The graph of each caption; that of one without a noun is empty."""
         found = self._source.read_docs(captions, "DEP", "a parser", _tuples, progress)
         return [Graph.of(tuples) for tuples in found]
 

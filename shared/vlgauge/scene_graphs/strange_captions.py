@@ -28,11 +28,7 @@ MOST_WORDS = 20_000
 
 
 def warn_of_strange(captions: Iterable[str]) -> None:
-    """Warn where most words of some captions are not English, or one has markup.
-
-    Args:
-        captions: All distinct captions of a call.
-    """
+    """Warn where most words of some captions are not English, or one has markup."""
     n_words, n_known, n_small, marked = 0, 0, 0, None
     for caption in captions:
         if marked is None and (found := _MARKUP.search(caption)):

@@ -33,13 +33,9 @@ def compared_once(
 ) -> Iterator[None]:
     """Context within which the metrics are called on some of the captions of each example.
 
-    Args:
-        metrics: Metrics of caption sets by label. Those of one encoder share its vectors.
-        captions: All captions that an example has in any call, on either side.
-        references: References of each example, in which CIDEr-D counts its n-grams for all calls.
-        pairs: Whether all pairs of an example are compared beforehand; else each call compares its own.
-
-    Within such a context another one changes nothing.
+    Metrics of one encoder share its vectors; CIDEr-D counts its n-grams in the references for all calls. With `pairs`,
+    all pairs of an example are compared beforehand; else each call compares its own. Within such a context another one
+    changes nothing.
     """
     with ExitStack() as stack:
         vectors: dict[Any, Any] = {}

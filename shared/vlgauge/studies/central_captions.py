@@ -13,15 +13,9 @@ from vlgauge.studies.caption_pools import CaptionSets, caption_sets
 
 @dataclass(frozen=True)
 class CentralCaption:
-    """One image.
+    """The central caption of an image, the first of equal ones, and where it stands.
 
-    Attributes:
-        position: Of the central caption among those of the image; of equal ones the first.
-        caption: Its text.
-        distance: Its mean distance from the others.
-        others: Mean of the same of the others.
-        words: Its number of words.
-        words_of_others: Their mean number of words.
+    Beside its mean distance from the others and its words are the means of both over the others.
     """
 
     position: int

@@ -21,14 +21,7 @@ GROUNDING, COHERENCE, NON_REDUNDANCY = "_G.json", "_C.csv", "_R.csv"
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Two tables in one order.
-
-    Attributes:
-        ids: Story ids, in the order of the model's table.
-        model: Scores of the model's stories.
-        human: Scores of the human stories of the same ids.
-        n_left_out: Number of ids that only one of the tables has.
-    """
+    """Two tables in one order, and how many ids only one of them has."""
 
     ids: list[str]
     model: list[Scores]
@@ -39,12 +32,9 @@ class PairedRows:
 def read_published(stem: str | Path) -> Table:
     """Scores of the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
 
-    That is how Surikuchi et al. (2024) publish them: raw GROOViST as ``{id: number}`` or, in a newer layout,
-    ``{id: {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and
-    NaN scores are dropped.
-
-    Args:
-        stem: Path up to the ending, such as ``scores/vist/gt_test``.
+    That is how Surikuchi et al. (2024) publish them: raw GROOViST as ``{id: number}`` or, in a newer layout, ``{id:
+    {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and NaN
+    scores are dropped.
 
     Returns:
         The stories that all three files have, in the order of the first.
@@ -119,13 +109,7 @@ def _cell(value: Any, metric: str, place: str) -> float:
 
 
 def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
-    """Rows of both tables in the order of the first.
-
-    Args:
-        model: Scores of the model's stories by id.
-        human: Scores of the human stories by id.
-        common: Whether to leave out what only one of the tables has.
-    """
+    """Rows of both tables in the order of the first; `common` leaves out what only one of them has."""
     shared = [name for name in model if name in human]
     n_left_out = len(model) + len(human) - 2 * len(shared)
     if not common:

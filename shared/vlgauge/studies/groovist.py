@@ -88,12 +88,7 @@ class PairedComparisons:
     rescored: Callable[..., float]
 
     def scores(self, *, weigh: Callable[[str], float] | None = None, penalize: bool | None = None) -> PairedScores:
-        """Scores by the settings of the metric, or with other weights, or with or without the penalty.
-
-        Args:
-            weigh: Gives the weight of a phrase; None for the weights of the metric.
-            penalize: Whether a phrase below theta loses theta; None for the setting of the metric.
-        """
+        """Scores by the settings of the metric, or with other weights of phrases, or with or without the penalty."""
         score = partial(self.rescored, theta=self.theta, weigh=weigh, penalize=penalize)
         return PairedScores(list(map(score, self.own)), [list(map(score, row)) for row in self.random], self.signature)
 
@@ -138,15 +133,7 @@ def compared_pairs(
     seed: int = 0,
     advance: Callable[[int], object] = lambda done: None,
 ) -> PairedComparisons:
-    """Compare every image sequence with its own story and with random other stories.
-
-    Args:
-        load: Gives the metric groovist for further settings.
-        data: The stories.
-        n_random: Number of random stories per image sequence; 0 for none.
-        seed: Of their choice.
-        advance: Called with the number of image sequences that were compared.
-    """
+    """Compare every image sequence with its own story and with random other stories."""
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
     own, signature = _compared(metric, data)
@@ -191,13 +178,7 @@ def _kept(phrases: Sequence[Mapping[str, Any]]) -> Details:
 
 
 def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, seed: int = 0) -> RandomPairs:
-    """Compare the score of each image sequence's own story with the best of its random stories.
-
-    Args:
-        own: Score of each image sequence with its own story.
-        random: Its scores with the random stories; NaN is left out.
-        seed: Of the permutation test and of the intervals.
-    """
+    """Compare the score of each image sequence's own story with the best of its random stories."""
     best = [max((score for score in scores if not math.isnan(score)), default=math.nan) for scores in random]
     first, second = np.array(own), np.array(best)
     both = ~np.isnan(first) & ~np.isnan(second)
@@ -235,15 +216,8 @@ def ablations(
 ) -> dict[str, PairedScores]:
     """Scores of every variant of Tables 2 and 3, from one comparison with noun phrases and one with nouns.
 
-    Theta is that of the metric for both units.
-
-    Args:
-        load: Gives the metric groovist for further settings.
-        data: The stories; given phrases would be taken for nouns as well, so there are none.
-        idf: Weights of the variants with idf.
-        n_random: Number of random stories per image sequence; 0 for none.
-        seed: Of their choice.
-        advance: Called with the number of image sequences that were compared, twice for each.
+    Theta is that of the metric for both units. The stories come without phrases: those would be taken for nouns as
+    well.
     """
     phrases = compared_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
     fixed = {"theta": phrases.theta, "dataset": None, "units": "nouns"}

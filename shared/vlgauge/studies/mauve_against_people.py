@@ -43,12 +43,6 @@ def mauve_against_people(
     Its value depends on the sizes. So people's captions are split in halves, and the one half and as many candidates of
     each image take turns against the other half.
 
-    Args:
-        predictions: Candidates of each image.
-        references: References of each image.
-        metric: A metric of caption vectors, such as ``mmd_bert``, whose encoder is asked.
-        seed: Of the split and of the clusters.
-
     Returns:
         One row for the model; where some image has two references, one for people and one for the model at their sizes.
 

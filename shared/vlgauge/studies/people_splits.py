@@ -88,16 +88,7 @@ def people_splits(
     seed: int = 0,
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[SplitRow]:
-    """Tests of people's captions against people's; a metric that is any good finds nothing.
-
-    Args:
-        references: Captions of each image.
-        metrics: Metrics of caption sets by label, each loaded with the setting ``pvalue``.
-        size: As in `equal_splits`.
-        draws: How often the captions are dealt anew.
-        seed: Of the first draw; the others follow.
-        advance: Called with the number of splits tested, after each metric.
-    """
+    """Tests of people's captions against people's; a metric that is any good finds nothing."""
     if draws < 1:
         raise ValueError(f"`draws` must be at least 1, got {draws}")
     references = caption_sets("references", references)

@@ -129,11 +129,7 @@ def rows() -> list[Row]:
 def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[Row]:
     """The published rows of a family of scores under the rules of a protocol.
 
-    Args:
-        protocol: Name of the protocol.
-        rules: What it was told.
-        family: Name of the scores.
-        signature: How they were made; scores of weights that were not published have no row.
+    Scores of weights that were not published have none.
     """
     backbone, fields = backbone_of(signature), _fields_of(signature)
     return [
@@ -174,11 +170,7 @@ def _fields_of(signature: str) -> dict[str, str]:
 def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = (math.nan, math.nan)) -> str:
     """How our number is to the published one: "same" if it rounds to it.
 
-    Args:
-        row: The published one.
-        column: Its column.
-        ours: Our number.
-        interval: Of our number; where references are drawn at random, a published number in it is as good.
+    Where references are drawn at random, a published number in our interval is as good.
     """
     if row.apart:
         return f"not compared: {row.apart}"

@@ -24,13 +24,6 @@ def noun_pairs(
     """Scores of rovist_vg of every image sequence with its own story and with random other stories.
 
     The cosines of all nouns of these stories come from one comparison, of which each story takes its own.
-
-    Args:
-        metric: The metric rovist_vg.
-        data: The stories; noun phrases are not read.
-        n_random: Number of random stories per image sequence.
-        seed: Of their choice.
-        advance: Called with the number of image sequences that were compared.
     """
     others = random_stories(len(data.stories), n_random, seed)
     told, split = metric.told_stories(data.stories)
@@ -64,13 +57,6 @@ def sentence_pairs(
     """Means of clip_s over the sentences of a story, each beside the image at its place.
 
     Sentences and images without a partner are left out; NaN if none has one.
-
-    Args:
-        metric: The metric clip_s, of images.
-        data: The stories; regions and noun phrases are not read.
-        n_random: Number of random stories per image sequence.
-        seed: Of their choice.
-        advance: Called with the number of image sequences that were compared.
     """
     others = random_stories(len(data.stories), n_random, seed)
     split = sentence_splitter()

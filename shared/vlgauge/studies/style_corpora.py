@@ -53,14 +53,9 @@ def read_table(
     group: str | None = None,
     file_format: str | None = None,
 ) -> StyledCaptions:
-    """Two columns, or three with a group, of a CSV, TSV, JSON, JSONL or Parquet file.
+    """Two columns, or three with what a caption is about, of a CSV, TSV, JSON, JSONL or Parquet file.
 
-    Args:
-        path: File, or ``"-"`` for standard input.
-        caption: Title of the column with the captions.
-        style: Title of the column with the styles.
-        group: Title of the column that says what a caption is about.
-        file_format: Where the ending of the file does not tell it.
+    ``"-"`` is standard input.
     """
     rows = read_rows(str(path), file_format)
     captions, styles = take_column(rows, caption), take_column(rows, style)
@@ -98,11 +93,7 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
 
 
 def read_flickrstyle(folder: FilePath) -> StyledCaptions:
-    """FlickrStyle (Gan et al., 2017): one text file per style, of which line i is about image i.
-
-    Args:
-        folder: Folder with ``humor/funny_train.txt`` and ``romantic/romantic_train.txt``.
-    """
+    """FlickrStyle (Gan et al., 2017): one text file per style, of which line i is about image i."""
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
     if missing:
@@ -129,12 +120,7 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
 
 
 def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
-    """SentiCap (Mathews et al., 2016): JSON with positive and negative sentences for images of MS COCO.
-
-    Args:
-        path: ``senticap_dataset.json``.
-        split: "train", "val" or "test"; None for all.
-    """
+    """SentiCap (Mathews et al., 2016), ``senticap_dataset.json``: sentences for images of MS COCO."""
     kept: list[tuple[str, str, str]] = []
     for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
         place = f"image {i} of {path}"
@@ -153,10 +139,6 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
     """GoEmotions (Demszky et al., 2020): text, numbers of emotions and id, separated by tabs, without quoting.
 
     Texts with several emotions are dropped and counted; they have no one style. A header is allowed.
-
-    Args:
-        path: ``train.tsv``, ``dev.tsv`` or ``test.tsv``, also compressed with gzip (.gz).
-        labels: File with one name per line, where they are not those of the release.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
     text = decoded(read_unpacked(path, "FILE"), "FILE", path)

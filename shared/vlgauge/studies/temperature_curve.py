@@ -53,14 +53,8 @@ def curve(
 ) -> list[CurvePoint]:
     """Scores of the candidates that were sampled at each temperature, against the same references.
 
-    Each caption is encoded once. A score depends on the sizes of the sets, and so does its excess: compare
-    temperatures with equally many captions.
-
-    Args:
-        predictions: Candidates of each example by temperature.
-        references: References of each example.
-        metrics: Metrics of caption sets by label; those with the setting ``pvalue`` get null means.
-        advance: Called with 1 after each metric and temperature.
+    Each caption is encoded once. A score depends on the sizes of the sets, and so does its excess: compare temperatures
+    with equally many captions.
     """
     if not predictions:
         raise ValueError("`predictions` must have candidates of at least one temperature, got none")

@@ -35,13 +35,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Pools:
-    """What an example of the study is made of.
-
-    Attributes:
-        references: Captions that stay references.
-        correct: Other captions of the image, in random order.
-        incorrect: As many different captions of other images.
-    """
+    """References of an image, other captions of it in random order, and as many of other images."""
 
     references: list[str]
     correct: list[str]
@@ -49,13 +43,7 @@ class Pools:
 
 
 def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -> list[Pools]:
-    """The captions of each image in two halves, with captions of other images; those that have too few are left out.
-
-    Args:
-        references: Captions of each image.
-        per_side: Number of references, and of candidates.
-        seed: Of all choices.
-    """
+    """The captions of each image in two halves, with captions of other images; those that have too few are left out."""
     if per_side < 2:
         raise ValueError(f"`per_side` must be at least 2, got {per_side}")
     most = max(map(len, references), default=0)
@@ -91,16 +79,8 @@ def unique_versus_correct(
     """Scores of candidates of which m are drawn from k captions of the image, the others from k of other images.
 
     All are drawn with replacement, so that k bounds how many differ. The pools are nested: each caption of an example
-    is encoded, and each pair compared, once for the whole grid.
-
-    Args:
-        references: Captions of each image; those with fewer than twice ``per_side`` are left out.
-        metrics: Metrics of caption sets by label.
-        per_side: Number of references, and of candidates.
-        uniques: Values of k; None for 1 to ``per_side``.
-        corrects: Values of m; None for 0 to ``per_side``.
-        seed: Of all choices.
-        advance: Called with 1 after each metric and cell.
+    is encoded, and each pair compared, once for the whole grid. Images with fewer than twice `per_side` captions are
+    left out; k runs from 1, m from 0 to `per_side` where nothing else is asked for.
     """
     ks = list(range(1, per_side + 1)) if uniques is None else list(uniques)
     ms = list(range(per_side + 1)) if corrects is None else list(corrects)

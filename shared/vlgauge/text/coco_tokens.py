@@ -48,9 +48,6 @@ def coco_tokens(text: str) -> list[str]:
     Then round, square and curly brackets are dropped, also where written -lrb-, and hyphens, dashes, typographic quotes
     and . , ; : ! ? are deleted, inside tokens too: "well-known" becomes wellknown, "5:30 p.m." becomes 530 pm.
 
-    Args:
-        text: A caption; any string will do.
-
     Returns:
         The tokens, none empty and none with white space; [] for a caption of white space and punctuation.
     """

@@ -52,33 +52,21 @@ class TokenIds:
     lengths: Ints
 
     def chosen(self, texts: Ints) -> TokenIds:
-        """Some of the texts, any of them several times.
-
-        Args:
-            texts: shape ``(n_chosen,)``, positions of texts.
-        """
+        """Some of the texts, any of them several times."""
         lengths = self.lengths[texts]
         starts, new_starts = (np.cumsum(self.lengths) - self.lengths)[texts], np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - new_starts, lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
     def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
-        """The tokens of the texts of each example.
-
-        Args:
-            example: shape ``(n_texts,)``, ascending, the example of each text.
-        """
+        """The tokens of the texts of each example."""
         tokens = map(self.tokens.__getitem__, self.ids)
         texts = (list(islice(tokens, length)) for length in self.lengths)
         return (list(islice(texts, size)) for size in run_lengths(example)[1])
 
 
 def token_ids(texts: Iterable[Tokens]) -> TokenIds:
-    """The tokens of some texts as integers.
-
-    Args:
-        texts: Tokens of each text; asked for one by one and not kept.
-    """
+    """The tokens of some texts as integers; the texts are asked for one by one and not kept."""
     lengths: list[int] = []
 
     def measured() -> Iterator[Tokens]:

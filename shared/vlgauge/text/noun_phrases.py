@@ -216,14 +216,9 @@ class SpacyPhrases:
     def read_docs(
         self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
     ) -> list[list[T]]:
-        """What a function reads from the parse of each sentence, without repetition within a sentence.
+        """What a function reads from the parse of each sentence, without repetition, while the pipeline is held.
 
-        Args:
-            sentences: Each distinct one is parsed once.
-            needed: The annotation that ``read`` looks at: "DEP" or "TAG".
-            component: What makes it, for messages.
-            read: Is called while the pipeline is held.
-            progress: Whether to show a bar.
+        It looks at the annotation `needed`, "DEP" or "TAG", which `component` makes, for messages.
         """
         distinct = list(dict.fromkeys(sentences))
         self._check_lengths(distinct)
@@ -285,13 +280,7 @@ def _installed_pipeline(name: str, argument: str) -> Language:
 
 
 class NltkNouns:
-    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases.
-
-    Args:
-        split: From a text to its sentences.
-        setting: What wants it, for messages.
-        instead: What to choose where it is missing.
-    """
+    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases."""
 
     def __init__(
         self,

@@ -38,9 +38,6 @@ _STEP_4 = (
 def porter_stem(word: str) -> str:
     """The stem of a word.
 
-    Args:
-        word: A word in lower case; characters that are no English letter count as consonants.
-
     Returns:
         The stem, not empty for a word that is not.
     """

@@ -71,12 +71,7 @@ class IdfTable:
 
 
 def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:
-    """Count in how many stories each word occurs.
-
-    Args:
-        stories: Each a string or a list of sentences.
-        lowercase: Whether words that differ only in case are the same.
-    """
+    """Count in how many stories each word occurs."""
     if isinstance(stories, str) or not len(stories):
         raise ValueError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
     df: Counter[str] = Counter()

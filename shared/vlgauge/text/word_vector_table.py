@@ -95,11 +95,6 @@ class WordTable:
 def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray[np.float32]]]) -> None:
     """Write a table.
 
-    Args:
-        path: The file; its folder is made for this user only.
-        source: SHA-256 of the text that the vectors come from.
-        rows: Words and their vectors, of one width; of a word that stands twice, the first counts.
-
     Raises:
         OSError: If the disk is full or the folder cannot be made.
         Unwritable: If no file can be written in it.

@@ -34,11 +34,6 @@ def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder")
 
     One word and its numbers per line, parted by single spaces; a first line of two whole numbers is a header. Of a word
     that stands twice, the first row counts. GloVe 840B has words with spaces, which cannot be asked for.
-
-    Args:
-        file: Text in UTF-8, perhaps packed by gzip.
-        wanted: Words.
-        argument: Name of the setting that names the file, for messages.
     """
     # Half a surrogate pair is in no file, but may be in a text.
     names = {word.encode("utf-8", "surrogatepass"): word for word in wanted}

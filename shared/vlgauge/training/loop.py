@@ -198,12 +198,7 @@ def train(
 ) -> Progressed:
     """Train until the plan ends, from where an earlier run was interrupted.
 
-    Args:
-        checkpoint: Read first, and written after each round.
-        plan: When to end.
-        one_round: Trains some steps after those of the state, and looks at the validation loss.
-        keep: Called after each round that is the best so far.
-        report: Called after each round.
+    `keep` is called after each round that is the best so far, `report` after each.
     """
     state = checkpoint.resumed()
     while not state.finished(plan):
@@ -227,19 +222,9 @@ def train_epochs(
     say: Callable[[str], object],
     restart: bool = False,
 ) -> Progressed:
-    """Train by Adam with a rate that falls after each epoch; see `train`.
+    """Train a model in place by Adam with a rate that falls after each epoch; see `train`.
 
-    Args:
-        model: Trained in place.
-        recipe: How.
-        run_epoch: One pass over the data, given the optimizer and the number of the epoch.
-        validated: The figures of the validation.
-        output: Folder of the training, in which an interrupted run keeps its state.
-        data: Digest of what is trained on.
-        device: Of torch.
-        keep: Called after each epoch that is the best so far.
-        say: Called with a line per epoch.
-        restart: Whether to forget an interrupted run.
+    An interrupted run keeps its state in the folder ``output``; it goes on only with the same `data`, a digest.
     """
     import torch
 

@@ -52,10 +52,7 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
 def one_training(options: argparse.Namespace, files: Iterable[str], say: Callable[[str], object]) -> Iterator[None]:
     """Have OUT for one training, which goes on where an interrupted one stood; at its end that state goes.
 
-    Args:
-        options: Those of `add_run_options`, and ``output``.
-        files: What a finished training has in OUT, and what only ``overwrite`` replaces.
-        say: Told at the end where it was written.
+    Only ``overwrite`` replaces the `files` that a finished training has there.
     """
     interrupted = options.output / INTERRUPTED
     with only_run(options.output, "OUT", beside=[interrupted / STATE]):

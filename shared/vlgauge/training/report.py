@@ -42,12 +42,9 @@ def _shown(value: Any) -> str:
 
 
 def draw(folder: Path, state: Progressed, quantities: Sequence[str]) -> Path:
-    """What changed over the epochs as a picture.
+    """What changed over the epochs as a picture, each quantity in its own plot.
 
-    Args:
-        folder: Where it goes.
-        state: Of the training.
-        quantities: What is drawn, each in its own plot: "loss" for the values "training_loss" and "validation_loss".
+    The quantity "loss" stands for the values "training_loss" and "validation_loss".
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -14,11 +14,7 @@ from vlgauge.media.pictures import ImagePicture
 
 
 def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Place and fields of each row; empty lines are passed over, empty fields are left out.
-
-    Args:
-        path: JSON lines, or CSV with a header if its name ends in .csv.
-    """
+    """Place and fields of each row of JSON lines, or of a CSV with a header; what is empty is left out."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -38,13 +38,7 @@ ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of the Hub.
-
-    Attributes:
-        repository: Id of its repository.
-        file: Its path there.
-        revision: Commit, 40 hexadecimal digits.
-    """
+    """A file of the Hub."""
 
     repository: str
     file: str

@@ -85,13 +85,7 @@ def refuse_other_tensors(
 
 
 def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
-    """Check that no tensor of floats has NaN or infinity, also where a score would be a number all the same.
-
-    Args:
-        tensors: By their names.
-        source: File or folder, for messages.
-        setting: What it was given as, for messages.
-    """
+    """Check that no tensor of floats has NaN or infinity, also where a score would be a number all the same."""
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
         raise ValueError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")

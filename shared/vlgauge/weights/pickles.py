@@ -23,9 +23,6 @@ class Steps:
     """Steps that are left: each byte of a pickle makes an object at most, but objects can be used more than once.
 
     One of them counts for a whole file: an object that is made, or a byte or an item that is copied, is a step.
-
-    Args:
-        size: Bytes of the pickle.
     """
 
     def __init__(self, size: int) -> None:
@@ -40,9 +37,6 @@ class Steps:
 
 def read_pickle(path: Path) -> Any:
     """What a pickle holds, if that is made of lists, tuples, dictionaries, texts, numbers and numpy arrays.
-
-    Args:
-        path: File.
 
     Raises:
         ValueError: If it asks for anything else, which is named and not looked up, is cut short or no pickle, or is
@@ -71,11 +65,8 @@ def read_pickle(path: Path) -> Any:
 def check_pickle(file: IO[bytes]) -> None:
     """Go through a pickle without making anything, up to its end.
 
-    Python's own reader makes room for as many objects as the pickle says that it remembers, and finds the hash of a
-    key by recursion through the tuples in it, each as often as it is used.
-
-    Args:
-        file: The pickle, where it begins.
+    Python's own reader makes room for as many objects as the pickle says that it remembers, and finds the hash of a key
+    by recursion through the tuples in it, each as often as it is used.
 
     Raises:
         UnpicklingError: If it would take more than its size allows.

@@ -13,12 +13,7 @@ from vlgauge.weights.files import SourcesMissing
 
 
 class Preflight:
-    """The checks of one call.
-
-    Args:
-        metric: Name of the metric, for messages.
-        extra: The extra that brings its packages.
-    """
+    """The checks of one call."""
 
     def __init__(self, metric: str, extra: str) -> None:
         self.sources: list[str] = []
@@ -71,9 +66,7 @@ class Preflight:
 def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:
     """Ask the metrics what they lack, before one of them scores.
 
-    Args:
-        metrics: Loaded metrics.
-        columns: What is scored, by name of the column; without it those that need to know tell when they score.
+    Without columns, those that need to know them tell when they score.
 
     Raises:
         ImportError: If packages are not installed; says so of all metrics.

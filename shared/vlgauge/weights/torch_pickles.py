@@ -28,10 +28,6 @@ class RefusedName(pickle.UnpicklingError):
 def check_torch_pickle(file: IO[bytes], allowed: Sequence[type] = ()) -> None:
     """Go through a pickle with stand-ins in the place of all that it asks for, up to its end.
 
-    Args:
-        file: The pickle, where it begins.
-        allowed: Further classes that it may name.
-
     Raises:
         RefusedName: If it asks for anything else.
         UnpicklingError: If it would take more than its size allows.

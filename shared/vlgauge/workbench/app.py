@@ -181,13 +181,9 @@ def _warm_up() -> None:
 
 
 def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
-    """Serve the workbench, on this machine alone unless a Space serves it.
+    """Serve the workbench, on this machine alone unless a Space serves it; without a port on a free one.
 
-    Args:
-        page: The workbench.
-        port: Where; a free one if None.
-        warmed: Whether the examples of all metrics are scored meanwhile, so that no visitor waits for them.
-        **options: Of `gradio.Blocks.launch`.
+    With `warmed`, the examples of all metrics are scored meanwhile, so that no visitor waits for them.
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []

@@ -39,13 +39,7 @@ class Bundled:
 
 @cache
 def bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
-    """The bundled examples in their order; of published models none is asked for, so that they have no score.
-
-    Args:
-        name: Of the metric.
-        profile: Which models it uses.
-        config: Its configuration; empty for the one that a form begins with.
-    """
+    """The bundled examples in their order; of published models none is asked for, so that they have no score."""
     if profile != "embedded" and not needs_no_model(name):
         return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
     return _scored(name, config)
@@ -69,13 +63,7 @@ def _scored_once(name: str, config: str) -> tuple[Bundled, ...]:
 
 @cache
 def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
-    """Labels and scores of the bundled examples that have one, best first.
-
-    Args:
-        name: Of the metric.
-        profile: Which models it uses.
-        config: Its configuration; empty for the one that a form begins with.
-    """
+    """Labels and scores of the bundled examples that have one, best first."""
     found = [(one.example.title, one.score) for one in bundled(name, profile, config) if not math.isnan(one.score)]
     return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
 

@@ -14,12 +14,7 @@ FORGED = "a field must hold what the page offers for it, got something else; loa
 
 
 class CheckedPage(gr.Blocks):
-    """Blocks that write no traceback for a value that no field can have.
-
-    Args:
-        hosting: How much visitors may ask for.
-        **options: Of `gradio.Blocks`.
-    """
+    """`gradio.Blocks` that write no traceback for a value that no field can have."""
 
     def __init__(self, hosting: Hosting = OWN_MACHINE, **options: Any) -> None:
         super().__init__(**options)

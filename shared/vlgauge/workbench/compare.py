@@ -48,12 +48,7 @@ _KEPT_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows, and can show other parts of.
-
-    Attributes:
-        compared: The systems.
-        asked: How they were asked for.
-    """
+    """What the page shows, and can show other parts of."""
 
     compared: Compared
     asked: Asked
@@ -61,23 +56,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Tab:
-    """The components that others use.
-
-    Attributes:
-        addressed: What an address can set, in the order of `addressed`.
-        opened: The event of the tab's opening is given to it.
-    """
+    """The components that others use."""
 
     addressed: list[Any]
     on_open: dict[str, Any]
 
 
 def add_tab(hosting: Hosting) -> Tab:
-    """Add what the tab shows and does.
-
-    Args:
-        hosting: How much visitors may ask for.
-    """
+    """Add what the tab shows and does."""
     titles = [(metric_title(name), name) for name in metric_names()]
     with gr.Column(elem_id="versus"):
         with gr.Row(equal_height=False):

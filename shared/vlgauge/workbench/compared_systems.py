@@ -81,12 +81,7 @@ class Compared:
 
 
 def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compared:
-    """Compare systems as `vlgauge.compare` does, on the rows that can be scored.
-
-    Args:
-        metrics: Loaded metrics.
-        given: The systems.
-    """
+    """Compare systems as `vlgauge.compare` does, on the rows that can be scored."""
     keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reordered(one, orders[one.name]) for one in given]
     _check_same(every)

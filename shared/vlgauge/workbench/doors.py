@@ -48,13 +48,7 @@ _NO_SESSION = {"msg": "unexpected_error", "message": "404: Not Found", "success"
 
 
 class Doors:
-    """Middleware that lets through what the workbench needs, and answers the rest with one sentence.
-
-    Args:
-        app: What is served.
-        page: The workbench.
-        hosting: How much visitors may send.
-    """
+    """Middleware that lets through what the workbench needs, and answers the rest with one sentence."""
 
     def __init__(self, app: ASGIApp, page: gr.Blocks, hosting: Hosting) -> None:
         self._app = app

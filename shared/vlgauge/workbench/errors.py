@@ -70,12 +70,7 @@ def log_refusal(why: str) -> None:
 
 
 def without_tokens(text: str, *known: str | None) -> str:
-    """A text in which no token stands.
-
-    Args:
-        text: An error, say.
-        *known: Tokens that were given.
-    """
+    """A text in which no token stands."""
     for token in filter(None, known):
         text = text.replace(token, "(a token)")
     return _TOKEN.sub("(a token)", text)

@@ -123,9 +123,7 @@ def bytes_of(encoded: str, place: str) -> bytes:
 def check_size(name: str, cell: Any) -> None:
     """Refuse an example that is larger than one that somebody wants explained.
 
-    Args:
-        name: Of the column.
-        cell: What it holds; a picture or a clip as bytes, or as the path of an upload.
+    A picture or a clip is bytes, or the path of an upload.
     """
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:

@@ -36,10 +36,6 @@ _PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
 def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     """Add what the tab shows and does.
 
-    Args:
-        given: Records that are there from the start.
-        hosting: Which token opens data sets where a visitor gives none.
-
     Returns:
         The keywords of the event that opens it.
     """

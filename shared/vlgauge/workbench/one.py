@@ -31,10 +31,6 @@ _TO_RESULT = "() => innerWidth < 768 && document.getElementById('result').scroll
 def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
     """Add what the tab shows and does.
 
-    Args:
-        chosen: What a visitor chose for all tabs.
-        loaded: The metric that is chosen first.
-
     Returns:
         What changes with the metric, in the order of `updates`.
     """
@@ -79,14 +75,7 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
 
 
 def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None) -> list[Any]:
-    """What the tab becomes for an example of a metric.
-
-    Args:
-        loaded: The metric.
-        profile: Which models.
-        number: Of the example.
-        texts: What stands in fields in place of the example's; such a form is not scored yet.
-    """
+    """What the tab becomes for an example of a metric."""
     name, config = loaded.name, loaded.config_name if loaded.configs else ""
     cells = _filled(name, config, number) | (texts or {})
     look = _look(loaded, cells)

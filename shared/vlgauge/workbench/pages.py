@@ -51,13 +51,7 @@ def framed(page: str, title: str) -> str:
 
 
 def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
-    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained.
-
-    Args:
-        scored: The scores.
-        origin: Which rows they are of.
-        extent: How much of it they are; empty for all.
-    """
+    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained."""
     reasons: dict[str, list[str]] = {}
     for name, reason in scored.left_out:
         reasons.setdefault(reason, []).append(str(name))
@@ -84,27 +78,13 @@ def page_without_rows() -> str:
 def page_of_tables(
     tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({}), *, is_toy: bool = False
 ) -> str:
-    """Tables in HTML, whose texts are escaped, or why there is none.
-
-    Args:
-        tables: What the page sorts, and draws intervals in.
-        why_none: Said where there is none.
-        copied: The same as text, by the name of its form.
-        is_toy: Whether a toy made some of the numbers, where the tables do not say so themselves.
-    """
+    """Tables in HTML, whose texts are escaped, or why there is none."""
     texts = {name: Snippet(text) for name, text in copied.items()}
     return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
-    """Which of two systems is better by which metrics, and the rows that changed most, explained side by side.
-
-    Args:
-        compared: All systems.
-        asked: How they were asked for, which is what can be copied.
-        pair: Number of the two systems that are shown.
-        rows_by: Metric whose rows are shown; the first one if empty.
-    """
+    """Which of two systems is better by which metrics, and the rows that changed most, explained side by side."""
     comparison, names = compared.comparison, compared.pairs[pair]
     metric = next((one for one in comparison.metrics if one.metric == rows_by), comparison.metrics[0])
     two = next(one for one in metric.pairs if (one.first, one.second) == names)

@@ -78,13 +78,7 @@ def top_bar() -> str:
 
 
 def picker(name: str, config: str, profile: str) -> str:
-    """The button with what is chosen, and the choices that a metric has beside.
-
-    Args:
-        name: Of the metric.
-        config: Its configuration; empty for the one that a form begins with.
-        profile: Which models.
-    """
+    """The button with what is chosen, and the choices that a metric has beside."""
     own = config_of(name, config)
     return str(
         fragment(

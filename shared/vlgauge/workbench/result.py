@@ -21,14 +21,7 @@ _NO_LINK = "A link has no place for pictures of yours, nor for so much text"
 
 
 def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
-    """The bundled examples as buttons, each with its score.
-
-    Args:
-        name: Of the metric.
-        profile: Which models.
-        config: Its configuration.
-        chosen: Which of them is shown; None for none.
-    """
+    """The bundled examples as buttons, each with its score."""
     cards = []
     for place, one in enumerate(bundled(name, profile, config)):
         digits = one.scored.explanation.digits if one.scored else 2
@@ -48,16 +41,7 @@ def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
 def page_of_one(
     scored: Scored, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
 ) -> str:
-    """What is shown of one example.
-
-    Args:
-        scored: Its score, in the first row.
-        profile: Which models made it.
-        config: Configuration of the metric.
-        cells: What was scored.
-        chosen: Which bundled example it is; None for one of a visitor.
-        base: The bundled example that a link begins with.
-    """
+    """What is shown of one example."""
     metric = scored.explanation
     every = bundled(metric.name, profile, config)
     metric.is_large = True

@@ -138,16 +138,7 @@ def begun(
     rows: int | None,
     hosting: Hosting,
 ) -> Run:
-    """A run that has read nothing yet.
-
-    Args:
-        source: Where the rows come from.
-        metric: Its name, configuration and profile.
-        titles: Titles of columns by name.
-        first: Number of the row that is the first.
-        rows: How many; None for all.
-        hosting: What may be asked for.
-    """
+    """A run that has read nothing yet."""
     if first < 0:
         raise ValueError(f"`first_row` must be a whole number of at least 0, got {first}")
     if rows is not None and rows < 1:

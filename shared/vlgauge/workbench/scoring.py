@@ -25,14 +25,7 @@ from vlgauge.workbench.profiles import refuse_missing
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
-    """A loaded metric, the same one for the same words.
-
-    Args:
-        name: Of the metric.
-        profile: Which models it uses.
-        config: Its configuration; empty for the one that a form begins with.
-        **settings: Other settings than the usual ones.
-    """
+    """A loaded metric, the same one for the same words."""
     # Before they are looked up: what came from elsewhere may be a list.
     one_of("metric", name, metric_names())
     one_of("profile", profile, PROFILES)

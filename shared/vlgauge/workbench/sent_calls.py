@@ -18,12 +18,7 @@ _NAMED = re.compile(r".*/call/(?P<named>v2/)?(?P<name>[^/]+)/?")
 
 
 class Refused(Exception):
-    """What a visitor sent is not taken.
-
-    Args:
-        why: In a sentence.
-        status: Of HTTP.
-    """
+    """What a visitor sent is not taken."""
 
     def __init__(self, why: str, status: int = 400) -> None:
         super().__init__(why)
@@ -32,12 +27,6 @@ class Refused(Exception):
 
 def check_call(page: gr.Blocks, path: str, content: bytes, hosts: Collection[str]) -> None:
     """Refuse a call that the page never makes.
-
-    Args:
-        page: The workbench, whose components say which values are files.
-        path: Of the address.
-        content: The body.
-        hosts: Names by which this server was asked.
 
     Raises:
         Refused: If the body is no call of a function that may be called so, or names a file that is none of this

@@ -21,14 +21,7 @@ _MARK = "gradio.FileData"
 
 
 def fault_of_files(call: Any, function: Any, values: Sequence[Any], hosts: Collection[str]) -> str:
-    """What is wrong with the files of a call; empty for nothing.
-
-    Args:
-        call: The body.
-        function: The event of the page that is called, None for none.
-        values: What it is called with.
-        hosts: Names by which this server was asked.
-    """
+    """What is wrong with the files of a call; empty for nothing."""
     return _files_fault(call, hosts) or _components_fault(function, values, hosts)
 
 

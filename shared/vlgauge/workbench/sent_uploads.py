@@ -14,11 +14,6 @@ def bounded_upload(scope: Scope, receive: Receive, most_bytes: int) -> Receive:
 
     Gradio 6.31 bounds each of a thousand files, keeps fields that are none in memory without a bound, and leaves the
     files of an upload that was cut.
-
-    Args:
-        scope: Of the request.
-        receive: What it arrives by.
-        most_bytes: Of all files together.
     """
     parts = _Parts(Headers(scope=scope).get("content-type", ""))
     n_bytes = 0

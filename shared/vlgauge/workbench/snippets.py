@@ -37,14 +37,7 @@ class Snippet:
 
 
 def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> dict[str, Snippet]:
-    """What scores one example, by how it is called.
-
-    Args:
-        name: Of the metric.
-        profile: Which models.
-        config: Configuration of the metric; empty for none.
-        cells: By name of the column; pictures and clips as paths.
-    """
+    """What scores one example, by how it is called."""
     given = {column: cell for column, cell in cells.items() if cell is not None}
     return {"Python": Snippet(_python(name, profile, config, given)), "CLI": _shell(name, profile, config, given)}
 
@@ -107,15 +100,7 @@ def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Sn
 
 
 def link(name: str, profile: str, config: str, cells: Mapping[str, Any], example: Example) -> str:
-    """The query of the address that shows this; empty where it would be too long, or has pictures of a visitor.
-
-    Args:
-        name: Of the metric.
-        profile: Which models.
-        config: Configuration of the metric; empty for none.
-        cells: By name of the column.
-        example: Whose cells are those that the link does not name.
-    """
+    """The query of the address that shows this; empty where it would be too long, or has pictures of a visitor."""
     words = {"metric": name}
     if config and config != first_config(name):
         words["config"] = config

@@ -88,12 +88,7 @@ def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
 
 
 def stoppable(function: Callable[P, R], begun: Callable[..., object] | None = None) -> Callable[P, R]:
-    """The function, whose calls can be stopped, and count as time that the visitor used.
-
-    Args:
-        function: What works.
-        begun: Is told of the work and what the function is given, when it begins.
-    """
+    """The function, whose calls can be stopped, and count as time that the visitor used."""
 
     @wraps(function)
     def worked(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -100,15 +100,7 @@ def _openai(name: str, repository: str, width: int, digest: str, **more: Any) ->
 def _long(
     name: str, shape: tuple[str, int, int], repository: str, file: str, aliases: tuple[str, ...]
 ) -> ClipArchitecture:
-    """A Long-CLIP: OpenAI's CLIP but for 248 positions in two tables (Zhang et al., 2024).
-
-    Args:
-        name: Name.
-        shape: Architecture that it was stretched from, patch size and layers of its image tower.
-        repository: On the Hub.
-        file: Of the weights.
-        aliases: Other names.
-    """
+    """A Long-CLIP: OpenAI's CLIP but for 248 positions in two tables (Zhang et al., 2024)."""
     of, patch, layers = shape
     image, text = (1024, 768) if layers == 24 else (768, 512)
     config = {
@@ -137,13 +129,6 @@ def _siglip2(
     """A SigLIP 2 of fixed resolution (Tschannen et al., 2025).
 
     A text is read at its last position of 64, which is padding for all but the longest; there is no padding mask.
-
-    Args:
-        name: Name, and that of the repository of google.
-        trunk: The image tower in timm.
-        size: Side of the picture in pixels.
-        widths: Width, heads and layers of the text tower.
-        aliases: Further names.
     """
     width, heads, layers = widths
     text = {

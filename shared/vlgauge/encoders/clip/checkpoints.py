@@ -60,13 +60,7 @@ class Checkpoint:
 
 
 def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> State:
-    """Tensors of a file of weights by open_clip's names; see `clip_state` for what is refused.
-
-    Args:
-        path: File.
-        row: The architecture.
-        setting: What the file was given as, for messages.
-    """
+    """Tensors of a file of weights by open_clip's names; see `clip_state` for what is refused."""
     shapes = expected_shapes(row)
     with given_as(setting):
         tensors = read_tensors(path, archives=OPENAI_ARCHIVES)

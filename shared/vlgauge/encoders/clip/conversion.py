@@ -77,15 +77,7 @@ def convert(
     base_sha256: str,
     kind: Literal["pac_s", "custom"] = "pac_s",
 ) -> Conversion:
-    """Compare a checkpoint with its base.
-
-    Args:
-        path: Any file that `read_tensors` takes.
-        row: The architecture.
-        base_state: `clip_state` of the base.
-        base_sha256: SHA-256 of the file of the base.
-        kind: What the weights are.
-    """
+    """Compare a checkpoint with its base."""
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
         raise ValueError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")

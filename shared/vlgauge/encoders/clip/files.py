@@ -34,13 +34,7 @@ _FILTERS: dict[object, Literal["bilinear", "bicubic"]] = {2: "bilinear", 3: "bic
 
 
 def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
-    """File with the weights of a backbone: the given one, else the one of the Hub, at the revision of the table.
-
-    Args:
-        row: The backbone.
-        weights: File, or folder with one of `FOLDER_FILES`; None for the Hub.
-        setting: What it was given as, for messages.
-    """
+    """The given file, or folder with one of `FOLDER_FILES`, else the one of the Hub, at the revision of the table."""
     if weights is not None:
         return given_file(weights, setting, row.files)
     path = hub_file_at(*_on_hub(row), sha256=row.sha256)
@@ -141,13 +135,7 @@ def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = 
 # -- the weights of PAC-S ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Release:
-    """A checkpoint that the authors of PAC-S released, without a licence and without a checksum.
-
-    Attributes:
-        file: Its name.
-        link: Where a browser finds it.
-        size: Its size, in words.
-    """
+    """A checkpoint that the authors of PAC-S released, without a licence and without a checksum."""
 
     file: str
     link: str

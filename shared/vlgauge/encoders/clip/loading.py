@@ -160,10 +160,7 @@ def clip_with_checkpoint(
 def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
     """Name of the weights of an encoder, for signatures: a repository with its commit, or the digest of a file.
 
-    Args:
-        encoder: From `clip_encoder` or `clip_with_checkpoint`.
-        given: Whether they come from a file that the user named; it has the name of the published weights if it is a
-            copy of them.
+    A file that the user named has the name of the published weights if it is a copy of them.
     """
     row, digest = encoder.row, encoder.digest
     if given and digest not in (row.sha256, row.openai_sha256):
@@ -176,13 +173,7 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
 def clip_tokens(
     backbone: str | ClipArchitecture | None = None, *, weights: str | Path | None = None, profile: str = "paper"
 ) -> Tokens:
-    """What turns texts into ids as a backbone does; its weights are not read.
-
-    Args:
-        backbone: See `clip_encoder`.
-        weights: See `clip_encoder`; looked at for a backbone with a tokenizer of its own.
-        profile: See `clip_encoder`.
-    """
+    """What turns texts into ids as a backbone does; its weights are not read."""
     row = _row(backbone, profile)
     file = tokenizer_file(row, weights)
     tokens: Tokens = pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))

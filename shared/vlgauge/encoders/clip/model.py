@@ -101,12 +101,7 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
 
 
 def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
-    """The module with its tensors, in float32.
-
-    Args:
-        row: Its architecture.
-        state: Every tensor by open_clip's names.
-    """
+    """The module with its tensors, in float32."""
     import torch
 
     filled = {name: tensor.float() for name, tensor in state.items()}
@@ -134,12 +129,7 @@ def causal_mask(length: int) -> torch.Tensor:
 
 
 def tokens_of(row: ClipArchitecture, file: Path | None = None) -> Tokens:
-    """What turns texts into ids for an architecture.
-
-    Args:
-        row: The architecture.
-        file: Its `tokenizer.json`, where the row needs one.
-    """
+    """What turns texts into ids for an architecture."""
     if row.tokens == "clip":
         return ClipTokens(row.context)
     if file is not None:

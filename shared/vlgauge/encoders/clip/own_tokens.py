@@ -16,14 +16,7 @@ _SPECIAL = {"<pad>": PADDING, "<eos>": END}
 
 
 class OwnTokens:
-    """Token ids of texts by a file of the model: those of the text, the end token, padding up to the context.
-
-    Args:
-        file: The model's `tokenizer.json`.
-        context: How many ids each text has.
-        n_rows: Rows of the model's table of tokens.
-        canonical: Whether punctuation goes, too, as in open_clip, and not only upper case.
-    """
+    """Token ids of texts by a file of the model: those of the text, the end token, padding up to the context."""
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
         try:

@@ -154,11 +154,6 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
     """One table of positions in place of a Long-CLIP's two: the first rows of one, then the other's.
 
     The rest of both is in the file and read by nobody (Zhang et al., 2024).
-
-    Args:
-        tensors: By open_clip's names.
-        first: How many rows of the first table are used.
-        source: File, for messages.
     """
     import torch
 

@@ -77,11 +77,7 @@ def toy_record() -> dict[str, Any]:
 
 
 def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
-    """Tensors of the toy CLIP by open_clip's names, float32, ready for `load_state_dict(strict=True)`.
-
-    Args:
-        path: Another file of the same layout; its digest is not checked.
-    """
+    """Tensors of the toy CLIP by open_clip's names, float32, ready for `load_state_dict(strict=True)`."""
     try:
         from safetensors.torch import load_file
     except ImportError as error:

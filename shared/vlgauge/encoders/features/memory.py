@@ -19,11 +19,7 @@ _PENDING_BYTES = 64 * 2**20
 
 
 class MemoryStore:
-    """Least recently used vectors by key, bounded in bytes and safe in threads.
-
-    Args:
-        max_bytes: Bound on the bytes of the vectors.
-    """
+    """Least recently used vectors by key, bounded in bytes and safe in threads."""
 
     def __init__(self, max_bytes: int = 256 * 2**20) -> None:
         self.max_bytes = max_bytes
@@ -89,12 +85,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class LayeredStore:
-    """Vectors of one kind of one encoder: in memory, and perhaps also on the disk.
+    """Vectors of one kind of one encoder: in the memory of all encoders, and perhaps also on the disk.
 
-    Args:
-        memory: Shared by all encoders.
-        scope: First parts of the keys there.
-        disk: Asked for what the memory does not know; gets what is new at `flush`.
+    The disk is asked for what the memory does not know, and gets what is new at `flush`.
     """
 
     def __init__(self, memory: MemoryStore, scope: tuple[Hashable, ...], disk: DiskStore | None) -> None:

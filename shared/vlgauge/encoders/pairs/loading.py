@@ -55,13 +55,9 @@ class PairScorer(Protocol):
 
 
 def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto") -> PairScorer:
-    """The scorer of a setting: a function as it is, a model on disk from the pool.
+    """The scorer of a setting: a function from pairs to probabilities as it is, a model on disk from the pool.
 
-    Args:
-        model: See `find_pair_model`; or a function from a list of pairs to their probabilities.
-        base: See `find_pair_model`.
-        profile: "paper" or "embedded".
-        device: ``"auto"``, or a device of torch.
+    See `find_pair_model`.
 
     Warns:
         UserWarning: If this is the toy model of the embedded profile, at its first use in the process.

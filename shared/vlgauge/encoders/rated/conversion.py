@@ -39,14 +39,7 @@ _IGNORED = "logit_scale"
 def convert_polos(
     path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder
 ) -> Head:
-    """The head in the authors' checkpoint, if its encoders are the public ones.
-
-    Args:
-        path: ``reprod.ckpt``, as pytorch-lightning wrote it.
-        row: The architecture of CLIP.
-        base_state: `vlgauge.encoders.clip.checkpoints.clip_state` of the public CLIP.
-        text: The public text encoder.
-    """
+    """The head in the authors' checkpoint, if its encoders are the public ones."""
     source = os.fspath(path)
     content = read_torch_object(path, allowed=STAND_INS)
     state = state_dict_in(content, Path(path))

@@ -33,13 +33,7 @@ GAMMA = "scalar_mix.gamma"
 
 
 def metadata_of(clip: Mapping[str, Any], architecture: str, text: LayeredEncoder) -> dict[str, str]:
-    """What a head says of the encoders that it was fitted to, the same whatever kind of file they come from.
-
-    Args:
-        clip: Tensors of torch of the CLIP, by their names in open_clip.
-        architecture: Of the CLIP.
-        text: The text encoder.
-    """
+    """What a head says of the encoders that it was fitted to, the same whatever kind of file they come from."""
     tokens = json.dumps(text.token_ids(_TEXTS)[0]).encode()
     return {
         "text_encoder": text.identity,
@@ -65,13 +59,7 @@ def is_head(name: str) -> bool:
 
 
 def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str) -> Head:
-    """The head in tensors of numpy or torch by the names of the authors' checkpoint.
-
-    Args:
-        tensors: By their names; dropout leftovers are passed over.
-        metadata: What the file says of them.
-        source: File, for messages.
-    """
+    """The head in tensors of numpy or torch by the names of the authors' checkpoint."""
     arrays = {
         name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
         for name, tensor in tensors.items()
@@ -135,13 +123,7 @@ def read_head(path: str | PathLike[str]) -> Head:
 
 
 def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> None:
-    """Write a head as safetensors; the file appears, or is replaced, when it is complete.
-
-    Args:
-        path: File.
-        head: The head.
-        half: Whether its numbers are stored in float16.
-    """
+    """Write a head as safetensors; the file appears, or is replaced, when it is complete."""
     from safetensors.numpy import save_file
 
     kind = np.float16 if half else np.float32

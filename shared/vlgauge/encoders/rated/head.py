@@ -111,13 +111,7 @@ class Head:
         return np.asarray(mixed(normalised_layers(texts, batch), self.shares, self.gamma), dtype=np.float32)
 
     def check(self, *, layers: int, text_width: int, embed_width: int) -> None:
-        """Refuse a head for encoders of other sizes.
-
-        Args:
-            layers: Of the text encoder, the embeddings included.
-            text_width: Of its vectors.
-            embed_width: Of CLIP's vectors.
-        """
+        """Refuse a head for encoders of other sizes."""
         wanted = (layers, 4 * text_width + 6 * embed_width)
         found = (len(self.scalars), self.matrices[0].shape[1])
         if wanted != found:

@@ -27,13 +27,7 @@ _HINT = "or pass the folder of one as `text_encoder`, or profile='embedded'"
 
 @dataclass(frozen=True)
 class PolosModels:
-    """Encoders, and a head that was fitted to what they make of rows.
-
-    Attributes:
-        clip: Of pictures and texts.
-        text: Of texts.
-        head: The head.
-    """
+    """Encoders, and a head that was fitted to what they make of rows."""
 
     clip: ClipEncoder
     text: LayeredEncoder

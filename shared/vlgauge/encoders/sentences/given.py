@@ -54,13 +54,7 @@ class GivenEncoder:
 
 
 class ClipTexts:
-    """Texts as CLIP's text tower sees them: after the projection, as they come, without a prompt.
-
-    Args:
-        backbone: Name of a backbone such as ``"ViT-B/32"``; under the embedded profile the toy's.
-        profile: ``"paper"`` or ``"embedded"``.
-        device: ``"auto"``, or a device of torch.
-    """
+    """Texts as CLIP's text tower sees them: after the projection, as they come, without a prompt."""
 
     def __init__(self, backbone: str, *, profile: str, device: str) -> None:
         self._clip = clip_encoder(backbone, profile=profile, device=device)

@@ -14,13 +14,7 @@ from vlgauge.weights import known_tensors
 
 
 def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
-    """The model in float32 and evaluation mode, every tensor of it from the folder, without network or foreign code.
-
-    Args:
-        folder: See `vlgauge.encoders.sentences.model.SentenceModel`.
-        pooling: See `vlgauge.encoders.sentences.model.sentence_encoder`.
-        device: A device of torch.
-    """
+    """The model in float32 and evaluation mode, every tensor of it from the folder, without network or foreign code."""
     try:
         import torch
         from sentence_transformers import SentenceTransformer
@@ -72,12 +66,7 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
 
 
 def check_tensors(model: Any, folder: Path) -> None:
-    """Check that the files had every tensor of a sentence encoder, which the library else makes up, and no other.
-
-    Args:
-        model: As sentence-transformers loaded it.
-        folder: Where from.
-    """
+    """Check that the files had every tensor of a sentence encoder, which the library else makes up, and no other."""
     kinds = {type(module).__name__ for module in model}
     kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE
     for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):

@@ -46,14 +46,9 @@ class CocoSystems:
 
 @dataclass(frozen=True)
 class SystemValue:
-    """A metric on the captions of one captioner.
+    """A metric on the captions of one captioner, and how the scores were made.
 
-    Attributes:
-        value: Of all of them, as the metric gives it.
-        low: Lower end of the interval; NaN without one, as of BLEU, which is no mean.
-        high: Upper end.
-        undefined: Number of captions without a score.
-        signature: How the scores were made.
+    The interval is NaN without one, as of BLEU, which is no mean; undefined are captions without a score.
     """
 
     value: float
@@ -131,16 +126,7 @@ def system_values(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, dict[str, SystemValue]]:
-    """Values by family of scores and by captioner; the images are looked at once.
-
-    Args:
-        metrics: Loaded metrics of this package.
-        systems: The captions.
-        missing: As in `metric_scores`, which raises the same errors.
-        level: Coverage of the intervals.
-        resamples: Number of bootstrap samples of images; 0 for no interval.
-        seed: Of the samples.
-    """
+    """Values by family of scores and by captioner; the images are looked at once."""
     checked = [
         (name, metric, *checked_columns(metric, own, missing))
         for name, own in systems.columns.items()

@@ -50,15 +50,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Difference(Figure):
-    """Two metrics on the items that both define; the value is that of the first less that of the second.
+    """Two metrics on the n items that both define: the first less the second, by one figure.
 
-    Attributes:
-        first: Name of the one.
-        second: Name of the other.
-        figure: Name of the number.
-        pvalue: Of no difference, from the samples of the interval; NaN without them.
-        adjusted_pvalue: The same after Holm's correction for all pairs with this figure.
-        n: Number of items.
+    Its p-value is NaN without samples of the interval; the adjusted one is after Holm's correction for all pairs.
     """
 
     first: str

@@ -29,13 +29,7 @@ def one_file(files: Sequence[FilePath], name: str) -> Path:
 
 
 def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of a data set by their published names, from a list of files and folders that hold them.
-
-    Args:
-        files: Files and folders.
-        names: Names that must be there.
-        optional: Names that may be.
-    """
+    """The files of a data set by their published names, from a list of files and folders that hold them."""
     found: dict[str, Path] = {}
     for path in map(Path, files):
         if path.is_dir():
@@ -96,11 +90,7 @@ def columns_of(
 ) -> dict[str, list[Any]]:
     """Columns as metrics take them.
 
-    Args:
-        predictions: Captions.
-        references: All references of each row.
-        count: How many of them a row has, the first ones; None for all, 0 for no such column.
-        **seen: Column of images or videos.
+    A row has its first `count` references; None for all, 0 for no such column.
     """
     if not predictions:
         raise ValueError("DATA must have at least one row, got none")
@@ -111,12 +101,7 @@ def columns_of(
 
 
 class Folder:
-    """A folder of pictures or videos, in which the names of a data set are looked up.
-
-    Args:
-        path: The folder; None for that of the data.
-        data: A file of the data set.
-    """
+    """A folder of pictures or videos, in which the names of a data set are looked up; None for that of the data."""
 
     def __init__(self, path: FilePath | None, data: Path) -> None:
         if path is not None and not Path(path).is_dir():

@@ -51,12 +51,7 @@ def is_constant(values: Floats) -> bool:
 
 
 def tau_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """Both variants of tau, every rating being a row of its own.
-
-    Args:
-        scores: shape ``(n,)``.
-        ratings: shape ``(n, 1)``.
-    """
+    """Both variants of tau, every rating being a row of its own."""
     column = ratings[:, 0]
     return {"tau_b": kendall(scores, column, "b"), "tau_c": kendall(scores, column, "c")}
 
@@ -65,10 +60,6 @@ def annotator_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
     """The rule of VATEX-EVAL: correlation with each annotator, of which the mean is taken.
 
     Scores are rounded to four decimals before, the means (of correlations, not yet times 100) after.
-
-    Args:
-        scores: shape ``(n,)``.
-        ratings: shape ``(n, n_annotators)``.
     """
     rounded = np.around(scores, 4)
     taus = [kendall(rounded, column, "b") for column in ratings.T]
@@ -83,9 +74,7 @@ def _mean(values: Sequence[float]) -> float:
 class RankTable:
     """Scores against ratings as a table of counts, from which the rank correlations of many samples are taken.
 
-    Args:
-        scores: shape ``(n,)``, without NaN.
-        ratings: shape ``(n,)``, without NaN, of few different values.
+    Both are without NaN, and ratings have few different values.
     """
 
     def __init__(self, scores: Floats, ratings: Floats) -> None:
@@ -147,12 +136,7 @@ def sampled_annotators(scores: Floats, ratings: Floats) -> Sampled:
 
 @dataclass(frozen=True)
 class RatingRule:
-    """What is computed from scores and ratings.
-
-    Attributes:
-        exact: The figures by name, as scipy has them.
-        sampled: The same of samples, faster.
-    """
+    """The figures of scores and ratings by name, as scipy has them, and faster ones of samples."""
 
     exact: Callable[[Floats, Floats], dict[str, float]]
     sampled: Callable[[Floats, Floats], Sampled]

@@ -27,12 +27,7 @@ _AVERAGES = {"average": (0, 1), "authors' average": (2, 3)}
 def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
     """Shares of the right decisions about one picture: each caption against the one before, and against its wrong one.
 
-    Args:
-        right: shape ``(n,)``, scores of the captions as they grow, n of at least 2.
-        wrong: shape ``(n,)``, scores of those with a wrong detail.
-
-    Returns:
-        Both NaN where a score is NaN.
+    Captions stand as they grow, at least 2; both shares are NaN where a score is NaN.
     """
     if np.isnan(right).any() or np.isnan(wrong).any():
         return math.nan, math.nan
@@ -43,11 +38,6 @@ def authors_rates(right: Floats, wrong: Floats, zero: float) -> tuple[float, flo
     """The same by the authors' code, which takes each caption whose cosine is not above 0 for padding.
 
     Of n captions with one above 0, the first n - 1 decisions of the picture count, whichever captions these are of.
-
-    Args:
-        right: As of `growth_rates`.
-        wrong: As of `growth_rates`.
-        zero: The score of a cosine of 0.
 
     Returns:
         Both NaN where there are fewer than three such captions, or a score is NaN.

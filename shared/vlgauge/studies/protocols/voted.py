@@ -22,13 +22,7 @@ Draws = int | Literal["fixed"]
 
 @dataclass(frozen=True)
 class VotedPair:
-    """Two captions of an image, and what people said.
-
-    Attributes:
-        captions: The two captions.
-        votes: For either.
-        references: What the people compared them with.
-    """
+    """Two captions of an image, the votes for either, and the references that people compared them with."""
 
     captions: tuple[str, str]
     votes: tuple[int, int]

@@ -21,14 +21,7 @@ BACKBONE = "ViT-B/32"
 
 @dataclass(frozen=True)
 class Finding:
-    """A published number beside ours.
-
-    Attributes:
-        row: The published one.
-        column: Its column.
-        ours: Our number; NaN if it is undefined.
-        interval: Of our number; NaN without one.
-    """
+    """A published number beside ours; NaN where that is undefined, or has no interval."""
 
     row: Row
     column: str
@@ -53,13 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Published rows that could not be checked.
-
-    Attributes:
-        rows: They.
-        why: What is missing.
-        how: How to get it.
-    """
+    """Published rows that could not be checked: what is missing, and how to get it."""
 
     rows: Sequence[Row]
     why: str
@@ -73,12 +60,9 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class Data:
-    """The files of a user, by the names and folders in which they were published.
+    """The files of a user at any depth of folders, by their published names.
 
-    Attributes:
-        folders: Where they are, at any depth.
-        images: Folder of the images; None for those beside the data.
-        videos: Folder of the videos.
+    Images and videos lie beside them if not elsewhere.
     """
 
     folders: Sequence[FilePath] = ()
@@ -119,11 +103,8 @@ class Data:
 class Tools:
     """What checks compute with.
 
-    Attributes:
-        load: Loads a metric, as `vlgauge.load`; with the settings of the user.
-        metrics: Names of the metrics that are wanted; none for all.
-        backbone: Name of the CLIP.
-        resamples: Of the intervals, where references are drawn.
+    The loader has the settings of the user; no names of metrics stand for all of them; the samples are those of
+    intervals where references are drawn.
     """
 
     load: Callable[..., Any]

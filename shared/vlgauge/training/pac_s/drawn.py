@@ -17,13 +17,7 @@ _STYLE, _OTHER_STYLE = "flat", "outlined"
 
 
 class ScenePicture:
-    """A scene that is drawn when it is looked at.
-
-    Args:
-        scene: What to draw.
-        seed: Chooses the jitter of place, size and colour.
-        style: See `vlgauge.scenes.draw_scene`.
-    """
+    """A scene that is drawn when it is looked at."""
 
     convert: Literal["early", "late"] = "late"
 
@@ -41,11 +35,7 @@ class ScenePicture:
 def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
     """Rows of scenes: V' is the caption drawn again in another style, T' is another wording.
 
-    Args:
-        n: Number of scenes.
-        seed: Chooses scenes, wordings, jitter and changes.
-        split: ``"train"`` or ``"validation"``.
-        variants: Further rows per scene, at most: the scene with one fact changed, worded alike, in one group with it.
+    Beside each there are up to `variants` rows of the scene with one fact changed, worded alike, in one group with it.
     """
     found: dict[str, Row] = {}
     for number, scene in enumerate(scenes(n, seed, split)):
@@ -68,10 +58,7 @@ def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> Row:
 def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
     """For every test scene one pair per kind of error: the caption, and the same wording with one fact changed.
 
-    Args:
-        n: Number of scenes of the test split, whose contents occur in no other.
-        seed: Chooses scenes, wordings and changes.
-        draws: How often each scene is drawn, worded and changed.
+    Their contents occur in no other split; each is drawn, worded and changed `draws` times.
     """
     foils = []
     for index, scene in enumerate(scenes(n, seed, "test") * draws):

@@ -42,14 +42,7 @@ def train_learner(
 ) -> Progressed:
     """Train to the end, from where an earlier run was interrupted, and leave the best parameters in the learner.
 
-    Args:
-        learner: What is trained.
-        order: Batches of training rows.
-        validation: Batches of validation rows.
-        schedule: How long and how fast.
-        file: Where the state is kept, see `vlgauge.training.loop.Checkpoint`.
-        identity: Digest of data, base and settings.
-        report: Called after each round; the first one only looks at the validation loss of the base.
+    The first report is of the base.
     """
     import torch
 

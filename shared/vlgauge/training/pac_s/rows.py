@@ -49,12 +49,9 @@ class Foil:
 
 
 def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[Row]:
-    """Training rows of a file; images are opened later.
+    """Training rows of JSON lines, or of a CSV with a header; images are opened later.
 
-    Args:
-        path: JSON lines, or CSV with a header if its name ends in .csv.
-        columns: Names of the columns.
-        folder: Where relative image paths start; None for the folder of the file.
+    Relative image paths start in `folder`, None for that of the file.
     """
     folder = folder or path.parent
     rows = []
@@ -73,13 +70,7 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
 
 
 def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list[Foil]:
-    """Test pairs of a file with the columns of image, caption and foil.
-
-    Args:
-        path: As for `read_rows`.
-        columns: Names of the columns.
-        folder: As for `read_rows`.
-    """
+    """Test pairs of a file with the columns of image, caption and foil."""
     foils = []
     for place, fields in records(path):
         image = picture_field(fields, columns.image, folder or path.parent, place)

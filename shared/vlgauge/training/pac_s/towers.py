@@ -28,11 +28,6 @@ def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
     """A and B for every weight of `UPDATED`: A small and random, B zero, so that training starts from the base.
 
     A convolution of kernel size k has the rank ``k * rank``, so that B A has as many entries as its weight.
-
-    Args:
-        state: Tensors by open_clip's names.
-        rank: r.
-        seed: Chooses A.
     """
     import torch
 
@@ -73,17 +68,7 @@ def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Ten
 
 
 class TowerLearner:
-    """Low-rank updates; every batch goes through both towers, because features change with them.
-
-    Args:
-        material: The rows.
-        encoder: The base; it is not changed.
-        rank: r.
-        seed: Chooses the start of A.
-        prompt: Stands before every caption.
-        weights: lambda_v and lambda_t.
-        train_scale: Whether the scale is trained too.
-    """
+    """Low-rank updates; every batch goes through both towers, because features change with them."""
 
     def __init__(
         self,

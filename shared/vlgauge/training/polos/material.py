@@ -51,13 +51,7 @@ class Material:
     ratings: torch.Tensor
 
     def scores(self, network: torch.nn.Module, rows: Positions, keeps: RandomKeeps | None) -> torch.Tensor:
-        """Scores of a batch of rows, shape ``(n,)``.
-
-        Args:
-            network: The head.
-            rows: Of the batch.
-            keeps: What dropout keeps; None for everything.
-        """
+        """Scores of a batch of rows, shape ``(n,)``; `keeps` is what dropout keeps, None for everything."""
         own = [self.references[row] for row in rows]
         counts = np.array([len(references) for references in own])
         # The authors' code takes as many of each row as the row with the fewest has.
@@ -98,13 +92,8 @@ def material_of(
 ) -> Material:
     """Encode every distinct text and picture of the rows once.
 
-    Args:
-        rows: Rated rows.
-        clip: Of pictures and texts.
-        text: Of texts; with ``"released"`` it is used again at each step.
-        variant: ``"itemwise"``: layers are normalised over one text, known beforehand. ``"released"``: over the texts
-            of a batch, with the encoder's dropout.
-        device: Of torch.
+    The variant ``"itemwise"`` normalises layers over one text, known beforehand; ``"released"`` over the texts of a
+    batch, with the encoder's dropout, so that it uses the encoder again at each step.
     """
     import torch
 

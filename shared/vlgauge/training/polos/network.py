@@ -20,12 +20,7 @@ _DROPPED = -1e20
 
 @dataclass(frozen=True)
 class RandomKeeps:
-    """Dropout by torch's random numbers, drawn anew at each call.
-
-    Attributes:
-        p_layers: Chance of a layer.
-        p_units: Chance of a unit.
-    """
+    """Dropout by torch's random numbers, drawn anew at each call, of layers and units by their chances."""
 
     p_layers: float
     p_units: float
@@ -59,13 +54,7 @@ class References:
 
 
 def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Module:
-    """A module with the shares of the layers, and three linear layers.
-
-    Args:
-        n_layers: Of the text encoder, the embeddings included.
-        n_in: What `features` gives, in numbers.
-        hidden: Units of the first two linear layers.
-    """
+    """A module with the shares of the layers, and three linear layers."""
     import torch
 
     network = torch.nn.Module()

@@ -43,13 +43,9 @@ class Rated:
 
 
 def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) -> list[Rated]:
-    """Rated captions of a file with the columns `COLUMNS`; images are opened later.
+    """Rated captions of JSON lines, or of a CSV with a header, with the columns `COLUMNS`; images are opened later.
 
-    Args:
-        path: JSON lines, or CSV with a header if its name ends in .csv; references are a list of texts, in CSV as
-            JSON.
-        scale: Lowest and highest rating.
-        folder: Where relative image paths start; None for the folder of the file.
+    References are a list of texts, in CSV as JSON. Relative image paths start in `folder`, None for that of the file.
     """
     found = []
     for place, fields in records(path):
@@ -93,14 +89,9 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
 
 
 def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
-    """Captions of drawn scenes with ratings that simulated people give: right ones, wrong ones, and those of others.
+    """Six captions per drawn scene as simulated people rate them: right ones, wrong ones, and those of others.
 
     A rating is the mean of three, each 1 less `PENALTIES` of the facts that are wrong, with noise, to the next quarter.
-
-    Args:
-        n: Number of scenes; each has six captions.
-        seed: Chooses scenes, wordings, errors and noise.
-        split: One of `vlgauge.scenes.SPLITS`.
     """
     every = scenes(n, seed, split)
     found = []

@@ -36,14 +36,7 @@ SCENES_SEED, TEST_SEED = 1, 2
 
 @dataclass(frozen=True)
 class Corpus:
-    """Stories on three sides; those of `test` choose nothing.
-
-    Attributes:
-        name: Where they come from.
-        training: To learn from.
-        validation: To choose the epoch.
-        test: To measure the model that was kept; may be empty.
-    """
+    """Stories on three sides; those of `test` choose nothing, and may be none."""
 
     name: str
     training: corpora.Stories

@@ -20,13 +20,7 @@ Stories = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Sample:
-    """Two texts and whether they are in order.
-
-    Attributes:
-        first: The text that comes first.
-        second: The text that comes second.
-        label: `IN_ORDER` or `SWAPPED`.
-    """
+    """Two texts and whether they are `IN_ORDER` or `SWAPPED`."""
 
     first: str
     second: str
@@ -57,13 +51,7 @@ def split_stories(stories: Stories, seed: int) -> tuple[list[Any], list[Any]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Samples as the model takes them.
-
-    Attributes:
-        ids: Token ids of each sample.
-        segments: Segment ids of each sample; None for a model that takes none.
-        labels: shape ``(n,)``.
-    """
+    """Token and segment ids of each sample, segments None for a model that takes none, and labels."""
 
     ids: list[list[int]]
     segments: list[list[int]] | None

@@ -22,12 +22,6 @@ Detail = Mapping[str, Any]
 def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> dict[str, float]:
     """Shares of right comparisons on stories of the test split.
 
-    Args:
-        folder: The checkpoint.
-        vectors: Its word vectors.
-        idf: Weights; None for 1.
-        n_stories: How many stories.
-
     Returns:
         Per kind of regions, "boxes" of the objects and "grid" of cells, how often a story scores above the next one on
         its own pictures, also by ``aggregate="mean"``, and of the stories with fewer, as many or more nouns than it;

@@ -14,14 +14,7 @@ if TYPE_CHECKING:
 
 
 def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: int) -> torch.nn.ModuleDict:
-    """The untrained model.
-
-    Args:
-        image_encoder: A vision transformer; None where its vectors are given.
-        image_width: Of what comes to the head of the images.
-        text_width: Of the word vectors.
-        width: Of the common space.
-    """
+    """The untrained model, without an image encoder where its vectors are given."""
     import torch
 
     encoder = {} if image_encoder is None else {"image_encoder": image_encoder}
@@ -38,11 +31,7 @@ def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[t
 
 
 def pretrained_vit(path: str | None) -> Any:
-    """The vision transformer that the training starts from, with gradients.
-
-    Args:
-        path: File, or folder with ``model.safetensors``; None for the published one.
-    """
+    """The vision transformer that the training starts from, with gradients; without a path the published one."""
     if path is None:
         folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
     else:

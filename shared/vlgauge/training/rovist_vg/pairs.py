@@ -22,13 +22,7 @@ _ENTITY = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]+)\]")
 
 @dataclass(frozen=True)
 class Pair:
-    """A region that a phrase speaks of.
-
-    Attributes:
-        image: Name of the image, by which training and validation are parted.
-        picture: The region.
-        phrase: The words.
-    """
+    """A region that a phrase speaks of, and the name of its image, by which training and validation are parted."""
 
     image: str
     picture: Picture
@@ -38,9 +32,7 @@ class Pair:
 def read_csv(path: Path, crops: Path) -> list[Pair]:
     """Pairs of a table with the columns image_id, noun_phrase and bbox; duplicates are dropped.
 
-    Args:
-        path: The table.
-        crops: Folder with a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
+    The folder `crops` has a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
@@ -64,11 +56,6 @@ def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pai
     """Every phrase of Flickr30k Entities with each box of its entity, without its function words as in the paper.
 
     Entities without a box are left out, and so are phrases of function words alone, such as "them".
-
-    Args:
-        annotations: Folder with ``{image}.xml``.
-        sentences: Folder with ``{image}.txt``.
-        images: Folder with ``{image}.jpg``.
     """
     texts = sorted(sentences.glob("*.txt"))
     if not texts:
