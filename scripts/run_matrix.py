@@ -38,7 +38,7 @@ def factors_of(level: str) -> dict[str, tuple[str, ...]]:
     return paths | _ELSE
 
 
-def covering_runs(factors: Mapping[str, Sequence[str]], attempts: int = 50) -> list[dict[str, str]]:
+def covering_runs(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     """Few combinations that hold every pair of values of two variables, always the same ones.
 
     Greedy: the next run is the combination with most pairs that no run has yet, the first in a shuffled order if there
@@ -47,7 +47,7 @@ def covering_runs(factors: Mapping[str, Sequence[str]], attempts: int = 50) -> l
     candidates = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
     pairs = [{frozenset(pair) for pair in combinations(run.items(), 2)} for run in candidates]
     lists = []
-    for seed in range(attempts):
+    for seed in range(50):
         order = random.Random(seed).sample(range(len(candidates)), len(candidates))
         missing, chosen = set().union(*pairs), []
         while missing:

@@ -174,7 +174,7 @@ class Chair(scene_graphs.ObjectMetric):
         if self.dialect == "2018":
             find, forms = mentions_2018, forms_2018
         elif self.dialect == "opera":
-            lemmas = scene_graphs.NltkLemmas('dialect="opera"', 'dialect="fixed"')
+            lemmas = scene_graphs.NltkLemmas()
             find, forms, tagger = partial(mentions_opera, lemmas=lemmas), lemmas, lemmas.identity
         # Which names of MS-COCO's table are found is a matter of the dialect.
         return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger

@@ -115,14 +115,14 @@ def _column(x: float, share: float, chance: float, told: bool) -> str:
     return "".join(parts)
 
 
-def _hatch(x: float, y: float, height: float, gap: float = 6.0) -> str:
+def _hatch(x: float, y: float, height: float) -> str:
     """Lines at 45 degrees within a column: no pattern, as that would need an id of its own on the page."""
-    lines, start = [], gap
+    lines, start = [], 6.0
     while start < _WIDTH + height:
         # From the left or the bottom edge to the top or the right one, along u + v = start.
         u0, u1 = max(0.0, start - height), min(_WIDTH, start)
         lines.append(f"M{x + u0:.1f} {y + start - u0:.1f}L{x + u1:.1f} {y + start - u1:.1f}")
-        start += gap
+        start += 6.0
     return "".join(lines)
 
 

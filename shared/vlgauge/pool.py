@@ -42,12 +42,11 @@ class EncoderPool:
                 self._hits[key] = 0
             return encoder
 
-    def unload(self, key: Key | None = None) -> None:
-        """Forget one encoder, or all of them; metrics in use keep what they hold."""
+    def unload(self) -> None:
+        """Forget all encoders; metrics in use keep what they hold."""
         with self._guard:
-            for known in [key] if key is not None else list(self._encoders):
-                self._encoders.pop(known, None)
-                self._hits.pop(known, None)
+            self._encoders.clear()
+            self._hits.clear()
 
     def info(self) -> list[dict[str, Any]]:
         """One entry per encoder: its key, how often it was asked for again, and its size in bytes where known."""

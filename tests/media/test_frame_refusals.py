@@ -177,8 +177,8 @@ def test_what_is_no_video_is_refused(name, unreadable):
         video_frames(unreadable[name])
     cells = [video_cell(unreadable[name], "videos[0]")]
     assert video_pictures(cells, on_error="nan") == [None]
-    with pytest.raises(ValueError, match=r"`clips\[0\]` must be a readable video"):
-        video_pictures(cells, name="clips")
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video"):
+        video_pictures(cells)
 
 
 def test_the_cover_of_a_record_is_no_video(folder):

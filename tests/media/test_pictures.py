@@ -62,13 +62,6 @@ def test_the_stored_mode_is_kept_unless_asked_otherwise(tmp_path):
     assert ImagePicture(cell, "images[0]", "early").open().mode == "RGB"
 
 
-def test_the_number_of_pixels_is_bounded(cell):
-    with pytest.raises(ValueError, match=r"`images\[0\]` must have at most 100 pixels, got 12 x 9"):
-        ImagePicture(cell, "images[0]", max_pixels=100).open()
-    with pytest.raises(ValueError, match="must have at most 100 pixels"):
-        CropPicture(SharedImage(cell, "images[0]", 1, max_pixels=100), (0, 0, 2, 2), "images[0]").open()
-
-
 def test_a_missing_file_is_told_by_its_place(cell, tmp_path):
     (tmp_path / "a.png").unlink()
     with pytest.raises(ValueError, match=r"`images\[4\]` must be a readable image, got .*a\.png"):

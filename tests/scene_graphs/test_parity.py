@@ -171,7 +171,7 @@ def test_chair_of_opera_is_that_of_opera_by_its_tags(monkeypatch):
 def test_chair_of_opera_is_that_of_opera_with_the_tagger():
     pytest.importorskip("nltk")
     try:
-        NltkLemmas('dialect="opera"', 'dialect="fixed"')
+        NltkLemmas()
     except WeightsNotFound as error:
         pytest.skip(str(error))
     check_chair(result_of("opera"), "opera")

@@ -79,9 +79,7 @@ def test_infinitive(word, found):
 
 def test_is_lemma():
     assert is_lemma("hot dog")
-    assert is_lemma("red", "adj")
     assert not is_lemma("xyzzy")
-    assert not is_lemma("zebra", "verb")
 
 
 def test_shipped_table_is_the_recorded_one():

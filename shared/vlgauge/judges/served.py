@@ -66,7 +66,7 @@ class ServedJudge:
         fields: Mapping[str, Any] | None = None,
         answer_seconds: float = 300.0,
     ) -> None:
-        self._url = check_address("url", url)
+        self._url = check_address(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
             raise ValueError(f"`model` must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):

@@ -65,10 +65,10 @@ class JudgeFiles:
     config: dict[str, Any]
 
 
-def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> JudgeFiles:
+def find_judge(model: str, setting: str = "model") -> JudgeFiles:
     """Files of a model: a folder, or a Hub id pinned as ``owner/name@<commit>``, which is fetched."""
-    tell_licence(model, setting, patterns)
-    folder = look_for_judge(model, setting, hub_folder, patterns)
+    tell_licence(model, setting)
+    folder = look_for_judge(model, setting, hub_folder)
     assert folder is not None  # the Hub's folder is fetched
     file = folder / "config.json"
     if not file.is_file():
@@ -84,7 +84,7 @@ def find_judge(model: str, setting: str = "model", patterns: Sequence[str] = FIL
             "`adapter`, or merge the two, such as by `merge_and_unload` of peft, and pass the folder of what it saves"
         )
     if Path(model).is_dir():
-        files = sorted(path for pattern in (*patterns, PICKLED) for path in folder.glob(pattern))
+        files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
         if folder not in _HASHED:
             _HASHED.add(folder)
             announce(f"Hashing {len(files)} files of {folder.name}")
@@ -132,14 +132,14 @@ def look_for_judge(
     return on_hub(pinned["repository"], pinned["revision"], patterns, hint)
 
 
-def tell_licence(model: str, setting: str = "model", patterns: Sequence[str] = FILES) -> None:
+def tell_licence(model: str, setting: str = "model") -> None:
     """Say, before the first byte is fetched, which licence binds its user and how large it is.
 
     Warns:
         UserWarning: If the model is bound and not here yet, and nothing shows lines of progress.
     """
     terms = terms_of(model)
-    if terms and look_for_judge(model, setting, patterns=patterns) is None:
+    if terms and look_for_judge(model, setting) is None:
         announce(terms, always=True)
 
 

@@ -116,7 +116,6 @@ def video_pictures(
     *,
     n_frames: FrameCount = None,
     on_error: Literal["raise", "nan"] = "raise",
-    name: str = "videos",
     progress: Progress = None,
 ) -> list[list[Picture] | None]:
     """Frames of every video of a call.
@@ -125,14 +124,13 @@ def video_pictures(
         cells: As made by `video_cell`.
         n_frames: How many; None takes `DEFAULT_FRAMES` of a file and given frames as they are.
         on_error: ``"nan"`` gives None for a video that cannot be read.
-        name: Name of the column, for messages.
         progress: See `vlgauge.progress`.
     """
     n_frames = check_n_frames(n_frames)
 
     def read(row: int) -> tuple[list[Picture] | None, bool]:
         try:
-            return _cell_frames(cells[row], n_frames, f"{name}[{row}]")
+            return _cell_frames(cells[row], n_frames, f"videos[{row}]")
         except ValueError:
             if on_error == "raise":
                 raise

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.media.images import image_head, open_image
-from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.weights.files import sha256_of
 
 # What resizes pictures for every encoder, for signatures: other libraries give other pixels.
@@ -67,18 +66,10 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
 class ImagePicture:
     """A whole image."""
 
-    def __init__(
-        self,
-        cell: Mapping[str, Any],
-        place: str,
-        convert: Literal["early", "late"] = "late",
-        *,
-        max_pixels: int = MAX_PIXELS,
-    ) -> None:
+    def __init__(self, cell: Mapping[str, Any], place: str, convert: Literal["early", "late"] = "late") -> None:
         self.place = place
         self.convert: Literal["early", "late"] = convert
         self._cell = cell
-        self._max_pixels = max_pixels
         self._key: bytes | None = None
 
     @property
@@ -97,7 +88,7 @@ class ImagePicture:
 
     def open(self) -> Image.Image:
         """The decoded image, upright; see `vlgauge.media.images.open_image` for the errors."""
-        return open_image(self._cell, self.place, convert=self.convert, max_pixels=self._max_pixels)
+        return open_image(self._cell, self.place, convert=self.convert)
 
 
 def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
@@ -141,12 +132,11 @@ class SharedImage:
         cell: As made by `vlgauge.media.images.image_cell`.
         place: Where the image stands, for messages.
         n_uses: Number of crops.
-        max_pixels: Largest number of pixels.
     """
 
-    def __init__(self, cell: Mapping[str, Any], place: str, n_uses: int, *, max_pixels: int = MAX_PIXELS) -> None:
+    def __init__(self, cell: Mapping[str, Any], place: str, n_uses: int) -> None:
         self.place = place
-        self._whole = ImagePicture(cell, place, "early", max_pixels=max_pixels)
+        self._whole = ImagePicture(cell, place, "early")
         self._left = n_uses
         self._image: Image.Image | None = None
         self._lock = threading.Lock()

@@ -49,13 +49,13 @@ class Answered(NamedTuple):
     content: bytes
 
 
-def check_address(name: str, url: Any) -> str:
+def check_address(url: Any) -> str:
     """The address of a server, without a slash at its end.
 
     Raises:
         ValueError: If it is none, or holds what does not belong into it, such as a password.
     """
-    expected = f"`{name}` must be an address such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
+    expected = "`url` must be an address such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
     # What is wrong is not repeated: it may hold a password.
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError(f"{expected}, got none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -38,14 +38,6 @@ class Region:
     picture: Picture
     box: Box | None
     score: float | None
-
-
-class Detector(Protocol):
-    """What finds boxes in an image; also any function of an image."""
-
-    def __call__(self, image: Image.Image) -> Detected:
-        """Boxes in pixels, and their scores or None."""
-        ...
 
 
 class WholeCrop(CropPicture):

@@ -108,15 +108,15 @@ def _is_thing(token: Token) -> bool:
         return False
     if token.tag_ not in _NOUNS:
         return token.tag_ == "JJ" and token.dep_ in _NOUN_PLACES and any(one.dep_ == "det" for one in token.children)
-    return not (_is_place(token) or (_governs(token, "of") and _lemma(token) in _QUANTITIES))
+    return not (_is_place(token) or (_governs_of(token) and _lemma(token) in _QUANTITIES))
 
 
 def _is_place(token: Token) -> bool:
-    return token.dep_ in ("appos", "pobj") and _lemma(token) in _PLACES and _governs(token, "of")
+    return token.dep_ in ("appos", "pobj") and _lemma(token) in _PLACES and _governs_of(token)
 
 
-def _governs(token: Token, preposition: str) -> bool:
-    return any(child.dep_ == "prep" and child.lower_ == preposition for child in token.children)
+def _governs_of(token: Token) -> bool:
+    return any(child.dep_ == "prep" and child.lower_ == "of" for child in token.children)
 
 
 def _lemma(token: Token) -> str:

@@ -97,10 +97,9 @@ def _lemmas(word: str, part: str) -> list[str]:
     return found
 
 
-def is_lemma(word: str, part: str | None = None) -> bool:
-    """Whether WordNet has a word or compound, in one part of speech or in any."""
-    places = range(len(PARTS)) if part is None else [PARTS.index(part)]
-    return any(_names(word.replace(" ", "_"), place) for place in places)
+def is_lemma(word: str) -> bool:
+    """Whether WordNet has a word or compound."""
+    return any(_names(word.replace(" ", "_"), place) for place in range(len(PARTS)))
 
 
 def _known(forms: list[str], index: int) -> list[str]:

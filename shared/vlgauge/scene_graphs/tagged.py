@@ -14,16 +14,12 @@ _PARTS = {"J": "adj", "V": "verb", "R": "adv"}
 class NltkLemmas:
     """From the words of a caption to their lemmas, by the tags of NLTK's tagger and WordNet's endings.
 
-    Args:
-        setting: What wants the tagger, for messages: 'dialect="opera"'.
-        instead: What to choose where it is missing.
-
     Attributes:
         identity: Name and version of the tagger, for signatures.
     """
 
-    def __init__(self, setting: str, instead: str) -> None:
-        self._tagger = NltkNouns(setting=setting, instead=instead)
+    def __init__(self) -> None:
+        self._tagger = NltkNouns(setting='dialect="opera"', instead='dialect="fixed"')
         self.identity = self._tagger.identity
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:

@@ -39,9 +39,9 @@ def _notes(table: Table) -> str:
     return "".join(f"<p>{escape(note)}</p>" for note in notes)
 
 
-def framed(page: str, title: str, height: int = 480) -> str:
+def framed(page: str, title: str) -> str:
     """A page in a frame, so that its style does not touch that of a notebook."""
     return (
         f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox '
-        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
+        f'style="width: 100%; height: 480px; border: 0"></iframe>'
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -86,7 +86,6 @@ def people_splits(
     size: int | None = None,
     draws: int = 1,
     seed: int = 0,
-    advance: Callable[[int], object] = lambda done: None,
 ) -> list[SplitRow]:
     """Tests of people's captions against people's; a metric that is any good finds nothing."""
     if draws < 1:
@@ -102,7 +101,6 @@ def people_splits(
                     result = metric.compute(predictions=left, references=right)
                 for row in rows_of_result(max(map(len, left)), sizes, label, metric.name, result):
                     found.setdefault(row.metric, []).append(row)
-                advance(1)
     return [_summed(name, rows) for name, rows in found.items()]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -185,8 +185,3 @@ def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = 
     if abs(ours - published) <= row.tolerance:
         return f"within {row.tolerance:g}: {row.because}"
     return f"differs by {ours - published:+.{row.digits + 1}f}"
-
-
-def columns_of(found: Sequence[Row]) -> list[str]:
-    """Columns that any of the rows has, in their order."""
-    return list(dict.fromkeys(column for row in found for column in row.values))

@@ -105,7 +105,7 @@ def _is_plain(name: str, tensor: torch.Tensor) -> bool:
     return fits and not tensor.is_sparse and not tensor.is_quantized
 
 
-def _some(names: Sequence[str], limit: int = 8) -> str:
+def _some(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more

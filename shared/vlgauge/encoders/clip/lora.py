@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 RANK = 4
 SCALE = 1.0 / RANK  # alpha / r of Sarto et al. (PAC-S++) with alpha = 1
 
-_PAIR = (("lora_A", "lora_B"), ("_lora_A", "_lora_B"))
 # The released model carries these, but its forward never uses them.
 _NOT_APPLIED = (".mlp.c_fc", ".mlp.c_proj")
 _ALWAYS_UPDATED = (".attn.in_proj_weight", ".attn.out_proj.weight", "visual.conv1.weight")
