@@ -173,7 +173,9 @@ class RovistC(base.StoryMetric):
             ]
         return self.result(scores, made_with={"enc": scorer.identity}, **extra)
 
-    def _values(self, scorer: loading.PairScorer, stories: Sequence[Sequence[Step]]) -> tuple[np.ndarray, np.ndarray]:
+    def _values(
+        self, scorer: loading.LoadedScorer | loading.GivenScorer, stories: Sequence[Sequence[Step]]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Probability of each pair of all stories, and whether it was cut; equal ones may be 0 without the model."""
         every = [step for story in stories for step in story]
         asked = [i for i, step in enumerate(every) if not (step.identical and self.identical == "zero")]

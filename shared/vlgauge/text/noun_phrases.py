@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vlgauge.installed import not_importable
 from vlgauge.pool import pool
@@ -39,31 +39,13 @@ _NOT_NEEDED = ("ner", "entity_ruler", "lemmatizer", "trainable_lemmatizer", "sen
 _PARSING = threading.Lock()
 
 
-class PhraseSource(Protocol):
-    """What the grounding metrics need of a language pipeline.
-
-    Attributes:
-        identity: Name and version, for signatures.
-    """
-
-    identity: str
-
-    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order."""
-        ...
-
-    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Nouns of each sentence, case kept, without repetition within a sentence, in their order."""
-        ...
-
-
 def phrase_source(
     setting: Any = None,
     *,
     profile: str = "paper",
     argument: str = "noun_phrases",
     split: Callable[[str], list[str]] = split_sentences,
-) -> PhraseSource:
+) -> SpacyPhrases | NltkNouns:
     """The source that a setting stands for; nothing is downloaded.
 
     Args:

@@ -119,7 +119,19 @@ class LoadedScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """Probabilities of the pairs; see `PairScorer`."""
+        """Probabilities of the pairs.
+
+        Args:
+            pairs: First and second text of each.
+            label: Index or name of the class for "follows".
+            cut: What to cut of a pair that is too long: "longest", tokens from the end of the longer text, or
+                "oldest", tokens from the start of the first; None refuses it.
+            batch_size: Pairs per forward pass.
+            progress: See `vlgauge.progress`.
+
+        Raises:
+            PairTooLong: If a pair is too long and `cut` is None.
+        """
         check_fork()
         index = self.label_index(label)
         distinct = list(dict.fromkeys(pairs))

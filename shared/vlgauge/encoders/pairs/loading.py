@@ -1,10 +1,10 @@
-"""Does the second text of a pair follow the first? Scorers of text pairs behind one small protocol."""
+"""Does the second text of a pair follow the first? Models and functions that say so."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,44 +17,12 @@ from vlgauge.signatures import named
 from vlgauge.torch_use import PAIR_PACKAGES, check_torch, resolved_device
 from vlgauge.weights.preflight import Preflight
 
-__all__ = ["GivenScorer", "PairProbabilities", "PairScorer", "PairTooLong", "look_for_scorer", "pair_scorer"]
+__all__ = ["GivenScorer", "PairProbabilities", "PairTooLong", "look_for_scorer", "pair_scorer"]
 
 
-class PairScorer(Protocol):
-    """What rovist_c needs of a classifier of sentence pairs; a test puts a fake here.
-
-    Attributes:
-        identity: Name and digest of the model, for signatures.
-    """
-
-    identity: str
-
-    def probabilities(
-        self,
-        pairs: Sequence[Pair],
-        *,
-        label: int | str = 1,
-        cut: str | None = "longest",
-        batch_size: int = 32,
-        progress: Progress = None,
-    ) -> PairProbabilities:
-        """Probabilities of the pairs.
-
-        Args:
-            pairs: First and second text of each.
-            label: Index or name of the class for "follows".
-            cut: What to cut of a pair that is too long: "longest", tokens from the end of the longer text, or
-                "oldest", tokens from the start of the first; None refuses it.
-            batch_size: Pairs per forward pass.
-            progress: See `vlgauge.progress`.
-
-        Raises:
-            PairTooLong: If a pair is too long and `cut` is None.
-        """
-        ...
-
-
-def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto") -> PairScorer:
+def pair_scorer(
+    model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto"
+) -> LoadedScorer | GivenScorer:
     """The scorer of a setting: a function from pairs to probabilities as it is, a model on disk from the pool.
 
     See `find_pair_model`.
@@ -72,7 +40,7 @@ def pair_scorer(model: Any = None, base: Any = None, *, profile: str = "paper", 
     if found.folder == EMBEDDED:
         tell_of_stories()
     device = resolved_device(device)
-    scorer: PairScorer = pool.get(
+    scorer: LoadedScorer = pool.get(
         ("pair", found.identity, found.digest, device),
         lambda: LoadedScorer(found, device),
         f"the classifier {found.name}",
@@ -105,7 +73,7 @@ class GivenScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """What the function returns, checked."""
+        """What the function returns, checked; see `LoadedScorer`."""
         distinct = sorted(set(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
         found: dict[Pair, float] = {}
         with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:
