@@ -50,11 +50,6 @@ class Components(Column):
 def component(value: Any, name: str, place: str) -> float:
     """A score as `float`, NaN for None.
 
-    Args:
-        value: The score.
-        name: Its metric, one of `COMPONENTS`.
-        place: Where it stands, for messages.
-
     Raises:
         ValueError: If it is no number, infinite, or one that the metric cannot give.
     """

@@ -66,11 +66,7 @@ def refuse_twin(own: str) -> None:
 
 
 def meet(own: str, timeout: float) -> list[str]:
-    """Wait until every process of a round has come to it.
-
-    Args:
-        own: Path of the rows of this process; its file must be there.
-        timeout: Seconds to wait at most.
+    """Wait until every process of a round has come to it, whose file of rows must be there.
 
     Returns:
         The paths of all, by process number, where this is the first process; else its path alone.
@@ -144,11 +140,6 @@ def publish(own: str, first: str, n_rows: int) -> None:
 
 def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
     """The rows of all processes, in their order, once all have said how many there are.
-
-    Args:
-        party: As `meet` gave it to the first process.
-        n_rows: Number of rows of the first process itself.
-        timeout: Seconds to wait at most.
 
     Raises:
         ValueError: If a process ended, or was not done in time, or its rows are others than it said; names it and the

@@ -23,12 +23,7 @@ _LENGTHS = struct.Struct("<IQ")
 
 
 class Answer(NamedTuple):
-    """What one side says.
-
-    Attributes:
-        head: What it is, in JSON.
-        body: Bytes: rows, pixels, parts of files.
-    """
+    """What one side says: what it is, in JSON, and bytes: rows, pixels, parts of files."""
 
     head: dict[str, Any]
     body: bytes | bytearray
@@ -49,10 +44,6 @@ def send(stream: IO[bytes], head: Mapping[str, Any], body: bytes | bytearray | m
 
 def receive(stream: IO[bytes], most_body: int) -> Answer:
     """Read one frame.
-
-    Args:
-        stream: Where from.
-        most_body: Bytes that its body may have.
 
     Raises:
         EOFError: If the other side is gone.

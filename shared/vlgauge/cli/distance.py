@@ -126,9 +126,6 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
 def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
     """Say where scores were made in another way than those of the published distances, or the two sides in two ways.
 
-    Args:
-        sides: By name of the side its signatures, by metric, as far as they are known.
-
     Warns:
         UserWarning: For each metric and each of the two.
     """

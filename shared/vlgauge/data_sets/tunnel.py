@@ -65,11 +65,7 @@ _NUMBERS = itertools.count(1)
 
 
 class Tunnel:
-    """What a child may ask for: the files of one data set at one commit, and what the Hub lists of them.
-
-    Args:
-        data_set: The data set.
-    """
+    """What a child may ask for: the files of one data set at one commit, and what the Hub lists of them."""
 
     def __init__(self, data_set: Pinned) -> None:
         self._data_set = data_set

@@ -171,13 +171,7 @@ Point = tuple[float, float]
 
 
 def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -> Markup:
-    """Captions as points: discs by the model, triangles by people; near means alike.
-
-    Args:
-        plane: ``points`` and ``variance``, see `vlgauge.caption_sets.details.principal_plane`.
-        n: Number of captions by the model, which come first.
-        ellipses: Whether to add the mean of each side and one standard deviation around it.
-    """
+    """Captions as points: discs by the model, triangles by people; near means alike."""
     xs, ys = ([point[axis] for point in plane["points"]] for axis in (0, 1))
     outlines = [_ellipse(plane["points"][:n]), _ellipse(plane["points"][n:])] if ellipses else []
     reach = [point for outline in outlines for point in outline]
@@ -228,14 +222,7 @@ def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
 
 
 def null_columns(null: Mapping[str, Any], observed: float, p: float, statistic: str) -> Markup:
-    """The scores of all splits, those at least as large set apart.
-
-    Args:
-        null: See `vlgauge.caption_sets.details.null_histogram`.
-        observed: The score.
-        p: Of the test.
-        statistic: What a split scores.
-    """
+    """The scores of all splits, those at least as large set apart."""
     counts, below = null["counts"], null["below"]
     tallest, width = max(counts), 280 / len(counts)
     parts = []

@@ -90,10 +90,6 @@ def _located(cell: str | list[str]) -> str | list[str]:
 def explained_examples(name: str, config: str = "") -> Explanation:
     """The examples of a metric, scored on the processor under the embedded profile, and explained.
 
-    Args:
-        name: Of the metric.
-        config: Its configuration; empty for the one that a form begins with.
-
     Raises:
         ValueError: If there is no such metric or no such example.
     """

@@ -47,13 +47,7 @@ Span = tuple[int, int]
 
 
 def pieces(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[Piece]:
-    """The text in pieces.
-
-    Args:
-        text: Any.
-        spans: Start and end of each part, in their order; empty for one that is not in the text as such.
-        marks: Mark of each part.
-    """
+    """The text in pieces; a part that is not in the text as such has no span."""
     found, end = [], 0
     for (start, stop), mark in zip(spans, marks, strict=True):
         if mark is None or start == stop:

@@ -108,16 +108,7 @@ def whole_page(
     told: Sequence[str] = (),
     end: str = "",
 ) -> str:
-    """A page of its own.
-
-    Args:
-        sections: Its parts.
-        names: Of the metrics.
-        title: Headline.
-        table: What stands above the parts; nothing for none.
-        told: Warnings of the run that scored; the first of them stand on top.
-        end: What stands below the parts.
-    """
+    """A page of its own."""
     page = fragment(
         "page",
         sections=sections,

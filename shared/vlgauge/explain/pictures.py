@@ -73,13 +73,7 @@ def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
 
 
 def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]], label: str) -> Markup:
-    """A picture with boxes as lines of their own over it, each with the number of its mark.
-
-    Args:
-        picture: Any.
-        found: Box in pixels of the picture itself (left, top, right, bottom), and mark.
-        label: What there is to see.
-    """
+    """A picture with boxes as lines of their own over it, each with the number of its mark."""
     width, height = picture.width, picture.height
     unit = max(width, height) / 128  # sizes below are of a picture of 128 pixels
     lines: dict[tuple[int, ...], str] = {}
@@ -169,11 +163,6 @@ def _tag(mark: Mark, area: Area, unit: float) -> str:
 
 def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:
     """The pictures of a story, each with the regions that parts of the story found in it.
-
-    Args:
-        images: Of the story; None where only features were given.
-        rows: Parts of the story, each with ``image`` and ``box`` where it found any.
-        marks: Mark of each.
 
     Returns:
         One element per picture; None for one that cannot be shown.

@@ -91,14 +91,7 @@ def rectangle(kind: str, x: float, y: float, width: float, height: float) -> str
 
 
 def chart(width: int, height: int, label: str, parts: Iterable[str]) -> Markup:
-    """Parts of our own as a plot that fills the width it is given.
-
-    Args:
-        width: Of the coordinates of its parts.
-        height: The same.
-        label: What there is to see, for those who do not see it.
-        parts: Elements of SVG.
-    """
+    """Parts of our own as a plot that fills the width it is given."""
     size = f'viewBox="0 0 {width} {height}"'
     return Markup(f'<svg class="plot" {size} role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
 

@@ -26,13 +26,7 @@ class SaidThings(Explanation):
 
 
 def chip(text: str, supported: bool, note: str = "") -> dict[str, Any]:
-    """One thing that is said.
-
-    Args:
-        text: What is said.
-        supported: Whether the references say it too.
-        note: Shown behind it, such as a number.
-    """
+    """One thing that is said."""
     return {"text": text, "tone": "for" if supported else "against", "note": note}
 
 

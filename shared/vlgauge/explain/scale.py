@@ -35,14 +35,7 @@ def show_among(explained: Explanation, others: Sequence[float]) -> None:
 
 
 def scale(metric: Explanation, row: int, examples: Sequence[tuple[str, float]], chosen: int | None) -> Markup:
-    """The scale of a score.
-
-    Args:
-        metric: What explains it; its axis is drawn.
-        row: Of the score.
-        examples: Role and score of each example; those without a score are left out.
-        chosen: Which of them the score is; None for none.
-    """
+    """The scale of a score."""
     marks = [
         {
             "shows": shows,

@@ -37,12 +37,7 @@ class Share:
 
 
 def share_bars(title: str, shares: Sequence[Share]) -> Markup:
-    """Bars of shares, in their order.
-
-    Args:
-        title: What they are of.
-        shares: One or more.
-    """
+    """Bars of shares, in their order."""
     low = max(0.0, *(-one.amount for one in shares))
     high = max(0.0, *(one.amount for one in shares))
     unit = 100 / ((low + high) or 1.0)

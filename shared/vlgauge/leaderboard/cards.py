@@ -17,11 +17,6 @@ _MOST_BYTES = 2**24
 def merged_card(new: str, card: bytes, repository: str) -> str:
     """A card with the results of another one beside its own.
 
-    Args:
-        new: Front matter with results.
-        card: The card, as it is on the Hub.
-        repository: Whose it is, for messages.
-
     Raises:
         ValueError: If the card has another number for the same result, or cannot be read.
     """

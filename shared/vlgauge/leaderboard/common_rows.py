@@ -22,11 +22,6 @@ _FEW = 0.05
 def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
     """Indices of the rows that every system defines, in the order of their keys: it is that of no file.
 
-    Args:
-        metric: Name of the metric.
-        scores: Of all rows.
-        keys: What the rows are called.
-
     Raises:
         ValueError: If there is no such row.
     """
@@ -54,11 +49,6 @@ def costliest(scores: Scores) -> tuple[str, int]:
 def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | None]:
     """Mean of each system over all rows with the worst score of the range where it has none.
 
-    Args:
-        metric: Name of the metric.
-        kind: What is compared, see `compared_value`.
-        scores: Of all rows.
-
     Returns:
         None where every system lacks few rows, or where there is no worst score: of the added counts of
         a corpus, and of a range without an end.
@@ -79,14 +69,7 @@ def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | No
 def told_of_undefined(
     metric: str, scores: Scores, values: Mapping[str, float], worst: Mapping[str, float | None]
 ) -> tuple[str, ...]:
-    """Sentences about rows without a score; none where every system lacks the same few.
-
-    Args:
-        metric: Name of the metric.
-        scores: Of all rows.
-        values: Of the systems, over the rows that all of them define.
-        worst: As `worst_values` has them.
-    """
+    """Sentences about rows without a score; none where every system lacks the same few."""
     defined = _defined(scores)
     n_rows, n_common = defined.shape[1], int(defined.all(axis=0).sum())
     lacking = {name: n_rows - count for name, count in _counts(scores).items() if count < n_rows}

@@ -258,17 +258,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Joined:
-    """The scores of all systems by one metric.
-
-    Attributes:
-        metric: Name of the metric.
-        kind: What is compared.
-        signature: How the scores were made.
-        scores: Of all rows.
-        counts: Of all rows, where counts are added; else None.
-        rows: Those that every system defines, in the order in which they have their signs.
-        keys: What the rows are called.
-    """
+    """The scores of all systems by one metric, and the rows that every system defines, in the order of their signs."""
 
     metric: str
     kind: str

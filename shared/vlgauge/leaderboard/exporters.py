@@ -30,14 +30,7 @@ _STORIES = ("groovist", "rovist", "d_hm")
 
 @dataclass(frozen=True)
 class Export:
-    """A file for a repository of the Hub.
-
-    Attributes:
-        kind: "model" or "dataset".
-        repository: Its id.
-        path: Of the file there.
-        content: What is in it.
-    """
+    """A file for a repository of the Hub."""
 
     kind: str
     repository: str

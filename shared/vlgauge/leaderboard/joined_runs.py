@@ -136,13 +136,6 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
 def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
     """The compared values of one system.
 
-    Args:
-        metric: Name of the metric.
-        name: Of the system.
-        run: Its run.
-        order: Index of each row among those of the run.
-        n_rows: Number of the rows.
-
     Raises:
         ValueError: If they are missing, infinite, undefined in every row, or not those that the mean of the run is of.
     """

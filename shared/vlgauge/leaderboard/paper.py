@@ -27,10 +27,6 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
     """The table, the best system by the first metric first.
 
     Bold are the systems of the first rank group, see `vlgauge.leaderboard.table.systems_table`.
-
-    Args:
-        comparison: Systems by one metric or several.
-        numbers: How its numbers are written.
     """
     header = ["System", *(paper_title(compared) for compared in comparison.metrics)]
     rows = []
@@ -99,12 +95,7 @@ def paper_latex(
 ) -> str:
     """The table as a float of LaTeX; below it the signatures as comments, ready for an appendix.
 
-    Args:
-        comparison: Systems by one metric or several.
-        numbers: How its numbers are written.
-        booktabs: Whether its rules are those of the package booktabs.
-        caption: LaTeX that the caption begins with, before what the marks mean.
-        label: Of the float.
+    What the marks mean stands behind the given caption. With `booktabs`, the rules are those of that package.
     """
     table = paper_table(comparison, numbers)
     told = " ".join(latex_text(one) for one in _sentences(comparison, numbers))

@@ -43,13 +43,7 @@ def column_of(record: Record) -> tuple[Any, ...]:
 
 
 def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Mapping[Key, str]) -> RecordGroups:
-    """The groups of every column with two systems or more.
-
-    Args:
-        records: The records.
-        runs: Scores of each example by the key of a record.
-        faults: Why those of another one cannot be had.
-    """
+    """The groups of every column with two systems or more."""
     columns: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         columns.setdefault(column_of(record), []).append(record)

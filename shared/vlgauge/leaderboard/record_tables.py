@@ -27,13 +27,6 @@ def tables(
 ) -> str:
     """A table per data set, configuration, split and revision, those of the embedded profile by themselves.
 
-    Args:
-        records: The records.
-        by: Metric by which the tables are sorted; the first one if None, or where a table lacks it.
-        split_signatures: Whether results of one metric with different signatures get a column each.
-        form: As in `vlgauge.leaderboard.table.render`.
-        groups: Rank groups, which stand beside the values.
-
     Raises:
         ValueError: If no record is of the metric, or results of different signatures would be in one column.
     """
@@ -60,12 +53,6 @@ def records_table(
     Of a column in which every model has a rank group, those of the first group are bold, as in a comparison. No value
     is bold where those of its column are of unequal numbers of examples: the hard ones may be among those that one
     model lacks.
-
-    Args:
-        records: Of one data set, configuration, split, revision and profile.
-        by: Metric by which it is sorted.
-        split_signatures: Whether results of one metric with different signatures get a column each.
-        groups: Rank groups, which stand beside the values.
     """
     known = groups or RecordGroups()
     columns: dict[str, dict[str, list[Record]]] = {}
@@ -120,11 +107,7 @@ def records_table(
 
 
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
-    """ValueError for a metric with several signatures, which would share a column.
-
-    Args:
-        columns: Records by metric and by signature.
-    """
+    """ValueError for a metric with several signatures, which would share a column."""
     for metric, signatures in columns.items():
         if len(signatures) > 1:
             raise ValueError(

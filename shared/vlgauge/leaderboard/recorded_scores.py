@@ -44,11 +44,6 @@ class Checked:
 def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]:
     """The columns ``id``, ``score`` and, where they are added, those of the counts of a run; NaN where a cell is empty.
 
-    Args:
-        run: Scores by a metric.
-        metric: Its name.
-        what: What they are called in messages; the name of the column if empty.
-
     Raises:
         ValueError: If a column is no list of numbers, one per row.
     """
@@ -70,12 +65,6 @@ def scores_digest(run: Run, metric: str) -> str:
 
 def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = True) -> Checked:
     """Compare a record with scores: counts, value, digest, and the interval.
-
-    Args:
-        record: The record.
-        run: Scores by its metric.
-        what: What the scores are called in messages.
-        interval: Whether the interval is calculated again.
 
     Raises:
         ValueError: If they are not those of the record.
@@ -127,10 +116,6 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
 
 def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run]]) -> list[Checked]:
     """The records whose scores are given, each checked.
-
-    Args:
-        records: The records.
-        runs: Runs by the id of the model; those of one model are of several data sets or metrics.
 
     Raises:
         ValueError: If scores of a model belong to no record of it by their metric, or a run to no record at all.

@@ -16,12 +16,7 @@ Noise: TypeAlias = Mapping[str, Sequence[bool]]
 
 
 class RowDifferences:
-    """Differences of single rows between systems, over the rows that all of them define.
-
-    Args:
-        scores: By name of the system, of all rows.
-        noise: Rows whose scores are noise, of which two tie.
-    """
+    """Differences of single rows between systems, over the rows that all of them define; noise ties."""
 
     def __init__(self, scores: Scores, noise: Noise) -> None:
         every = {name: np.asarray(own, dtype=np.float64) for name, own in scores.items()}

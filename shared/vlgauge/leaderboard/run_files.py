@@ -22,12 +22,8 @@ Columns = dict[str, list[Any]]
 def run_files(record: Mapping[str, Any], ending: str) -> dict[str, str | bytes]:
     """Contents of the files of a result, by what is added to the name of the first.
 
-    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no
-    column, stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
-
-    Args:
-        record: ``ids`` and the results of the metrics.
-        ending: One of `RESULT_ENDINGS`.
+    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no column,
+    stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
     """
     if ending == ".json":
         return {"": to_json(record) + "\n"}

@@ -49,10 +49,6 @@ def score_file(run: Run, metric: str) -> bytes:
 def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
     """The scores in such a file as a run that can be compared.
 
-    Args:
-        content: Of the file; it may be anybody's.
-        record: Whose scores they should be.
-
     Raises:
         ValueError: If they are not those that the record is of.
     """

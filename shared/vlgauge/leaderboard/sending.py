@@ -29,10 +29,8 @@ def plan(exports: Sequence[Export]) -> list[str]:
 def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False) -> list[str]:
     """Open a pull request in every repository; returns their addresses.
 
-    Args:
-        exports: The files.
-        merged: Whether they are front matter of a card, to be merged with that of the Hub.
-        whole: Whether they are all results of a repository, so that files of other scores there are to go.
+    Front matter is merged with that of the card on the Hub. Where the files are all results of a repository, those of
+    other scores there go.
 
     Raises:
         ValueError: If a card has another number for the same result.

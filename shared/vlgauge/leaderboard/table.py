@@ -228,15 +228,7 @@ def differences_table(
     limit: int,
     texts: Mapping[str, Mapping[str, str]],
 ) -> Table:
-    """The rows in which two systems differ most.
-
-    Args:
-        comparison: All metrics.
-        compared: One of them.
-        pair: Two systems.
-        limit: Most rows.
-        texts: What the systems said, by name and by id, where that is known.
-    """
+    """The rows in which two systems differ most."""
     names = (pair.first, pair.second)
     told = [name for name in names if name in texts]
     rows = []
@@ -324,14 +316,7 @@ def _counted_pairs(n_pairs: int) -> str:
 
 
 def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS, n_metrics: int = 1) -> str:
-    """What rank groups mean.
-
-    Args:
-        n_systems: Number of the systems, all pairs of which are tested.
-        level: The tests are significant at one minus it.
-        tests: Which they are.
-        n_metrics: Number of metrics that are corrected for together.
-    """
+    """What rank groups mean."""
     together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
     return (
         f"Systems that share a group are not told apart by {tests} "
@@ -381,10 +366,6 @@ def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
 def render(table: Table, form: str) -> str:
     """The table in one of the forms.
 
-    Args:
-        table: The table.
-        form: "text", "markdown", "latex" or "html".
-
     Raises:
         ValueError: If there is no such form.
     """
@@ -431,12 +412,7 @@ def _latex(table: Table) -> str:
 
 
 def latex_lines(table: Table, *, booktabs: bool = False) -> list[str]:
-    """Header and rows of a table as a tabular.
-
-    Args:
-        table: The table.
-        booktabs: Whether its rules are those of the package booktabs.
-    """
+    """Header and rows of a table as a tabular."""
     top, middle, bottom = ("\\toprule", "\\midrule", "\\bottomrule") if booktabs else ("\\hline",) * 3
 
     def line(cells: Sequence[str]) -> str:

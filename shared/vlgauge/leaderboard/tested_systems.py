@@ -28,25 +28,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tested:
-    """Values, intervals and tests by one metric.
-
-    Attributes:
-        values: Of each system.
-        intervals: Of the value of each system.
-        pairs: Of each pair of systems, first minus second, the test and the interval.
-    """
+    """Values and intervals by one metric of each system, and the test and interval of each pair, first minus second."""
 
     values: Mapping[str, float]
     intervals: Mapping[str, Interval | None]
     pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
 
     def within(self, least: float | None, greatest: float | None) -> Tested:
-        """The same, with intervals that end where values and their differences do.
-
-        Args:
-            least: What no value is below; None where there is no such number.
-            greatest: What none is above.
-        """
+        """The same, with intervals that end where values and their differences do."""
         width = None if least is None or greatest is None else greatest - least
         own, apart = (least, greatest), (None if width is None else -width, width)
         return Tested(
@@ -75,12 +64,7 @@ class Drawn:
     seed: int
 
     def means(self, scores: Scores, labels: Sequence[object] | None) -> Tested:
-        """Of the means of scores.
-
-        Args:
-            scores: Of rows that every system defines.
-            labels: Group of each row, None where each is drawn by itself.
-        """
+        """Of the means of scores of rows that every system defines; rows of one label are drawn together."""
         columns = [np.asarray(column, dtype=np.float64) for column in scores.values()]
         pairs = self._pairs(scores)
         tests = paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)

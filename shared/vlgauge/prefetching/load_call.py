@@ -55,14 +55,7 @@ TAKING = tuple(sorted([*SETTINGS, *PARTS]))
 
 @dataclass(frozen=True)
 class LoadCall:
-    """How a metric is loaded.
-
-    Attributes:
-        metric: Its name.
-        settings: Keywords of `vlgauge.load`.
-        first: Commands that are to be run before.
-        missing: What it cannot do without.
-    """
+    """How a metric is loaded: what is run before, the keywords of `vlgauge.load`, and what cannot be done without."""
 
     metric: str
     settings: Mapping[str, Any]

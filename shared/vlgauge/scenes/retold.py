@@ -16,14 +16,7 @@ TOLD, SHUFFLED, REPEATED, FOREIGN = "as told", "shuffled", "repeated", "other pi
 
 @dataclass(frozen=True)
 class Told:
-    """A story beside five pictures.
-
-    Attributes:
-        name: Shown as its title.
-        kind: How it was told.
-        sentences: The story.
-        seen: Whose pictures it stands beside.
-    """
+    """A story, how it was told, beside five pictures, and whose they are."""
 
     name: str
     kind: str

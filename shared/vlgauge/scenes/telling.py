@@ -36,13 +36,7 @@ _TEMPLATES = {
 
 
 def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator) -> tuple[Statement, ...]:
-    """A sentence for each scene of a plot.
-
-    Args:
-        plot: Per scene what happens: a key of `_TEMPLATES`.
-        scenes: The scenes; the object that acts comes first.
-        rng: Chooses templates, names and words of sequence.
-    """
+    """A sentence for each scene of a plot."""
     names: dict[Thing, str] = {}
     subject: Thing | None = None
     told = []

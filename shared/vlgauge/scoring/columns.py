@@ -34,11 +34,6 @@ Titles = Mapping[str, str | None]
 def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[str, list[Any] | None]:
     """The cells of every column that a metric has, each read once; None for optional ones that are not there.
 
-    Args:
-        rows: Rows of a table.
-        metrics: Loaded metrics.
-        titles: Those that are given.
-
     Raises:
         ValueError: If a needed column is missing, or one is named that no metric has.
     """

@@ -39,12 +39,6 @@ def load_metrics(
 ) -> list[Metric]:
     """The metrics with their settings.
 
-    Args:
-        settings: By name of the metric.
-        config: Configuration, for those that have several.
-        profile: Profile of all of them.
-        progress: Whether to show bars.
-
     Raises:
         ValueError: If none of several metrics has configurations, or a setting has a wrong value.
         TypeError: If a setting is unknown.
@@ -70,12 +64,6 @@ def compute_all(
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, dict[str, Any]]:
     """Result of each metric by its name.
-
-    Args:
-        metrics: Loaded metrics.
-        columns: Cells by name of the column.
-        details: Whether to say how each score came about.
-        rows: Rows of the file that the cells are from; those of CSV know their lines, which messages then name.
 
     Raises:
         ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.

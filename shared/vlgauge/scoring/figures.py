@@ -205,9 +205,6 @@ def comparison_figure(comparison: Comparison) -> Any:
 
     A filled mark is a pair that the corrected test tells apart, an open one a pair that it does not.
 
-    Args:
-        comparison: Systems by one metric or several.
-
     Raises:
         ImportError: If matplotlib is not installed.
     """

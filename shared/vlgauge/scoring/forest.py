@@ -16,14 +16,7 @@ _HALF = 48.0  # percent of the width on either side of nought
 
 
 def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
-    """The differences of two systems, metric by metric; right is better for the first.
-
-    Args:
-        comparison: All systems and metrics.
-        first: Name of a system.
-        second: Name of another.
-        letters: What they are called above the lines; their names if empty.
-    """
+    """The differences of two systems, metric by metric; right is better for the first."""
     pairs = _pairs_of(comparison, first, second)
     names = [letter or name for letter, name in zip(letters, (first, second), strict=True)]
     lines = [_line(comparison, compared, pair, names) for compared, pair in pairs]

@@ -44,10 +44,6 @@ def numbers_of(results: Mapping[str, Mapping[str, Any]], confidence: float = CON
     """The numbers of the results, each once.
 
     What tests the corpus leads: its p-value, then how large the effect is.
-
-    Args:
-        results: By name of the metric.
-        confidence: Level of the intervals.
     """
     return [
         number

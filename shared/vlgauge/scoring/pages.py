@@ -27,25 +27,13 @@ def explanations(scored: Scored) -> list[Explanation]:
 
 
 def row_page(explained: Sequence[Explanation], row: int) -> str:
-    """A page about one row.
-
-    Args:
-        explained: Of the same rows, one per metric.
-        row: Its number, from 0.
-    """
+    """A page about one row."""
     sections = [one.example(row, title=one.name if len(explained) > 1 else None) for one in explained]
     return whole_page(sections, names=[one.name for one in explained], title=explained[0].title(row), table="")
 
 
 def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit: int, told: Sequence[str] = ()) -> str:
-    """A page about the rows in which systems differ most, side by side.
-
-    Args:
-        comparison: All systems and metrics.
-        scored: By name of the system, with details.
-        limit: Most rows per pair and metric.
-        told: Warnings of the run.
-    """
+    """A page about the rows in which systems differ most, side by side."""
     places = {name: {key: row for row, key in enumerate(row_keys(one.ids))} for name, one in scored.items()}
     pairs = []
     for compared in comparison.metrics:

@@ -28,15 +28,6 @@ def records_of(
 ) -> list[Record]:
     """The records of some scores of one system.
 
-    Args:
-        run: All that is known of its scores.
-        names: Of the scores.
-        model: Id of what wrote the texts, or all that is known of it.
-        dataset: Id of the data set, or all that is known of it.
-        split: Its split, next to an id.
-        date: When, by ISO 8601; None for today.
-        notes: Anything else.
-
     Raises:
         ValueError: If no row has a score, or something is nothing that a record can hold.
     """

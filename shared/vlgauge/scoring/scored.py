@@ -44,11 +44,7 @@ class Scored:
         return replace(self, results=results)
 
     def run(self, *, details: bool = False) -> dict[str, Any]:
-        """All of it as one dictionary: what `vlgauge score --output` writes and `vlgauge.leaderboard` reads.
-
-        Args:
-            details: Whether to keep how each score came about.
-        """
+        """All of it as one dictionary: what `vlgauge score --output` writes and `vlgauge.leaderboard` reads."""
         run: dict[str, Any] = {"ids": self.ids, **self.told}
         if self.sizes is not None:
             # Without them nobody can tell later whether two systems can be compared.
@@ -70,16 +66,6 @@ def score_columns(
     told: Mapping[str, Any] | None = None,
 ) -> Scored:
     """Score columns with every metric.
-
-    Args:
-        metrics: Loaded metrics.
-        ids: What the rows are called.
-        columns: Cells by name of the column.
-        rows: Of the table that they are from, see `compute_all`.
-        details: Whether to say how each score came about.
-        captions_per_row: How many captions of each row are kept; None for all.
-        seed: Of those.
-        told: What is known of the rows.
 
     Raises:
         ValueError: As `compute_all` and `draw_captions`.

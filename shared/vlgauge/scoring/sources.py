@@ -27,12 +27,6 @@ _MOST_REASONS = 10
 def source_of(file: str, *, revision: str | None, split: str | None, limits: RowLimits) -> Source:
     """The source that a name, such as hub:OWNER/NAME, stands for.
 
-    Args:
-        file: The name.
-        revision: Commit, branch or tag of a data set of the Hub.
-        split: Split of one.
-        limits: What a row may hold.
-
     Raises:
         ValueError: If it is none, or an argument is missing or does not belong to it.
         OSError: If it cannot be had.
@@ -56,15 +50,6 @@ def rows_of(
     progress: bool | None = None,
 ) -> RowReader:
     """The rows that can be scored, and the others.
-
-    Args:
-        source: Where they come from.
-        metrics: Loaded metrics.
-        titles: Those that are given, by name of the column, ``"id"`` among them.
-        limits: What a row may hold.
-        skip: How many rows are left out first.
-        limit: Most rows; None for all.
-        progress: Whether to show a bar.
 
     Raises:
         ValueError: If a column is missing, or no row can be scored.

@@ -24,13 +24,7 @@ _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
 
 
 def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[str, Any]]:
-    """Titles that can be a column of a metric, each with its first cell.
-
-    Args:
-        rows: Rows of the table.
-        column: What the metric reads.
-        taken: Titles that are other columns.
-    """
+    """Titles that can be a column of a metric, each with its first cell."""
     found = []
     for title in rows[0]:
         if title in taken or not isinstance(title, str) or _ID.fullmatch(title):

@@ -55,13 +55,6 @@ def scored_systems(
 
     Of sets of captions as many of each row are scored as the system with fewest has.
 
-    Args:
-        systems: All of them, by name.
-        metrics: Loaded metrics.
-        titles: Those that are given for all systems.
-        details: Whether to say how each score came about.
-        seed: Of captions that are drawn.
-
     Raises:
         ValueError: If columns are missing, references differ between systems, or a metric refuses a row.
     """
@@ -159,14 +152,7 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
 def _draw_equal_sets(
     columns: Mapping[str, dict[str, Any]], systems: Mapping[str, GivenSystem], sizes: Mapping[str, Any], seed: int
 ) -> dict[str, list[int]]:
-    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go.
-
-    Args:
-        columns: Of each system that is scored here.
-        systems: Every system.
-        sizes: Of the sets of every system; empty where they are unknown.
-        seed: Of what is drawn.
-    """
+    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go."""
     by_key = {name: dict(zip(row_keys(systems[name].ids), own, strict=False)) for name, own in sizes.items() if own}
     least: dict[str, int] = {}
     for own in by_key.values():

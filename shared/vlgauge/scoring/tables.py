@@ -38,12 +38,6 @@ class Given:
 def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> Given:
     """The rows of a table of any kind.
 
-    Args:
-        rows: The table.
-        wanted: Titles of the columns that are read, several with commas; others are left where they are.
-        skip: How many rows are left out first.
-        limit: Most rows; None for all.
-
     Raises:
         ValueError: If it has two columns of one name or no rows.
         TypeError: If it is no table.

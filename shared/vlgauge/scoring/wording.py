@@ -18,12 +18,7 @@ def words_of_python() -> Iterator[None]:
 
 
 def option(name: str, value: str = "") -> str:
-    """What chooses something, such as ``--predictions COLUMN``, in Python ``predictions="COLUMN"``.
-
-    Args:
-        name: Of the argument.
-        value: What it is given; the name alone without.
-    """
+    """What chooses something, such as ``--predictions COLUMN``, in Python ``predictions="COLUMN"``."""
     if name_of_rows() == FILE:
         return f"--{name.replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
     return f"{name}={json.dumps(value, ensure_ascii=False)}" if value else f"`{name}`"

@@ -42,13 +42,7 @@ class PlacedNgram:
 
 
 def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
-    """The distinct n-grams of a caption, by order, then by first position.
-
-    Args:
-        tokens: Tokens of the caption.
-        row: Its row among the captions that were weighed.
-        weighted: Their n-grams, by order.
-    """
+    """The distinct n-grams of a caption, by order, then by first position."""
     found = []
     for n, order in enumerate(weighted, 1):
         starts: dict[tuple[str, ...], list[int]] = {}
