@@ -76,7 +76,6 @@ class Aloha(scene_graphs.PhraseGraphMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], objects: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         self.look_for_sources(objects).end()
         if objects is None:
             *sides, parser = self.object_groups(predictions, references)

@@ -75,7 +75,6 @@ class Bleu(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         texts, example, rows = self.numbered(predictions, references)
         counts = rouge_and_bleu.bleu_counts(texts, example)
         scores = rouge_and_bleu.coco_bleu(counts)[:, -1]

@@ -102,7 +102,6 @@ class Capture(scene_graphs.PhraseGraphMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         self.look_for_sources(graphs).end()
         own, theirs, parser = self.graphs_of(predictions, references, graphs)
         left_out = (

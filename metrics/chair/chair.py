@@ -111,7 +111,6 @@ class Chair(scene_graphs.ObjectMetric):
         objects: Sequence[Sequence[str]] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
         given = _checked_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):

@@ -78,7 +78,6 @@ class Chrf(base.CaptionMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         rows = [row for row, captions in enumerate(references) if captions]
         own = [self._cased(predictions[row]) for row in rows]
         theirs = [[self._cased(caption) for caption in references[row]] for row in rows]

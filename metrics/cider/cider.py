@@ -96,7 +96,6 @@ class Cider(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         texts, example, rows = self.numbered(predictions, references)
         name, table = self.df, None
         if self._counted is not None:

@@ -90,7 +90,6 @@ class Clair(judges.TextJudgeMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         judge = self.judge()
         self._check_digits(judge)
         rows = [row for row, known in enumerate(references) if known]

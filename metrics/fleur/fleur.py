@@ -144,7 +144,6 @@ class Fleur(judges.JudgeMetric):
         images: Any = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         judge = self.judge()
         self._check_digits(judge)
         pictures = judges.pictures_of(images)

@@ -213,7 +213,6 @@ class Groovist(grounding.GroundingMetric):
         sentence_image: Sequence[Any] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the stories."""
         check_sentence_image(sentence_image, self.analysis)
         self.look_for_sources(images, noun_phrases, regions, features).end()
         stories, split = self.told_stories(predictions)

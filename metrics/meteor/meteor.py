@@ -55,7 +55,6 @@ class Meteor(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         scores: list[float] = []
         details: list[dict[str, Any]] = []

@@ -113,7 +113,6 @@ class Onlystyle(style.StyleMetric):
         table: Any = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         table = self.style_table(table)
         targets = table.style_ids(styles)
         captions = table.tokenize(predictions, "predictions")

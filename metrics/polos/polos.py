@@ -116,7 +116,6 @@ class Polos(clip_score.ReferencedBackboneMetric):
         images: Sequence[Any],
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         self.look_for_sources().end()
         loaded = models.polos_models(
             device=self.device, dtype=self.dtype, feature_cache=self.feature_cache, **self._sources()

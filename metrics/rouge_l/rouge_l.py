@@ -56,7 +56,6 @@ class RougeL(base.TokenMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
         details: list[dict[str, Any]] = []

@@ -208,7 +208,6 @@ class RovistNr(base.StoryMetric):
         return found
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
-        """Score the stories."""
         self.look_for_sources().end()
         split = language.sentence_splitter(self.sentences)
         scored, texts = [], []

@@ -140,7 +140,6 @@ class RovistVg(grounding.GroundingMetric):
         features: Sequence[Any] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the stories."""
         self.look_for_sources(images, nouns, regions, features).end()
         stories, split = self.told_stories(predictions)
         groups, noun_source = self.sentence_words(stories, nouns, nouns=True, split=split)

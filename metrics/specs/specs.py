@@ -65,7 +65,6 @@ class Specs(clip_score.BackboneMetric):
     def _compute(
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         cosines, details, made_with = self.cosines(predictions, images)
         extra = {"details": details} if return_details or self.details else {}
         return self.result(specs_scores(cosines).tolist(), made_with=made_with, **extra)

@@ -74,7 +74,6 @@ class Spice(scene_graphs.SceneGraphMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         self.look_for_sources(graphs).end()
         own, theirs, identity = self.graphs_of(predictions, references, graphs)
         columns: dict[str, list[float]] = {name: [] for name in ("precisions", "recalls", "scores", *KINDS)}

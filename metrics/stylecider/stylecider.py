@@ -74,7 +74,6 @@ class Stylecider(style.StyleMetric):
         table: Any = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         table = self.style_table(table)
         targets = table.style_ids(styles)
         captions = table.tokenize(predictions, "predictions")

@@ -217,7 +217,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         distances: Sequence[npt.ArrayLike] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the caption sets; the card describes the keys."""
         minimum = 1 if self.mean_aggregate else 2
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]

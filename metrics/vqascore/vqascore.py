@@ -93,7 +93,6 @@ class Vqascore(judges.PictureJudgeMetric):
         return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         judge = self.judge()
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
             raise ValueError(

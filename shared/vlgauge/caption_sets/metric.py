@@ -396,7 +396,6 @@ class VectorSetMetric(CaptionVectorMetric):
         embeddings: Any = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the caption sets; the card describes the keys."""
         self.check_sizes(predictions, references)
         unread = {"dtype": None, "pooling": None}
         vectors = self.caption_vectors(predictions, references, embeddings)

@@ -105,7 +105,6 @@ class ClipScoreMetric(BackboneMetric):
         videos: Any = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the captions; the card describes the keys."""
         seen = images if videos is None else videos
         vectors, made_with = self._vectors()
         if self.calibration is not None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +214,7 @@ def warn_of_empty_cells(rows: Rows, title: str) -> None:
 def refuse_absent_texts(rows: Rows, title: str) -> None:
     """Refuse rows without a text, null or NaN, as a program writes them that left them out."""
     for one in split_titles(title, rows[0]):
-        absent = [number for number, row in enumerate(rows) if row[one] is None or _is_nan(row[one])]
+        absent = [number for number, row in enumerate(rows) if is_missing(row[one])]
         if absent:
             first = rows[absent[0]]
             named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
@@ -222,10 +223,6 @@ def refuse_absent_texts(rows: Rows, title: str) -> None:
                 f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
                 "the text, even if it is empty, or leave the rows out of every system's file"
             )
-
-
-def _is_nan(cell: Any) -> bool:
-    return isinstance(cell, float) and math.isnan(cell)
 
 
 def _says_nothing(cell: Any, is_csv: bool) -> bool:
@@ -385,19 +382,11 @@ def _read_txt(data: bytes, path: str) -> Rows:
     return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
 
 
-def _read_tsv(data: bytes, path: str) -> Rows:
-    return _read_csv(data, path, "\t")
-
-
-def _read_parquet(data: bytes, path: str) -> Rows:
-    return parquet_rows(data, name_of_rows(), path)
-
-
 READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "jsonl": _read_jsonl,
     "json": _read_json,
     "csv": _read_csv,
-    "tsv": _read_tsv,
-    "parquet": _read_parquet,
+    "tsv": partial(_read_csv, delimiter="\t"),
+    "parquet": lambda data, path: parquet_rows(data, name_of_rows(), path),
     "txt": _read_txt,
 }
