@@ -29,22 +29,10 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fitted scale: w (c - offset) of a cosine c.
+    """A fitted scale: w (c - offset) of a cosine c, with offset the mean cosine of shuffled pairs.
 
-    Attributes:
-        backbone: Name of the backbone.
-        architecture: Of the encoder.
-        weights: SHA-256 of its weights.
-        prompt: What captions were read behind.
-        w: Factor.
-        offset: Mean cosine of shuffled pairs.
-        w_interval: Its ends at `level`, by bootstrap over the pictures.
-        offset_interval: The same of the offset.
-        n_rows: Pairs that belong together.
-        n_pictures: Distinct pictures.
-        level: Of the intervals.
-        resamples: Samples of the bootstrap.
-        seed: Of the samples.
+    Both have intervals of the level, by bootstrap over the pictures. The encoder is known by its architecture and the
+    SHA-256 of its weights, beside the prompt that captions were read behind.
     """
 
     backbone: str

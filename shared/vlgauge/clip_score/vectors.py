@@ -18,14 +18,7 @@ from vlgauge.progress import Progress
 
 @dataclass(frozen=True)
 class ClipVectors:
-    """A CLIP with its own heads or with those of a checkpoint.
-
-    Attributes:
-        encoder: Gives vectors before the projection, each once.
-        adapter: The two projections that take the place of the encoder's own; None for these.
-        batch_size: Items of a forward pass.
-        progress: See `vlgauge.progress`.
-    """
+    """A CLIP with its own heads or with those of a checkpoint."""
 
     encoder: ImageTextEncoder
     adapter: Any = None

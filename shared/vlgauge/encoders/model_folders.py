@@ -40,14 +40,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model on disk.
-
-    Attributes:
-        identity: Name with commit or digest, for signatures.
-        folder: Folder with configuration and tokenizer.
-        weights: The file of weights, safetensors or of ``torch.save``.
-        digest: SHA-256 over weights, tokenizer and configuration.
-    """
+    """A model on disk; the digest is the SHA-256 over weights, tokenizer and configuration."""
 
     identity: str
     folder: Path

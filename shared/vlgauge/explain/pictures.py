@@ -26,13 +26,7 @@ _QUALITY = 80
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A picture made small.
-
-    Attributes:
-        address: Its bytes as an address.
-        width: Of the picture itself, in pixels.
-        height: The same.
-    """
+    """A picture made small, as an address, and the size of the picture itself in pixels."""
 
     address: Markup
     width: int

@@ -18,13 +18,7 @@ _DIGIT, _TALL, _FOOT = 22.0, 56.0, 16.0
 
 @dataclass(frozen=True)
 class Axis:
-    """Where scores lie.
-
-    Attributes:
-        low: Smallest value that is on it.
-        high: Largest one.
-        higher_is_better: Whether it runs from low to high; else backwards.
-    """
+    """Where scores lie: from the smallest to the largest, or backwards if lower is better."""
 
     low: float
     high: float

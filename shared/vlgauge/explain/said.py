@@ -38,9 +38,6 @@ def nil(text: str) -> dict[str, Any]:
 def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[str, Any]]:
     """A graph as boxes: each object once, with its attributes and the relations that go out from it.
 
-    Args:
-        tuples: (object), (object, attribute) and (subject, relation, object), each with its chip.
-
     Returns:
         Per object its `chip`, its `attributes`, and its `relations`: chips with the chip of their `target`.
     """

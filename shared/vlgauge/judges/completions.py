@@ -83,13 +83,9 @@ class ToldToken:
 
 @dataclass(frozen=True)
 class Completion:
-    """An answer of a server.
+    """An answer of a server: text and tokens without the end token, and whether it ended by itself.
 
-    Attributes:
-        text: Without its end token.
-        tokens: Those of the text.
-        ended: Whether the answer ended by itself.
-        names: What the server calls its model, and its fingerprint, as far as it tells them.
+    `names` are what the server calls its model, and its fingerprint, as far as it tells them.
     """
 
     text: str

@@ -50,14 +50,7 @@ _HASHED: set[Path] = set()
 
 @dataclass(frozen=True)
 class JudgeFiles:
-    """A model on disk.
-
-    Attributes:
-        name: For messages.
-        identity: Name with commit or digest, for signatures.
-        folder: Folder of its files.
-        config: Content of ``config.json``.
-    """
+    """A model on disk: its name for messages and for signatures, its folder, and the content of ``config.json``."""
 
     name: str
     identity: str

@@ -47,15 +47,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How rows are drawn, for which pairs of systems.
-
-    Attributes:
-        names: The pairs.
-        level: Of the intervals.
-        resamples: Of the intervals.
-        test_resamples: Of the tests.
-        seed: Of both.
-    """
+    """How rows are drawn, for which pairs of systems."""
 
     names: Sequence[tuple[str, str]]
     level: float

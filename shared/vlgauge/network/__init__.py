@@ -101,10 +101,7 @@ def hub_answers(limit: float) -> bool:
 def download(url: str, target: Path, sha256: str) -> None:
     """Fetch a file; what is at the target stays unless the new one is complete and right.
 
-    Args:
-        url: Where it is.
-        target: Where it goes, in an existing folder.
-        sha256: Its SHA-256 in hexadecimal digits, or how it begins.
+    The digest may be its begin.
 
     Raises:
         NetworkError: If it cannot be had, or is another one.
@@ -125,14 +122,7 @@ def hub_file(
 ) -> Path:
     """Fetch a file of the Hub into the Hub's cache.
 
-    Args:
-        repository: Its id.
-        file: Its path there.
-        revision: Commit, branch or tag; None for the newest.
-        kind: "model" or "dataset".
-        sha256: Its SHA-256, if it is known; else that which the Hub announces counts, for large files.
-        n_bytes: Its size, if it is known.
-        tell: Told before the file comes.
+    Without a digest, that which the Hub announces counts, for large files.
 
     Raises:
         NetworkError: If it cannot be had, or is another one; no file is left then.
@@ -166,13 +156,7 @@ def hub_content(
 ) -> bytes:
     """Content of a file of the Hub, which no cache keeps: what a visitor's token opens is for that visitor alone.
 
-    Args:
-        repository: Its id.
-        file: Its path there.
-        commit: Of 40 hexadecimal digits.
-        kind: "model" or "dataset".
-        most_bytes: How large it may be.
-        token: That of a visitor, None for that of this machine, False for none.
+    Without a token of theirs (None) that of this machine counts, with False none.
 
     Raises:
         NetworkError: If it cannot be had, is larger, or is of another commit.
@@ -198,14 +182,8 @@ def hub_listing(
 ) -> tuple[str, dict[str, ListedFile]]:
     """Commit of a model's repository, and its files whose names match a pattern. The list of all is kept in the cache.
 
-    Args:
-        repository: Its id.
-        revision: Commit, branch or tag; None for the newest.
-        patterns: Names, with wildcards.
-        known: Files that are there for sure, if a pattern matches them.
-
     Raises:
-        NetworkError: If they cannot be had, a name leads out of the repository, or nothing is there or less than known.
+        NetworkError: If they cannot be had, a name leads out of the repository, or something is not there.
     """
     storage = _storage(repository, "model")
     wanted = revision or "main"
@@ -242,13 +220,6 @@ def hub_folder(
     tell: Tell | None = None,
 ) -> Path:
     """Fetch those files of a model's repository whose names match a pattern; returns the folder that has them.
-
-    Args:
-        repository: Its id.
-        revision: Commit, branch or tag; None for the newest.
-        patterns: Names, with wildcards.
-        sha256: Digests that are known, by file.
-        tell: Told before the files come that are not there.
 
     Raises:
         NetworkError: If a file cannot be had, or is another one.

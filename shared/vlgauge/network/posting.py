@@ -72,12 +72,7 @@ def check_address(url: Any) -> str:
 def ask_server(url: str, fields: Mapping[str, Any], *, key_from: str | None, seconds: float) -> Any:
     """What a server answers to a question, as read from JSON; asked again where it is busy or has a fault.
 
-    Args:
-        url: Where it is.
-        fields: Of the question.
-        key_from: Name of the variable of the environment that holds the key; None for no key. It is read here, and kept
-            nowhere.
-        seconds: How long one answer may take as a whole.
+    The key is read here from the variable of the environment, and kept nowhere.
 
     Raises:
         NetworkError: If it gives none; the message says why, as the clause of a sentence.

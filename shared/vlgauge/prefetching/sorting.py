@@ -42,13 +42,7 @@ _PATCHES = ("visual.conv1.weight", "vision_model.embeddings.patch_embedding.weig
 
 @dataclass(frozen=True)
 class Sorted:
-    """A file or folder, and what it is.
-
-    Attributes:
-        path: Where it is.
-        kind: One word for `SETTINGS`; "" if it is nothing that a metric takes.
-        what: The same for people.
-    """
+    """A file or folder, and what it is: one word for `SETTINGS`, "" if no metric takes it, and the same for people."""
 
     path: Path
     kind: str

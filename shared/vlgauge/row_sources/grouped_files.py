@@ -32,13 +32,7 @@ _SHARE = 4  # what one file of JSON may take of what a table may
 
 @dataclass(frozen=True)
 class Listed:
-    """A file in an archive or folder.
-
-    Attributes:
-        name: Its name there.
-        n_bytes: Its size.
-        read: Gives so many bytes of it; None where it is a link or a device.
-    """
+    """A file in an archive or folder, and what gives so many bytes of it; None where it is a link or a device."""
 
     name: str
     n_bytes: int

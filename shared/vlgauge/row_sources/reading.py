@@ -25,12 +25,7 @@ _FILE = ("bytes", "path")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A row that was not scored.
-
-    Attributes:
-        id: What the row is called.
-        reason: Why.
-    """
+    """A row that was not scored."""
 
     id: Any
     reason: str

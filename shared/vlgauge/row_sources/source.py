@@ -13,14 +13,7 @@ __all__ = ["CLIPS", "Kind", "Origin", "Source", "is_clip", "kind_of_cell"]
 
 @dataclass(frozen=True)
 class Origin:
-    """Which rows they are: the header of the scores.
-
-    Attributes:
-        id: The data set of the Hub, or the name of a file.
-        config: Configuration of a data set of the Hub.
-        split: Its split.
-        revision: Its commit.
-    """
+    """Which rows they are: the header of the scores."""
 
     id: str
     config: str | None = None

@@ -26,14 +26,9 @@ _SAME = ("references", "styles")
 
 @dataclass(frozen=True)
 class GivenSystem:
-    """One system.
+    """One system: its scores, or the rows of its predictions, and what names the rows.
 
-    Attributes:
-        ids: What names the rows.
-        run: Its scores, None if they are to be computed.
-        rows: Its predictions, empty if scores are given.
-        file: Where they lie; None for rows in memory.
-        titles: Titles of columns that are its own, such as that of its predictions.
+    It may have titles of columns of its own, such as that of its predictions.
     """
 
     ids: Sequence[Any]

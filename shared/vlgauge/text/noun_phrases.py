@@ -168,11 +168,8 @@ def _groups(story: Any, place: str) -> list[list[str]]:
 class SpacyPhrases:
     """Noun chunks and nouns of a spaCy pipeline; each distinct sentence of a call is parsed once, by itself.
 
-    Args:
-        nlp: The pipeline; it needs a tagger, and for noun phrases a parser.
-        argument: Name of the setting, for messages.
-        identity: Name for signatures; None for the name and version that the pipeline states.
-        forget: Whether to free what the vocabulary learnt from a call; only for a pipeline that nobody else uses.
+    It needs a tagger, and for noun phrases a parser. `forget` frees what its vocabulary learnt from a call: only for a
+    pipeline that nobody else uses.
     """
 
     def __init__(

@@ -47,14 +47,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """The weights that torchvision publishes for a detector.
-
-    Attributes:
-        name: The detector.
-        url: Where torchvision has them.
-        path: Where torch keeps them on this machine.
-        prefix: How their SHA-256 begins, as the name of the file tells.
-    """
+    """The weights that torchvision publishes for a detector, where torch keeps them, and how their SHA-256 begins."""
 
     name: str
     url: str
@@ -95,11 +88,8 @@ def published_file(name: str) -> PublishedFile:
 def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: str = "paper") -> Path:
     """File with the weights of a detector.
 
-    Args:
-        name: Name of the detector in torchvision.
-        weights: File, or ``owner/name/FILE@<commit>`` of the Hub, which is fetched unless it is in the Hub's cache;
-            None for torchvision's own, which only `vlgauge prefetch` fetches.
-        profile: Under "embedded" nothing is fetched.
+    A name such as ``owner/name/FILE@<commit>`` is of the Hub, and fetched unless it is in the Hub's cache or the
+    profile is "embedded". None is torchvision's own, which only `vlgauge prefetch` fetches.
     """
     if weights is None:
         return _checked(published_file(name))

@@ -91,12 +91,8 @@ def hub_file_at(
 ) -> Path:
     """One file of a Hub repository, fetched unless it is there or an offline switch is set.
 
-    Args:
-        repository: Its id.
-        files: Names that the file may have; the first that exists is taken.
-        revision: Commit; None for the newest.
-        missing: Message of the error, from the folder that was searched and the reason.
-        sha256: What a file that is fetched must hash to, where it is known.
+    Of the names that it may have, the first that exists is taken. A digest is asked of what is fetched. `missing` makes
+    the message of the error from the folder that was searched and the reason.
     """
     here = hub_file_here(repository, files, revision, missing)
     if here is not None:
@@ -151,13 +147,7 @@ def hub_folder(
 ) -> Path:
     """Folder with the files of a Hub repository, fetched unless they are there or an offline switch is set.
 
-    Args:
-        repository: Id such as ``"sentence-transformers/all-MiniLM-L6-v2"``.
-        revision: Commit; None for the newest.
-        patterns: Names of the files that are wanted, with wildcards.
-        metric_hint: Last clause of the error, what else could be done.
-        sha256: What files that are fetched must hash to, where it is known.
-        asked: Whether the user asked for these files, so that a fetch need not be told.
+    Digests are asked of what is fetched. A fetch need not be told where the user `asked` for these files.
     """
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:

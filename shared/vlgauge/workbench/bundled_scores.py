@@ -21,12 +21,7 @@ _SCORING = RLock()
 
 @dataclass(frozen=True)
 class Bundled:
-    """A bundled example.
-
-    Attributes:
-        example: What it is.
-        scored: What explains its score, in the first row; None where it was not scored.
-    """
+    """A bundled example."""
 
     example: Example
     scored: Scored | None = None

@@ -26,14 +26,7 @@ _SAME = ("references", "styles")
 
 @dataclass(frozen=True)
 class Given:
-    """A system.
-
-    Attributes:
-        name: What it is called.
-        ids: What its rows are called.
-        run: Its scores, None if they are to be computed.
-        columns: What is to be scored, by name of the column.
-    """
+    """A system."""
 
     name: str
     ids: Sequence[Any]

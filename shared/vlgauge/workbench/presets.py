@@ -13,12 +13,7 @@ from vlgauge.row_sources.source import Kind
 
 @dataclass(frozen=True)
 class Preset:
-    """What is chosen when the data set is opened, as far as it is there.
-
-    Attributes:
-        split: A split.
-        columns: Titles by name of the column.
-    """
+    """What is chosen when the data set is opened, as far as it is there."""
 
     split: str
     columns: Mapping[str, Sequence[str]]

@@ -27,12 +27,7 @@ MOST_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Results:
-    """What a results data set holds.
-
-    Attributes:
-        records: Its records.
-        groups: Their rank groups, as far as the scores of each row are there.
-    """
+    """What a results data set holds."""
 
     records: Sequence[Record] = ()
     groups: RecordGroups = field(default_factory=RecordGroups)

@@ -35,14 +35,9 @@ _PAC_S_W = "2.0"
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """What became of a checkpoint.
+    """What became of a checkpoint: the heads, or where more differs from the base the whole CLIP in open_clip's names.
 
-    Attributes:
-        adapter: The heads, if nothing else differs from the base.
-        state: The whole CLIP otherwise, in open_clip's names.
-        differences: Largest absolute difference from the base, by tensor.
-        lora: Whether low-rank updates were merged.
-        metadata: What the file says about itself.
+    Differences are the largest absolute ones, by tensor.
     """
 
     adapter: Adapter | None

@@ -41,13 +41,7 @@ class PairProbabilities:
 
 
 class PairTooLong(ValueError):
-    """A pair has more tokens than the model takes.
-
-    Attributes:
-        pair: The two texts.
-        n_tokens: Its tokens, special ones included.
-        maximum: What the model takes.
-    """
+    """A pair has more tokens than the model takes."""
 
     def __init__(self, pair: Pair, n_tokens: int, maximum: int) -> None:
         super().__init__(f"a pair of texts has {n_tokens} tokens, the model takes {maximum}")

@@ -39,14 +39,7 @@ FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt",
 
 @dataclass(frozen=True)
 class SentenceModel:
-    """A sentence encoder on disk.
-
-    Attributes:
-        identity: Name with commit or digest, for signatures.
-        folder: Folder with ``modules.json``, tokenizer and safetensors.
-        weights_digest: SHA-256 over the weight files.
-        digest: SHA-256 over weights, tokenizer and configuration.
-    """
+    """A sentence encoder on disk, with SHA-256 over its weight files, and over all of its files."""
 
     identity: str
     folder: Path
