@@ -166,8 +166,14 @@ def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
-def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path):
+def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkeypatch):
     """A file of the same name and size, and settings that name a file that changed."""
+
+    def scored_here(own, pool, worker, **given):
+        batch = of_ray._read_text(of_ray.pa.table({"file": own._paths}), "jsonl", own.scorer.titles, {}, None)
+        return worker(**given)(batch).column("answer").to_pylist()
+
+    monkeypatch.setattr(of_ray._Rows, "mapped", scored_here)  # workers take seconds to start
     rows, scorer = tmp_path / "rows.jsonl", RowScorer("rovist_nr")
     rows.write_text('{"id": 1, "predictions": "a dog. a dog."}\n')
     kept = tmp_path / "kept"
@@ -181,7 +187,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path):
     with pytest.raises(ValueError, match=message):
         score_files(scorer, [rows], kept, progress=False)
 
-    # Whatever was scored meanwhile; workers take seconds to start.
+    # Whatever was scored meanwhile.
     with (
         patch.object(of_ray, "_scored", return_value={}),
         patch.object(of_ray, "_states", side_effect=[{str(rows): (1, 1)}, {str(rows): (1, 2)}]),
