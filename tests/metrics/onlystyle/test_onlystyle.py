@@ -17,7 +17,7 @@ from style_definition import (
     columns_of,
     goemotions,
 )
-from style_scores import ONLYSTYLE, VARIANTS, without_warning
+from style_scores import ONLYSTYLE, without_warning
 
 import vlgauge
 
@@ -217,26 +217,27 @@ def test_demo_table_recognizes_the_examples(load):
     assert result["onlystyle_rank"].count(1) / 160 > 0.6  # by chance 0.25
 
 
+def those_of(rows, columns):
+    return {name: [column[row["row"]] for row in rows] for name, column in columns.items()}
+
+
 def test_goemotions(shared_folder, load):
     _, test, table = goemotions(shared_folder)
     expected = GOLDEN["goemotions"]
-    held_out = {variant: load(table=table, variant=variant, top_k=3) for variant in VARIANTS}
-    results = {
-        name: without_warning(metric, predictions=test.captions, styles=test.styles)
-        for name, metric in held_out.items()
-    }
-    for row in expected["test_rows"]:
+    columns = {"predictions": test.captions, "styles": test.styles}
+    paper = without_warning(load(table=table, top_k=3), **columns)
+    released = without_warning(load(table=table, variant="released"), **those_of(expected["test_rows"], columns))
+    for i, row in enumerate(expected["test_rows"]):
         assert test.styles[row["row"]] == row["style"]
-        for variant in VARIANTS:
-            score = results[variant]["onlystyle_scores"][row["row"]]
-            assert score == pytest.approx(row[f"onlystyle_{variant}"], rel=1e-9)
-        top = results["paper"]["onlystyle_top_styles"][row["row"]]
+        assert paper["onlystyle_scores"][row["row"]] == pytest.approx(row["onlystyle_paper"], rel=1e-9)
+        assert released["onlystyle_scores"][i] == pytest.approx(row["onlystyle_released"], rel=1e-9)
+        top = paper["onlystyle_top_styles"][row["row"]]
         assert [style for style, _ in top] == [style for style, _ in row["top3_paper"]]
         assert [score for _, score in top] == pytest.approx([score for _, score in row["top3_paper"]], rel=1e-9)
-        assert results["paper"]["onlystyle_rank"][row["row"]] == row["rank_of_style_paper"]
+        assert paper["onlystyle_rank"][row["row"]] == row["rank_of_style_paper"]
     means = expected["means"]
-    assert results["paper"]["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_test"], rel=1e-9)
-    assert results["paper"]["onlystyle_in_sample"] == expected["test_captions_whose_tokens_occur_in_train"]
+    assert paper["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_test"], rel=1e-9)
+    assert paper["onlystyle_in_sample"] == expected["test_captions_whose_tokens_occur_in_train"]
 
 
 def test_goemotions_in_sample_and_left_out(shared_folder, load):
@@ -244,18 +245,17 @@ def test_goemotions_in_sample_and_left_out(shared_folder, load):
     expected = GOLDEN["goemotions"]
     columns = {"predictions": train.captions, "styles": train.styles}
     inside = without_warning(load(table=table), **columns)
-    outside = {v: load(table=table, variant=v, exclude_self=True).compute(**columns) for v in VARIANTS}
-    for row in expected["train_rows"]:
-        i = row["row"]
-        assert train.styles[i] == row["style"]
-        assert inside["onlystyle_scores"][i] == pytest.approx(row["onlystyle_paper"], rel=1e-9)
-        for variant in VARIANTS:
-            score = outside[variant]["onlystyle_scores"][i]
-            assert score == pytest.approx(row[f"onlystyle_{variant}_exclude_self"], rel=1e-9)
+    some = those_of(expected["train_rows"], columns)
+    assert some["styles"] == [row["style"] for row in expected["train_rows"]]
+    outside = load(table=table, exclude_self=True).compute(**columns)
+    released = load(table=table, variant="released", exclude_self=True).compute(**some)
+    for i, row in enumerate(expected["train_rows"]):
+        assert inside["onlystyle_scores"][row["row"]] == pytest.approx(row["onlystyle_paper"], rel=1e-9)
+        score = outside["onlystyle_scores"][row["row"]]
+        assert score == pytest.approx(row["onlystyle_paper_exclude_self"], rel=1e-9)
+        assert released["onlystyle_scores"][i] == pytest.approx(row["onlystyle_released_exclude_self"], rel=1e-9)
     means = expected["means"]
     assert inside["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_train_in_sample"], rel=1e-9)
-    assert outside["paper"]["onlystyle"] == pytest.approx(
-        means["onlystyle_paper_own_style_train_exclude_self"], rel=1e-9
-    )
+    assert outside["onlystyle"] == pytest.approx(means["onlystyle_paper_own_style_train_exclude_self"], rel=1e-9)
     assert inside["onlystyle_in_sample"] == len(train)
     assert math.isclose(inside["onlystyle"], 0.494, abs_tol=0.005)
