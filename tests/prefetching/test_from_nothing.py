@@ -180,11 +180,10 @@ def machine(repositories, site, detector_file, tmp_path, monkeypatch):
     pool.unload()
 
 
-@pytest.fixture
-def downloads(tmp_path, repositories):
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory, repositories):
     """What a user fetches in a browser."""
-    folder = tmp_path / "downloads"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("downloads")
     words = {"text_encoder.linear.weight": torch.randn(WIDTH, N_VALUES, generator=torch.Generator().manual_seed(0))}
     write_authors(folder / "r2p_model_epoch2.pth.tar", **words)
     shutil.copy(CHECKPOINT, folder / "sop_model_epoch4.pth.tar")
@@ -219,7 +218,7 @@ def converted(name, downloads):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypatch):
+def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path):
     hub, unplug = machine
     if MINILM not in hub.repositories and any(getattr(one, "repository", "") == MINILM for one in declared(name)):
         pytest.skip("MiniLM's package is not installed")
@@ -231,7 +230,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, monkeypa
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
         assert main(["prefetch", f"judge:{LLAVA}"]) == 0
     if name == "clair":  # whose model is the user's choice
-        folder = tiny_judges.text_model(downloads / "model", answer="85", strength=6.0)
+        folder = tiny_judges.text_model(tmp_path / "model", answer="85", strength=6.0)
         settings = {**settings, "model": str(folder)}
     unplug()
     converted(name, downloads)
