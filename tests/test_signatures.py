@@ -185,14 +185,23 @@ def signature(name, settings, monkeypatch):
 
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_every_setting_changes_the_signature_or_is_listed(name, files, sources, monkeypatch):
+def test_settings_change_the_signature_but_those_of_the_list(name, files, sources, monkeypatch, tmp_path):
     cases = changes(name, files)
     metric = type(vlgauge.load(name, keep_in_memory=True))
-    listed = {*metric_base.NOT_IN_SIGNATURE, *metric.unsigned}
+    listed = {*metric_base.NOT_IN_SIGNATURE, *metric.unsigned} & set(setting_names(metric))
     wanted = set(setting_names(metric)) - listed - {"profile"}
     assert set(cases) == wanted, f"`changes` in tests/metrics/{name}/cases.py must have these settings, each twice"
+    usual, *_ = next(iter(cases.values()), ({},))
+    others = {
+        setting: value for setting, value in (UNSIGNED | {"feature_cache": tmp_path}).items() if setting in listed
+    }
+    assert set(others) == listed
+    with_others = signature(name, usual | others, monkeypatch)
+    if not cases:
+        assert with_others == signature(name, usual, monkeypatch)
     for setting, pair in cases.items():
         texts = [signature(name, settings, monkeypatch) for settings in pair]
+        assert pair[0] is not usual or texts[0] == with_others
         assert texts[0] != texts[1], setting
         for text in texts:
             fields = parse_signature(text)[1]
@@ -201,19 +210,6 @@ def test_every_setting_changes_the_signature_or_is_listed(name, files, sources, 
             assert signature_fault(catalog.metric_facts(name), fields) == ""
             first = [key for key in ("v", "profile", "enc", "dtype", "prep") if key in fields]
             assert list(fields)[: len(first)] == first
-
-
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_settings_of_the_list_are_in_no_signature(name, files, sources, monkeypatch, tmp_path):
-    settings = next(iter(changes(name, files).values()), ({},))[0]
-    metric = type(vlgauge.load(name, keep_in_memory=True))
-    listed = {*metric_base.NOT_IN_SIGNATURE, *metric.unsigned} & set(setting_names(metric))
-    others = {
-        setting: value for setting, value in (UNSIGNED | {"feature_cache": tmp_path}).items() if setting in listed
-    }
-    assert set(others) == listed
-    assert signature(name, settings | others, monkeypatch) == signature(name, settings, monkeypatch)
 
 
 # Whatever the profile, no toy makes their numbers; trm with its own distance, METEOR.
