@@ -231,7 +231,7 @@ def test_rows_of_another_order_are_joined_by_id(tmp_path, captions, wide):
     titles = {"references": "references", "id": "id"}
     both = [shown("rouge_l", one, ["mine", "yours"], **titles) for one in (files, [wide])]
     assert numbers_of(both[0].compared.comparison) == numbers_of(both[1].compared.comparison)
-    assert "columns of different names" in compare_snippets(both[0].asked)["CLI"].why_not
+    assert "columns of predictions have different names" in compare_snippets(both[0].asked)["CLI"].why_not
 
 
 @pytest.mark.parametrize("ending", [".json", ".csv"])

@@ -110,10 +110,10 @@ def test_a_stopped_run_keeps_what_was_read_and_goes_on(pictures):
     steps = run.read()
     next(steps)
     data_set._stopped(run)
-    assert list(steps)[-1] == ("8 of 20 rows read, 0 of them left out. Stopped; scored is what was read before row 10.")
+    assert list(steps)[-1] == ("8 of 20 rows read, 0 of them left out. Stopped; the rows before row 10 are scored.")
     assert list(run.scored().ids) == list(range(2, 10))
     stop, again, status = data_set._rested(run)[1:]
-    assert status.endswith("scored is what was read before row 10.")
+    assert status.endswith("the rows before row 10 are scored.")
     assert (stop.interactive, again.visible, again.value) == (False, True, "Go on from row 10")
     data_set._gone_on(run)
     with pytest.raises(gr.Error, match="must have a run that ended before all rows"):
@@ -164,7 +164,7 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
     monkeypatch.setattr(pictures, "rows", broken)
     told = list(run.read())
     assert told == [
-        "5 of 10 rows read, 0 of them left out. The Hub cut the connection; scored is what was read before row 5."
+        "5 of 10 rows read, 0 of them left out. The Hub cut the connection; the rows before row 5 are scored."
     ]
     assert list(run.scored().ids) == [0, 1, 2, 3, 4]
     monkeypatch.setattr(pictures, "rows", rows)

@@ -74,7 +74,7 @@ def test_other_settings_than_those_offered_are_refused(told):
 
 @pytest.mark.parametrize("number", [-1, 4, 1.0, True, "1", None, [0]])
 def test_an_example_that_is_not_there_is_refused(number):
-    with pytest.raises(gr.Error, match="`number` must be that of an example, 0 to 3"):
+    with pytest.raises(gr.Error, match="`number` must be the number of an example, 0 to 3"):
         one.filled("rouge_l", "", "embedded", number)
 
 

@@ -133,7 +133,7 @@ def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
             "[...document.querySelectorAll('button')].find(one => one.innerText === 'Stop').disabled"
         )
         gate.set()
-        status(page, "Stopped; scored is what was read before row 9")
+        status(page, "Stopped; the rows before row 9 are scored")
         frame(page).get_by_text("9 of 9 rows were scored").wait_for()
         page.get_by_role("button", name="Go on from row 9").click()
         frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()

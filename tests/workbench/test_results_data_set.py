@@ -184,7 +184,7 @@ def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
     results, _ = results_data_set.fetched_results("org/ranked")
     assert len([path for _, path in hub.asked if "/data/" in path]) <= 1
     assert results.groups.groups == {}
-    assert "are taken here, and those before it took them" in str(results.groups.notes)
+    assert "are taken here, and the records before it took them" in str(results.groups.notes)
 
 
 def test_one_file_beside_no_other_is_not_asked_for(hub):

@@ -184,7 +184,7 @@ def test_stop_at_row_5_of_5000_reads_no_other_row(served, chromium, monkeypatch,
         page.locator("#score-data-set").click()
         status(page, "5 of 5,000 rows read")
         panel.get_by_role("button", name="Stop", exact=True).click()
-        status(page, "Stopped; scored is what was read before row 6")
+        status(page, "Stopped; the rows before row 6 are scored")
         page.frame_locator("iframe.vlgauge-page").first.get_by_text("6 of 6 rows were scored").wait_for()
         assert read[-1] == 5
         panel.get_by_role("button", name="Go on from row 6").wait_for()

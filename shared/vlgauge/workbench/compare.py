@@ -395,10 +395,10 @@ def _asked(
     if found.left_out:
         return asked.without("Rows were left out, which a call refuses: take them out of the files first")
     if len(set(filter(None, configs.values()))) > 1:
-        return asked.without("The metrics have different configurations, which no single call can say")
+        return asked.without("One call cannot take metrics with different configurations")
     names = [Path(file).stem for file, _ in places.values()]
     if not asked.is_wide and names != list(places):
-        return asked.without("A file has several systems beside those of others, which no single call can say")
+        return asked.without("One call cannot take a file of several systems beside other files")
     return asked
 
 

@@ -11,7 +11,7 @@ from vlgauge.workbench import bundled_systems
 from vlgauge.workbench.snippets import OWN_FILES, Snippet
 
 _NO_ID = "The command joins the rows of files by a column that names them: choose one"
-_OF_EACH = "The files have their predictions in columns of different names, which no single call can say"
+_OF_EACH = "One call cannot take files whose columns of predictions have different names"
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,8 @@ def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
     if scored.sizes is None or there == [size[0] for size in scored.sizes]:
         return ""
     return (
-        f"{name} has more captions in some rows than another system: scored are as many as the one with fewest has, "
-        "drawn at random (seed 0)"
+        f"{name} has more captions in some rows than another system; as many as the smallest set has are drawn at "
+        "random (seed 0) and scored"
     )
 
 

@@ -138,7 +138,7 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
-        raise ValueError(f"`number` must be that of an example, 0 to {n - 1}, got something else")
+        raise ValueError(f"`number` must be the number of an example, 0 to {n - 1}, got something else")
     return updates(loaded, profile, number)
 
 

@@ -75,7 +75,7 @@ def _runs(data_set: Pinned, records: Sequence[Record], files: set[str]) -> tuple
         if n_files > MOST_FILES or left < 0 or time.monotonic() > end:
             faults[record.key] = (
                 f"at most {MOST_FILES} files, {MOST_SCORES:,} scores and {MOST_SECONDS:g} s of fetching are taken "
-                "here, and those before it took them"
+                "here, and the records before it took them"
             )
             continue
         try:

@@ -102,7 +102,7 @@ class Run:
             self.trouble = "Stopped"
         self.is_stopped = False
         if self.trouble:
-            until = f"scored is what was read before row {self.reader.next_row:,}"
+            until = f"the rows before row {self.reader.next_row:,} are scored"
             self.trouble = f"{self.trouble[0].upper()}{self.trouble[1:].rstrip('.')}; {until}"
         yield self.status
 
