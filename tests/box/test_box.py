@@ -262,8 +262,7 @@ def test_who_was_ended_meanwhile_is_replaced(box):
 
 
 @linux
-@pytest.mark.parametrize("deed", ["nothing", "sleep", "spin"])
-def test_a_killed_parent_leaves_no_orphan(deed, installed):
+def test_a_killed_parent_leaves_no_orphan(installed):
     code = f"""
 import sys, time
 sys.path.insert(0, {str(JOBS.parent)!r})
@@ -271,25 +270,28 @@ from box_of_tests import box_of_jobs
 box = box_of_jobs({str(installed)!r})
 box.run("do", {{"do": "touch"}}, what="x", most=10)
 print(box._free[0].process.pid, box._free[0].process.args[4], flush=True)
-box.run("do", {{"do": {deed!r}}}, what="x", most=10)
+box.run("do", {{"do": sys.argv[1]}}, what="x", most=10)
 time.sleep(60)
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1])}
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
-    number, scratch = parent.stdout.readline().split()
+    parents = [
+        subprocess.Popen([sys.executable, "-c", code, deed], stdout=subprocess.PIPE, text=True, env=environment)
+        for deed in ("nothing", "sleep", "spin")
+    ]
+    told = [parent.stdout.readline().split() for parent in parents]
     time.sleep(0.3)
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
+    for parent in parents:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
     end = time.monotonic() + 20
-    while Path(f"/proc/{number}").exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{number}").exists()
-    common = Path(scratch).parent
-    assert common.name.startswith("vlgauge-box-")
-    while common.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not common.exists()
+    for number, place in told:
+        common = Path(place).parent
+        assert common.name.startswith("vlgauge-box-")
+        for left in (Path(f"/proc/{number}"), common):
+            while left.exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert not left.exists()
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
