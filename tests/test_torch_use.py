@@ -157,7 +157,7 @@ def scored(row):
     return {"score": clip_s.compute(**pictures)["clip_s"]}
 
 def overlap(row):
-    return {"score": rovist_nr.compute(**stories)["rovist_nr"]}
+    return {"overlap": rovist_nr.compute(**stories)["rovist_nr"]}
 
 def told(row):
     try:
@@ -177,8 +177,9 @@ if __name__ == "__main__":
     with context.Pool(1) as pool:
         after = pool.map(told, [0])
     print(max(abs(late_score - alone), abs(before - alone)) < 1e-5, after)
-    print(rows.map(told, num_proc=2)["score"][1])
-    print(rows.map(overlap, num_proc=2)["score"][1] == overlap(0)["score"])
+    mapped = rows.map(lambda row: {**told(row), **overlap(row)}, num_proc=2)
+    print(mapped["score"][1])
+    print(mapped["overlap"][1] == overlap(0)["overlap"])
 """
 
 
