@@ -39,14 +39,27 @@ def check_width(page, width):
     assert page.evaluate(FRAMES_TOO_WIDE) == 0
 
 
-def check_looks(page, width):
-    """Everything can be read and has a name, and nothing stands out of the page."""
-    check_width(page, width)
-    assert page.evaluate(FAINT) == []
-    assert page.evaluate(NAMELESS) == []
-    assert [one for one in page.evaluate(SIZES) if one[0] < 12] == []
-    assert page.evaluate(FAINT_FRAMES) == []
-    assert width > 640 or page.evaluate(SMALL_TARGETS) == []
+# The scheme is on, and no colour is on its way to it.
+IN_SCHEME = """scheme => document.body.classList.contains('dark') === (scheme === 'dark')
+  && !document.getAnimations().some(one => one instanceof CSSTransition)"""
+
+
+def show_in(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(IN_SCHEME, arg=scheme)
+
+
+def check_looks(page, **schemes):
+    """Everything can be read and has a name, and nothing stands out of the page: wide, and on a phone."""
+    for width, kind in ((1280, "wide"), (390, "phone")):
+        page.set_viewport_size({"width": width, "height": 1000})
+        show_in(page, schemes[kind])
+        check_width(page, width)
+        assert page.evaluate(FAINT) == []
+        assert page.evaluate(NAMELESS) == []
+        assert [one for one in page.evaluate(SIZES) if one[0] < 12] == []
+        assert page.evaluate(FAINT_FRAMES) == []
+    assert page.evaluate(SMALL_TARGETS) == []
 
 
 # What Gradio draws is there, and mended.
@@ -59,31 +72,27 @@ def open_tab(page, name):
     page.get_by_role("tabpanel").filter(visible=True).wait_for()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_tab_can_be_read_and_used(served, chromium, width, scheme):
-    with visited(chromium, f"{served}?metric=rovist_nr", width, scheme) as page:
-        check_looks(page, width)
-        assert [one.is_visible() for one in page.get_by_role("tab").all()] == [True] * 5
-        # On a phone the button is on the first screen, 844 px high.
+def test_every_tab_can_be_read_and_used(served, chromium):
+    with visited(chromium, f"{served}?metric=rovist_nr", 390, "dark") as page:
+        # The button is on the first screen, which is 844 px high on a phone.
         assert page.locator("#go").bounding_box()["y"] < 800
+        check_looks(page, wide="light", phone="dark")
+        assert [one.is_visible() for one in page.get_by_role("tab").all()] == [True] * 5
         open_tab(page, "Leaderboard")
         page.get_by_role("button", name="GROOViST ↑").first.wait_for()
-        check_looks(page, width)
+        check_looks(page, wide="light", phone="dark")
         open_tab(page, "About")
         page.get_by_role("heading", name="RoViST-NR, embedded").wait_for()
         page.get_by_text("client.predict(").first.wait_for()
-        check_looks(page, width)
-
-
-def test_a_link_shows_its_example_at_once(served, chromium):
-    with visited(chromium, f"{served}?metric=groovist&example=wrong", 1280, "light") as page:
-        page.get_by_text("Wrong example: The story of other pictures").wait_for()
-        assert page.get_by_role("button", name="Wrong").get_attribute("aria-pressed") == "true"
-        assert page.get_by_label("Story").input_value().startswith("Once there was")
+        check_looks(page, wide="light", phone="dark")
 
 
 def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(served, chromium):
-    with visited(chromium, served, 1280, "light") as page:
+    with visited(chromium, f"{served}?metric=groovist&example=wrong", 1280, "light") as page:
+        # A link shows its example at once.
+        page.get_by_text("Wrong example: The story of other pictures").wait_for()
+        assert page.get_by_role("button", name="Wrong").get_attribute("aria-pressed") == "true"
+        assert page.get_by_label("Story").input_value().startswith("Once there was")
         page.keyboard.press("/")
         page.keyboard.type("repeat")
         page.keyboard.press("Enter")
@@ -106,9 +115,8 @@ def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(se
         assert page.locator(".res .big").inner_text() == shown
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
-def test_an_example_is_shown_by_a_click_and_copied(served, chromium, width, scheme, tmp_path):
-    with visited(chromium, f"{served}?metric=rovist_nr", width, scheme) as page:
+def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
+    with visited(chromium, f"{served}?metric=rovist_nr", 390, "light") as page:
         page.locator(".card.wrong").click()
         page.get_by_text("Wrong example: The same words again and again").wait_for()
         assert page.locator(".res .big").inner_text() == "0.19"
@@ -117,8 +125,7 @@ def test_an_example_is_shown_by_a_click_and_copied(served, chromium, width, sche
         page.get_by_text("Copied").wait_for()
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == f"{served}?metric=rovist_nr&example=wrong" == page.url
-        check_looks(page, width)
-        page.screenshot(path=tmp_path / "scored.png", full_page=True)
+        check_looks(page, wide="dark", phone="light")
 
 
 def test_two_visitors_at_once_see_each_their_own(served, chromium):
@@ -158,7 +165,7 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
         own = {"model": first["model"] | {"id": f"org/{name.replace(' ', '-')}", "name": name}, "value": value}
         made.append(json.dumps(first | own | {"ci": None}))
     (tmp_path / "made.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
-    with visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as page:
+    with visited(chromium, served, 1280, "light") as page:
         open_tab(page, "Leaderboard")
         panel = page.get_by_role("tabpanel").filter(visible=True)
         panel.get_by_role("button", name="Results of your own").click()
@@ -166,6 +173,7 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
         panel.get_by_text("other high").first.wait_for()
         table = panel.locator("table").filter(has_text="other high")
         places = "one => [...one.querySelectorAll('tbody tr')].map(row => row.innerText.split('\\t').slice(0, 2))"
+        table.locator("th[aria-sort=descending], th[aria-sort=ascending]").wait_for()
         button = table.get_by_role("button", name="GROOViST ↑")
         if table.locator("th[aria-sort=descending]").count():
             button.click()
@@ -193,21 +201,23 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
             page.wait_for_function("text => navigator.clipboard.readText().then(one => one.includes(text))", arg=there)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", ["score", "data", "compare", "leaderboard", "about"])
-def test_axe_finds_nothing(served, chromium, view, scheme):
-    query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr" if view == "compare" else f"?view={view}"
-    with watched(chromium, served + query, 1280, scheme) as page:
+def test_axe_finds_nothing(served, chromium):
+    query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr"
+    with watched(chromium, served + query, 1280) as page:
         shown = {
-            "score": "#pictures .gallery-item",
-            "data": "#score-data-set",
-            "compare": ".cmp",
-            "leaderboard": ".boards",
-            "about": ".cm-content",
+            "Compare": ".cmp",
+            "Score": "#pictures .gallery-item",
+            "Data set": "#score-data-set",
+            "Leaderboard": ".boards",
+            "About": ".cm-content",
         }
-        page.locator(shown[view]).first.wait_for()
-        page.wait_for_function(AT_REST)
-        assert violations(page) == []
+        for tab, part in shown.items():
+            open_tab(page, tab)
+            page.locator(part).first.wait_for()
+            page.wait_for_function(AT_REST)
+            for scheme, rules in (("light", []), ("dark", ["color-contrast", "link-in-text-block"])):
+                show_in(page, scheme)
+                assert violations(page, rules) == [], (tab, scheme)
 
 
 def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chromium):
@@ -229,34 +239,36 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
         assert violations(page) == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, chromium, width):
-    with visited(chromium, f"{served}?metric=clip_s", width, "light") as page:
+def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, chromium):
+    with visited(chromium, f"{served}?metric=clip_s", 1280, "light") as page:
         page.locator("#pictures .gallery-item").first.wait_for()
         page.wait_for_function(AT_REST)
+        button = page.get_by_role("button", name="Click to Upload").first
         with page.expect_file_chooser() as chosen:
-            page.get_by_role("button", name="Click to Upload").first.click()
+            button.click()
         chosen.value.set_files(EXAMPLES / "scenes" / "01.png")
         page.locator("#pictures .gallery-item").nth(1).wait_for()
         page.wait_for_function(AT_REST)
         with page.expect_file_chooser():
-            page.get_by_role("button", name="Click to Upload").first.press("Enter")
+            button.press("Enter")
+        page.set_viewport_size({"width": 390, "height": 1000})
+        with page.expect_file_chooser():
+            button.click()
         page.locator("#pictures").get_by_role("button", name="Clear").click()
         page.locator("#pictures .gallery-item").first.wait_for(state="detached")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chromium, width, scheme, tmp_path):
+def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chromium):
     query = "?view=compare&systems=sampler,wanderer&metrics=trm,rovist_nr&rows=trm"
-    with watched(chromium, served + query, width, scheme) as page:
+    with watched(chromium, served + query, 1280) as page:
         finding = page.locator(".cmp .finding")
         finding.wait_for()
         assert finding.inner_text() == "Neither is better: no metric tells sampler and wanderer apart."
         assert page.locator(".duel[open]").count() == 1
         assert page.url == served + query
-        if width > 640:  # the finding and the chart are on the first screen
-            assert page.locator(".fp").bounding_box()["y"] < 400
-        check_looks(page, width)
+        # The finding and the chart are on the first screen.
+        assert page.locator(".fp").bounding_box()["y"] < 400
+        check_looks(page, wide="light", phone="dark")
         page.get_by_role("checkbox", name="greedy").check()
         page.get_by_role("radio", name="greedy and wanderer").click()
         page.get_by_text("wanderer is better by two of two metrics.").wait_for()
@@ -264,11 +276,10 @@ def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chrom
         page.get_by_role("radio", name="RoViST-NR", checked=True).wait_for()
         page.locator(".duel > summary").nth(1).press("Enter")
         assert page.locator(".duel[open]").count() == 2
-        check_looks(page, width)
+        check_looks(page, wide="light", phone="dark")
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.locator(".cmp [data-copy-link]").click()
         page.wait_for_function("() => navigator.clipboard.readText().then(one => one.includes('rows=rovist_nr'))")
-        page.screenshot(path=tmp_path / "compared.png", full_page=True)
         copied, told = (
             page.evaluate("navigator.clipboard.readText()"),
             page.locator(".duel > summary").all_inner_texts(),
@@ -303,17 +314,18 @@ def test_files_of_a_visitor_are_compared_and_a_refusal_leaves_nothing(served, ch
 OUTCOMES = "() => [...document.querySelectorAll('.wtl i')].map(one => [one.className, one.offsetWidth])"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_bar_of_wins_is_as_wide_as_their_share(chromium, tmp_path, width):
+def test_the_bar_of_wins_is_as_wide_as_their_share(chromium, tmp_path):
     scores = {"a": [0.6] * 6 + [0.4] * 44 + [0.5] * 10, "b": [0.5] * 60}
     given = [Given(name, list(range(60)), run=made_run(own)) for name, own in scores.items()]
     asked = Asked(["rovist_nr"], "embedded", files={"a": "a.json", "b": "b.json"}, is_scored=False)
     part = page_of_compared(compare_systems([metric_of("rovist_nr")], given), asked)
     page_text = f'{_head()}<div class="gradio-container">{part}</div>'
     (tmp_path / "two.html").write_text(page_text, encoding="utf-8")
-    with opened(chromium, tmp_path / "two.html", width) as (page, _):
-        found = dict(page.evaluate(OUTCOMES))
-    kinds = {name.split()[0]: wide for name, wide in found.items()}
-    whole = sum(kinds.values())
-    for kind, wins in {"wins": 6, "ties": 10, "losses": 44}.items():
-        assert kinds[kind] / whole == pytest.approx(wins / 60, abs=0.02)
+    with opened(chromium, tmp_path / "two.html", 1280) as (page, _):
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            found = dict(page.evaluate(OUTCOMES))
+            kinds = {name.split()[0]: wide for name, wide in found.items()}
+            whole = sum(kinds.values())
+            for kind, wins in {"wins": 6, "ties": 10, "losses": 44}.items():
+                assert kinds[kind] / whole == pytest.approx(wins / 60, abs=0.02)
