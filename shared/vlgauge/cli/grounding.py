@@ -28,7 +28,7 @@ from vlgauge.studies.groovist import (
 )
 from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
 from vlgauge.studies.rating_agreement import agreement
-from vlgauge.text.story_idf import IdfTable, fit_idf, idf_table
+from vlgauge.text.story_idf import fit_idf, idf_table
 
 NAME = "groovist"
 # Metrics that random pairs are scored by, and how the others are where it is not the metric itself.
@@ -166,7 +166,8 @@ def run_ablations(options: argparse.Namespace) -> int:
     data, rows = _read(options)
     _check_random(options, len(data.stories), 0)
     ratings = ratings_of(rows, options.ratings) if options.ratings else None
-    idf = _idf(options, data)
+    # Phrases are in lower case.
+    idf = idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
     with progress_bar(2 * len(data.stories), "Comparing") as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
     table, record, left_out = [], {}, 0
@@ -238,11 +239,6 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
         # Relative paths of images and crops start at the folder of the file.
         cells[name] = located({"images": cells[name]}, options.file)["images"]
     return Stories(cells["predictions"] or [], cells["images"] or [], cells["regions"], cells["noun_phrases"]), rows
-
-
-def _idf(options: argparse.Namespace, data: Stories) -> IdfTable:
-    # Phrases are in lower case.
-    return idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
 
 
 def _agreement(

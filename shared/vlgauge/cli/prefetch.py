@@ -66,7 +66,8 @@ def sort(names: list[str], folder: Path) -> int:
     if len(names) != 1 or names[0] not in TAKING:
         raise ValueError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
     found = sorted_files(folder)
-    rows = [[one.path.name, _size(one.path), one.what] for one in found]
+    sizes = [megabytes(one.path.stat().st_size) if one.path.is_file() else "folder" for one in found]
+    rows = [[one.path.name, size, one.what] for one, size in zip(found, sizes, strict=True)]
     print(to_table(["file", "size", "what it is"], rows) if rows else f"{folder}: empty")
     call = load_call(names[0], found)
     for command in call.first:
@@ -75,10 +76,6 @@ def sort(names: list[str], folder: Path) -> int:
     for told in call.missing:
         print(f"missing: {told}")
     return int(bool(call.missing))
-
-
-def _size(path: Path) -> str:
-    return megabytes(path.stat().st_size) if path.is_file() else "folder"
 
 
 def check(assets: list[Asset]) -> int:

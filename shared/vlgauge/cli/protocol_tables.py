@@ -43,7 +43,7 @@ def tables_of(judged: Judged) -> list[Table]:
         own = evaluations[scores.name]
         counts = [Cell(str(number), right=True) for number in (own.n, own.n_groups, own.undefined)]
         figures = [Cell(_cell(figure), right=True) for figure in own.figures.values()]
-        rows.append([Cell(_label(scores)), *figures, *counts])
+        rows.append([Cell(f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name), *figures, *counts])
         rows += [_published_cells(row, own) for row in _beside(task, scores)]
     notes = [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
     notes += [
@@ -173,10 +173,6 @@ def record_of(judged: Judged) -> dict[str, Any]:
 
 def _is_embedded(scores: Scores) -> bool:
     return "profile:embedded" in scores.signature.split("|")
-
-
-def _label(scores: Scores) -> str:
-    return f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name
 
 
 def _cell(figure: Figure) -> str:

@@ -202,9 +202,5 @@ def _published(one: PublishedTable, most: int | None) -> list[str]:
     """The rows of a table, of our own metrics first."""
     own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.table)]
     own.sort(key=lambda row: row.metric is None)
-    texts = [f"{_row_text(row)} {', '.join(_values(row))}" for row in own]
+    texts = [f"{_row_text(row)} {', '.join(f'{column} {row.text(column)}' for column in row.values)}" for row in own]
     return texts if most is None or len(texts) <= most else [*texts[:most], f"and {len(texts) - most} more rows"]
-
-
-def _values(row: Row) -> list[str]:
-    return [f"{column} {row.text(column)}" for column in row.values]

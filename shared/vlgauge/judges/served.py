@@ -181,7 +181,7 @@ class ServedJudge:
             # How pictures are read is in the context, of which threads have none by themselves.
             asked |= {
                 pool.submit(copy_context().run, work, i): key
-                for key, i in sorted(first.items(), key=_row)
+                for key, i in sorted(first.items(), key=lambda pair: pair[1])
                 if key not in found
             }
             with progress_bar(len(asked), "Asking the judge", progress) as advance:
@@ -245,10 +245,6 @@ class ServedJudge:
         return NetworkError(f"{host_of(self._url)} {error}")
 
 
-def _row(pair: tuple[Hashable, int]) -> int:
-    return pair[1]
-
-
 def _turns(question: Question) -> list[dict[str, Any]]:
     """A question as messages, the picture before the text."""
     text = _read(question)
@@ -265,11 +261,9 @@ def _turns(question: Question) -> list[dict[str, Any]]:
 
 def _read(question: Question) -> str:
     """A question whose captions spell nothing that looks like a special token."""
-    return question.text([_LOOKS_SPECIAL.sub(_apart, caption) for caption in question.captions])
-
-
-def _apart(found: re.Match[str]) -> str:
-    return f"{found.group()[0]} {found.group()[1:]}"
+    return question.text(
+        [_LOOKS_SPECIAL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", caption) for caption in question.captions]
+    )
 
 
 def _data_url(picture: Picture) -> str:

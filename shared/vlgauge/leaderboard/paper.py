@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vlgauge.catalog import score_title
-from vlgauge.leaderboard.comparison import Comparison, MetricComparison, System
+from vlgauge.leaderboard.comparison import Comparison, MetricComparison
 from vlgauge.leaderboard.table import (
     ARROWS,
     SIGN_FLIPS,
@@ -33,7 +33,7 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
     for first in comparison.metrics[0].systems:
         cells = [Cell(first.name)]
         for compared in comparison.metrics:
-            one = _system(compared, first.name)
+            one = next(own for own in compared.systems if own.name == first.name)
             cells.append(Cell(numbers.text(one.value, one.low, one.high, few=one.few), one.bold, right=True))
         rows.append(cells)
     return Table(header, rows, notes=[*_sentences(comparison, numbers), *signatures(comparison)])
@@ -48,10 +48,6 @@ def paper_title(compared: MetricComparison) -> str:
 def signatures(comparison: Comparison) -> list[str]:
     """How the scores were made, a line per metric, for the appendix."""
     return [compared.signature for compared in comparison.metrics]
-
-
-def _system(compared: MetricComparison, name: str) -> System:
-    return next(one for one in compared.systems if one.name == name)
 
 
 def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:

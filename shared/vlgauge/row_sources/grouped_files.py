@@ -18,7 +18,7 @@ from vlgauge.files import check_objects, current_limits, json_bytes, open_file, 
 from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import read_rows
-from vlgauge.media.zips import ZipMember, zip_members
+from vlgauge.media.zips import zip_members
 from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
 
 KEY = "__key__"
@@ -148,12 +148,8 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
 def listed_files(path: str) -> list[Listed]:
     """Files of a tar or zip archive."""
     if path.lower().endswith(ZIP):
-        return [Listed(one.name, one.n_bytes, partial(_unpacked, one, path)) for one in zip_members(path)]
+        return [Listed(one.name, one.n_bytes, partial(one.content, path)) for one in zip_members(path)]
     return list(_members(path))
-
-
-def _unpacked(member: ZipMember, path: str, most_bytes: int) -> bytes:
-    return member.content(path, most_bytes)
 
 
 def _members(path: str) -> Iterator[Listed]:

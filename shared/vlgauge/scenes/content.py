@@ -148,7 +148,8 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
     """
     check_split(split)
     rng = np.random.default_rng(seed)
-    singles = iter([scene for scene in _shuffled(single_scenes(), rng) if scene.split == split])
+    every = single_scenes()
+    singles = iter([every[index] for index in rng.permutation(len(every)) if every[index].split == split])
     pairs = _pairs(rng, split)
     chosen: list[Scene] = []
     while len(chosen) < n:
@@ -159,10 +160,6 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
         # Both orders of naming occur.
         chosen.append(scene.turned() if rng.random() < 0.5 else scene)
     return chosen
-
-
-def _shuffled(values: list[Scene], rng: np.random.Generator) -> list[Scene]:
-    return [values[index] for index in rng.permutation(len(values))]
 
 
 def _pairs(rng: np.random.Generator, split: str) -> Iterator[Scene]:

@@ -161,7 +161,8 @@ class Comparison:
                         "id": key,
                     }
                     line |= {"first_score": first, "second_score": second, "difference": first - second}
-                    line |= {f"{side}_text": texts.get(name, {}).get(key) for side, name in _sides(pair)}
+                    sides = (("first", pair.first), ("second", pair.second))
+                    line |= {f"{side}_text": texts.get(name, {}).get(key) for side, name in sides}
                     lines.append(line)
         titles = ["metric", "first", "second", "id", "first_score", "second_score", "difference"]
         return pd.DataFrame(lines, columns=[*titles, "first_text", "second_text"])
@@ -230,7 +231,3 @@ def _numbers(digits: int, scale: float, intervals: bool) -> Numbers:
     """
     factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
     return Numbers(whole_number("digits", digits, 0), factor, true_or_false("intervals", intervals))
-
-
-def _sides(pair: statistics.Pair) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("first", pair.first), ("second", pair.second)

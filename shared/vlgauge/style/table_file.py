@@ -225,11 +225,10 @@ def rows_of(table: StyleCounts) -> list[Rows]:
     for counts in table.orders[1:]:
         prefixes, last = np.divmod(counts.keys, max(1, len(table.tokens)))
         texts.append(pc.binary_join_element_wise(texts[-1].take(pa.array(prefixes)), tokens.take(pa.array(last)), " "))
-    return [_counted(text, counts) for text, counts in zip(texts, (table.known.copies, *table.orders), strict=True)]
-
-
-def _counted(texts: pa.StringArray, counts: OrderCounts) -> Rows:
-    return Rows(texts, counts.occurrences.astype(np.int32), counts.styles, counts.df)
+    return [
+        Rows(text, counts.occurrences.astype(np.int32), counts.styles, counts.df)
+        for text, counts in zip(texts, (table.known.copies, *table.orders), strict=True)
+    ]
 
 
 def digest(table: StyleCounts) -> str:

@@ -24,7 +24,7 @@ def fact_rows(record: Mapping[str, Any]) -> str:
     facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
     facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
     facts += list(record.get("held_out", {}).items())
-    return "\n".join(f"| {key} | {_shown(value)} |" for key, value in facts)
+    return "\n".join(f"| {key} | {f'{value:.4g}' if isinstance(value, float) else value} |" for key, value in facts)
 
 
 def epoch_rows(record: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -35,10 +35,6 @@ def epoch_rows(record: Mapping[str, Any], names: Iterable[str]) -> str:
         kept = " (kept)" if number == record["kept_epoch"] else ""
         rows.append(f"| {number}{kept} | {' | '.join(f'{epoch[name]:.4f}' for name in columns)} |")
     return "\n".join(rows)
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def draw(folder: Path, state: Progressed, quantities: Sequence[str]) -> Path:

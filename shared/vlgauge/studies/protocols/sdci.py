@@ -85,7 +85,7 @@ class GrowingCaptions(Task):
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
         """Mean rates in percent over the pictures, and by either rule their average."""
         found = self.sampled(values, items)(np.arange(len(items)))
-        return dict(zip(["positive", "negative", "average", *_authors()], found, strict=True))
+        return dict(zip(["positive", "negative", "average", *KINDS[2:], "authors' average"], found, strict=True))
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
         """The same of samples."""
@@ -100,10 +100,6 @@ class GrowingCaptions(Task):
             return [*each[:2], ours, *each[2:], theirs]
 
         return rates
-
-
-def _authors() -> list[str]:
-    return [*KINDS[2:], "authors' average"]
 
 
 def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero: float = 0.5) -> GrowingCaptions:

@@ -25,7 +25,11 @@ def read_vist(path: str | Path) -> Stories:
         content = json.loads(Path(path).read_text("utf-8"))
         records = [record for records in content["annotations"] for record in records]
         parts = [
-            (str(record["story_id"]), int(record["worker_arranged_photo_order"]), _text_of(record))
+            (
+                str(record["story_id"]),
+                int(record["worker_arranged_photo_order"]),
+                str(record.get("original_text") or record["text"]),
+            )
             for record in records
         ]
     except (KeyError, TypeError, ValueError) as error:
@@ -37,10 +41,6 @@ def read_vist(path: str | Path) -> Stories:
     for story, position, text in parts:
         stories.setdefault(story, []).append((position, text))
     return cleaned([text for _, text in sorted(story, key=lambda part: part[0])] for story in stories.values())
-
-
-def _text_of(record: dict[str, Any]) -> str:
-    return str(record.get("original_text") or record["text"])
 
 
 def read_rocstories(path: str | Path) -> Stories:
