@@ -40,6 +40,10 @@ def test_right_is_better_for_the_first_also_where_lower_is_better():
     assert len(dots) == 2
     assert min(dots) > 90
     assert page.count('class="for"') == 2
+    assert "one better by<small>" in page
+    assert re.findall(r'data-label="better by"><b>(.)', page) == ["+", "+"]
+    # The names that people know, as on the chips beside.
+    assert re.findall(r'scope="row"[^>]*>([^<]*)', page) == ["RoViST-NR ↑", "d_HM ↓"]
     page = str(forest(compared((LOW, LOW), (HIGH, HIGH)), "one", "two", ("A", "B")))
     dots = [float(one) for one in re.findall(r'<circle cx="([0-9.]+)%"', page)]
     assert dots[0] < 10 < 90 < dots[1]

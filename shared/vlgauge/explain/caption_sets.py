@@ -105,10 +105,10 @@ class CaptionSets(Explanation):
         return {side: [] if rows is None else list(Counter(rows[row]).items()) for side, rows in sides.items()}
 
     def meaning(self, row: int) -> str:
-        """What p says, in words."""
+        """What p says, in words; nothing where no test was run."""
         p = self.pvalue(row)
         if math.isnan(p):
-            return "No test was run: from Python or `vlgauge score`, `pvalue` tells how surprising the score is."
+            return ""
         ways, verb, mirror = f"{p:.1%} of the ways that were tried", "score", ""
         n, m = self._sizes(row)
         if self.details[row].get("exact"):
@@ -163,7 +163,6 @@ class CaptionSets(Explanation):
             "null": null_columns(null, self.scores[row], p, self.statistic) if null else "",
             "captions": self.captions(row),
             "meaning": self.meaning(row),
-            "is_tested": not math.isnan(self.pvalue(row)),
         }
 
 

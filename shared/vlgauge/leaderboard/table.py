@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from vlgauge.catalog import score_title
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
 from vlgauge.results import aligned, printable
@@ -252,6 +253,11 @@ def title(compared: MetricComparison) -> str:
 def row_title(compared: MetricComparison) -> str:
     """The same of the scores of single rows, where those are not what is compared."""
     return title(compared) if compared.value != "corpus" else f"sentence {compared.metric} {_arrow(compared)}"
+
+
+def spoken_title(compared: MetricComparison) -> str:
+    """What `row_title` says, with the name that people know: "TRM" for `trm`."""
+    return row_title(compared).replace(compared.metric, score_title(compared.metric), 1)
 
 
 def _toy(compared: MetricComparison) -> str:

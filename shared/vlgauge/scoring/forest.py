@@ -10,7 +10,7 @@ from markupsafe import Markup
 from vlgauge.explain.findings import in_letters
 from vlgauge.explain.pages import fragment
 from vlgauge.leaderboard import Comparison, MetricComparison, Pair
-from vlgauge.leaderboard.table import TOO_FEW, least_pvalue, pvalue_text, row_title
+from vlgauge.leaderboard.table import TOO_FEW, least_pvalue, pvalue_text, spoken_title
 
 _HALF = 48.0  # percent of the width on either side of nought
 
@@ -71,7 +71,7 @@ def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names:
     if pair.better is not None:
         verdict = f"{names[pair.better != pair.first]} is better"
     return {
-        "metric": row_title(compared),
+        "metric": spoken_title(compared),
         "higher": compared.higher_is_better,
         "verdict": verdict,
         "tone": tone,
