@@ -41,7 +41,7 @@ def test_right_is_better_for_the_first_also_where_lower_is_better():
     assert min(dots) > 90
     assert page.count('class="for"') == 2
     assert "one better by<small>" in page
-    assert re.findall(r'data-label="better by"><b>(.)', page) == ["+", "+"]
+    assert re.findall(r'data-label="one better by"><b>(.)', page) == ["+", "+"]
     # The names that people know, as on the chips beside.
     assert re.findall(r'scope="row"[^>]*>([^<]*)', page) == ["RoViST-NR ↑", "d_HM ↓"]
     page = str(forest(compared((LOW, LOW), (HIGH, HIGH)), "one", "two", ("A", "B")))

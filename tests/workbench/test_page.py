@@ -80,4 +80,12 @@ def test_an_example_that_is_not_there_is_refused(number):
 
 def test_published_models_score_no_example_by_themselves(monkeypatch):
     monkeypatch.setattr(one.result, "bundled_scores", None)
+    monkeypatch.setattr(one, "models_in_words", lambda name, profile: "")
     assert "press Score" in one.shown_first("clip_s", "paper", "image", 0)
+
+
+def test_nobody_is_told_to_score_by_models_that_are_missing(monkeypatch):
+    monkeypatch.setattr(one, "models_in_words", lambda name, profile: "Two are missing")
+    page = one.shown_first("clip_s", "paper", "image", 0)
+    assert "press Score" not in page
+    assert "Two are missing. Or choose Embedded" in page

@@ -22,6 +22,10 @@ from vlgauge.workbench.scoring import first_config
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
 
+_PROJECT = """vlgauge has metrics for image captions and visual stories, as modules of Hugging Face `evaluate`. Each one
+explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
+[which metric to use](https://vlgauge.github.io/vlgauge/choosing.html),
+[source code](https://github.com/vlgauge/vlgauge)."""
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
 needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
 on this machine."""
@@ -37,7 +41,7 @@ def add_tab() -> list[Any]:
     Returns:
         What changes with the metric, in the order of `updates`.
     """
-    gr.Markdown(f"## Profiles\n{_PROFILES}")
+    gr.Markdown(f"{_PROJECT}\n\n## Profiles\n{_PROFILES}")
     facts = gr.Markdown()
     gr.Markdown("## From a program")
     python = _code("Python: pip install gradio_client")

@@ -148,7 +148,6 @@ class _Tab:
             lines=1,
             max_lines=4,
         )
-        self.page = html(page_without_rows(), "", label="Scores", elem_id="scores-of-data-set")
         self.files = gr.File(
             label="Scores and report",
             file_count="multiple",
@@ -156,6 +155,7 @@ class _Tab:
             visible=False,
             elem_classes="kept-files",
         )
+        self.page = html(page_without_rows(), "", label="Scores", elem_id="scores-of-data-set")
         self.scores = gr.Dataframe(
             label="Every row",
             elem_classes="every-row",

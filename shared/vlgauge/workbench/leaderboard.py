@@ -57,7 +57,9 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     def first_shown(paths: Sequence[str] | None, fetched: Results) -> Any:
         return gr.skip() if given or paths or fetched.records else page_of(())
 
-    with gr.Accordion("Results of your own: a file of records, or a data set of the Hub", open=False):
+    with gr.Accordion(
+        "Results of your own: a file of records, or a data set of the Hub", open=False, elem_id="own-results"
+    ):
         gr.Markdown(
             "Shows records of `vlgauge score --record results.jsonl`, a table per data set. Ranks go by the values "
             "alone, so close ones may differ by chance. If a data set of the Hub has the scores of each row, as "

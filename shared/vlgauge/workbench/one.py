@@ -17,7 +17,7 @@ from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.errors import in_one_sentence, in_words_of
 from vlgauge.workbench.inputs import FILES, cell_of, examples_for, field_of, is_needed, short_label, text_of
 from vlgauge.workbench.picker import html, told_of
-from vlgauge.workbench.profiles import PROFILES
+from vlgauge.workbench.profiles import PROFILES, models_in_words
 from vlgauge.workbench.scoring import config_of, metric_of, same_file, score_example
 from vlgauge.workbench.stopping import stoppable
 
@@ -118,12 +118,16 @@ def _filled(metric: str, config: str, number: int) -> dict[str, Any]:
     return texts | {"images": [images] if isinstance(images, str) else images, "videos": cells.get("videos")}
 
 
-@cache
 def shown_first(name: str, profile: str, config: str, number: int) -> str:
     """The page of a bundled example, which is scored once."""
+    return _shown(name, profile, config, number, models_in_words(name, profile))
+
+
+@cache
+def _shown(name: str, profile: str, config: str, number: int, missing: str) -> str:
     one = bundled(name, profile, config)[number]
     if one.scored is None:
-        return result.page_without_score(one.example)
+        return result.page_without_score(one.example, missing)
     return result.page_of_one(one.scored, profile, config, one.example.cells, number)
 
 

@@ -13,7 +13,7 @@ from vlgauge.base import Column
 from vlgauge.base.columns import Captions, Images, References
 from vlgauge.base.components import Components
 from vlgauge.base.video_columns import OneImage, Videos
-from vlgauge.catalog import card_fact, metric_facts, metric_title, metrics_by_group
+from vlgauge.catalog import card_fact, metric_facts, metric_names, metric_title, metrics_by_group
 from vlgauge.explain.pages import fragment
 from vlgauge.workbench.inputs import is_needed
 from vlgauge.workbench.profiles import PROFILES, models_in_words, needs_no_model
@@ -73,8 +73,8 @@ def told_of(event: Any, name: str) -> Any:
 
 
 def top_bar() -> str:
-    """The name, and the choice of light or dark; the tabs stand in the same line."""
-    return str(fragment("top_bar", folder=TEMPLATES, icons=ICONS))
+    """The name, what it is for, and the choice of light or dark; the tabs stand in the same line."""
+    return str(fragment("top_bar", folder=TEMPLATES, icons=ICONS, n=len(metric_names())))
 
 
 def picker(name: str, config: str, profile: str) -> str:

@@ -57,6 +57,7 @@ def page_of_one(
             row=0,
             title=metric_title(metric.name),
             told=_OWN if chosen is None else _told(example),
+            why="" if chosen is None else example.why,
             scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
             notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
             place=place_of(metric, bundled_scores(metric.name, profile, config)),
@@ -67,9 +68,14 @@ def page_of_one(
     )
 
 
-def page_without_score(example: Example) -> str:
-    """What stands where an example was not scored yet."""
-    return str(fragment("not_scored", folder=TEMPLATES, told=_told(example), why=example.why))
+def page_without_score(example: Example, missing: str = "") -> str:
+    """What stands where an example was not scored yet.
+
+    Args:
+        example: The example.
+        missing: Which models are not here, so that it cannot be scored.
+    """
+    return str(fragment("not_scored", folder=TEMPLATES, told=_told(example), missing=missing))
 
 
 def _told(example: Example) -> str:

@@ -12,7 +12,7 @@
 
   // -- What is said, and what is copied
   let saying;
-  const say = text => {
+  const say = (text, milliseconds = 1600) => {
     let bar = $("#said");
     if (!bar) {
       bar = Object.assign(document.createElement("div"), {id: "said"});
@@ -22,7 +22,7 @@
     bar.textContent = text;
     bar.classList.add("on");
     clearTimeout(saying);
-    saying = setTimeout(() => bar.classList.remove("on"), 1600);
+    saying = setTimeout(() => bar.classList.remove("on"), milliseconds);
   };
   const copy = async text => {
     try { await navigator.clipboard.writeText(text); } catch {
@@ -84,6 +84,10 @@
   window.vg = {
     opened() {
       root.classList.remove("opening");
+      const wanted = asked.get("metric");
+      if (wanted !== null && !all("#sheet [role=option]").some(one => one.dataset.metric === wanted)) {
+        say(`There is no metric "${wanted.slice(0, 40)}". This is another one.`, 8000);
+      }
       const view = tabs[asked.get("view")];
       if (view) all("#views [role=tab]").find(one => one.innerText.trim() === view)?.click();
       if (["predictions", "references", "styles"].some(one => asked.has(one))) $("#go")?.click();
@@ -128,6 +132,7 @@
         if (!values[i]) return;
         const [value, from, to] = values[i];
         const span = Number.isFinite(from) ? line("w", {x1: at(from), x2: at(to), y1: 8, y2: 8}) : "";
+        cell.innerHTML = cell.innerHTML.replace(/ (\[[^\]<]*\][^<]?)/, ' <span class="interval">$1</span>');
         cell.insertAdjacentHTML("beforeend", `<svg class="drawn" aria-hidden="true">${line("base", {x1: 0, x2: "100%", y1: 8, y2: 8})}${span}<circle cx="${at(value)}" cy="8" r="4"/></svg>`);
       });
       sortable(head, place);
