@@ -294,7 +294,7 @@ def test_the_report_explains_the_rows_for_both_systems(files, capsys):
     # The largest difference first, with the text of either system; the second file has another order.
     for row, part in zip(pair["rows_that_differ"], page.split('<div class="apart">')[1:], strict=True):
         text = Elements(part).text
-        assert f"{row['<b>p</b>'] - row['same']:+.2f}" in text
+        assert f"<b>p</b> is better by {row['<b>p</b>'] - row['same']:.2f}" in text
         for stories in STORIES.values():
             assert stories[row["id"] if isinstance(row["id"], int) else int(row["id"])].split()[1] in text
     # The drawn differences, then the rows, and at the end all numbers.
@@ -318,6 +318,7 @@ def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, mo
         ends = re.findall(r'<div class="ends">(.*?)</div>', page)
         assert (len(ends), len(set(ends))) == ((2, 1) if expected else (0, 0))
         assert ("They tie in every row." in page) == (not expected)
+        assert ("near is better by" in page) == bool(expected)
     capsys.readouterr()
 
 

@@ -65,6 +65,8 @@ def check_looks(page, **schemes):
 
 # What Gradio draws is there, and mended.
 AT_REST = """() => !document.documentElement.classList.contains('opening') && !document.querySelector('p.loading')
+  && ![...document.querySelectorAll('[data-testid=status-tracker]')].some(
+    one => one.checkVisibility({opacityProperty: true}))
   && [...document.querySelectorAll('button input[type=file]')].every(one => one.tabIndex === -1)"""
 
 

@@ -45,12 +45,23 @@ class Differing:
     def section(self) -> Markup:
         """The part of a page that is about them."""
         metric = self.explanations[0]
-        shown = [{"key": row.key, "difference": row.difference, "sides": self._sides(row)} for row in self.rows]
+        shown = [
+            {
+                "key": row.key,
+                "better": self.names[not self._is_better(row)],
+                "by": abs(row.difference),
+                "sides": self._sides(row),
+            }
+            for row in self.rows
+        ]
         return fragment("differing", title=self.title, metric=metric, rows=shown)
 
+    def _is_better(self, row: Row) -> bool:
+        """Whether the first system is."""
+        return (row.difference > 0) == self.explanations[0].facts.higher_is_better
+
     def _sides(self, row: Row) -> list[Markup]:
-        first_is_better = (row.difference > 0) == self.explanations[0].facts.higher_is_better
-        tones = ("good", "bad") if first_is_better else ("bad", "good")
+        tones = ("good", "bad") if self._is_better(row) else ("bad", "good")
         return [
             one.example(number, tone=tone, title=name)
             for one, number, tone, name in zip(self.explanations, row.rows, tones, self.names, strict=True)
