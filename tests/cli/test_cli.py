@@ -1,7 +1,7 @@
 import csv
 import errno
+import io
 import json
-import os
 import re
 import runpy
 import subprocess
@@ -84,13 +84,13 @@ def test_a_blank_line_is_a_row(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["rovist_nr_undefined"] == 1
 
 
-def test_a_character_the_terminal_lacks_costs_nothing(tmp_path):
+def test_a_character_the_terminal_lacks_costs_nothing(tmp_path, monkeypatch):
     write_jsonl(tmp_path / "rows.jsonl", [{"predictions": "H\u00e9llo there. H\u00e9llo again."}])
-    command = [sys.executable, "-m", "vlgauge", "score", "rovist_nr", str(tmp_path / "rows.jsonl")]
-    finished = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
-    )
-    assert "H\\xe9llo" in finished.stdout
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["score", "rovist_nr", str(tmp_path / "rows.jsonl")]) == 0
+    terminal.seek(0)
+    assert "H\\xe9llo" in terminal.read()
 
 
 def test_the_table_shows_means_and_signature(capsys):
