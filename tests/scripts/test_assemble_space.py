@@ -434,9 +434,7 @@ def test_what_cannot_be_assembled_is_one_sentence(tmp_path, capsys, words, messa
 def test_a_checkout_may_lie_anywhere(tmp_path, spaces):
     """In a path with spaces and other letters, without git."""
     root = tmp_path / "my checkout ü"
-    shutil.copytree(
-        ROOT / "metrics" / "rovist_nr", root / "metrics" / "rovist_nr", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "metrics", root / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
     for path in ("setup.cfg", "constraints.txt"):
         shutil.copy(ROOT / path, root / path)
     assert assemble.assembled("rovist_nr", root=root) == spaces["rovist_nr"]
