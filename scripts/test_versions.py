@@ -71,7 +71,7 @@ GROUPS: Mapping[str, Group] = {
         ("tests/base/test_images.py", "tests/base/test_dataset_map.py", "tests/media/test_images.py"),
         (
             *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
-            "(one_request_and_one_error_where_the_hub_is_down and file)",
+            "one_request_and_one_error_where_the_hub_is_down",
         ),
     ),
     # Every metric that can stand beside a transformers that other packages hold back.

@@ -38,7 +38,7 @@ def session():
 )
 def test_a_ray_that_does_not_start_is_one_sentence(address, where):
     ray = pytest.importorskip("ray")
-    message = re.escape(f"Ray could not be started {where}, which it tells as: timed out; see that it runs")
+    message = re.escape(f"Ray could not be started {where}; Ray says: timed out; see that it runs")
     with (
         patch.object(ray, "is_initialized", lambda: False),
         patch.object(ray, "init", side_effect=Exception("timed\nout")),
@@ -159,7 +159,7 @@ def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp
 def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
     files, _ = stories
     scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, kills="2", always=True))
-    message = r"a worker died .1 tries. or could not be started, .* scored rows are kept in .*kept"
+    message = r"a worker died .1 tries. or could not be started; Ray says: .* scored rows are kept in .*kept"
     with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
         score_files(scorer, files[:1], tmp_path / "kept", progress=False)
 

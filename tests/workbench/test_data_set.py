@@ -403,9 +403,9 @@ def test_scores_of_an_upload_are_those_of_compute():
         data_set._scored(run, "me/teller")
 
 
-def test_the_answer_stands_above_its_files_and_is_brought_up(page):
+def test_files_stand_above_the_rows_and_are_brought_up(page):
     of = [one.elem_id or getattr(one, "label", None) for one in page.blocks.values()]
-    order = [of.index(name) for name in ("score-data-set", "scores-of-data-set", "Scores and report")]
+    order = [of.index(name) for name in ("score-data-set", "Scores and report", "scores-of-data-set")]
     assert order == sorted(order)
     moved = next(one for one in page.fns.values() if one.js and "scores-of-data-set" in one.js)
     assert moved.trigger_only_on_success

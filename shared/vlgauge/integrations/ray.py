@@ -173,8 +173,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
                 raise ConnectionError(
-                    f"Ray could not be started {where}, which it tells as: {why}; see that it runs, or leave out "
-                    "--engine ray"
+                    f"Ray could not be started {where}; Ray says: {why}; see that it runs, or leave out --engine ray"
                 ) from error
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
