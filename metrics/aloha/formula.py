@@ -46,7 +46,10 @@ def choices(groups: Groups) -> int:
 def matches_of(candidate: Sequence[str], references: Sequence[str], similarity: Similarity) -> list[Match]:
     """ALOHa_o of each object by the matching of greatest sum, one to one (Petryk et al., 2024).
 
-    Objects do not repeat on either side; `similarity` gives n and m of them a matrix of shape ``(n, m)``.
+    Args:
+        candidate: Objects of the caption, without repetition.
+        references: Those of the references, without repetition.
+        similarity: From n and m objects to a matrix of shape ``(n, m)``.
     """
     if not candidate or not references:
         return [Match(one, None, 0.0) for one in candidate]
@@ -78,7 +81,17 @@ def aloha_score(matches: Sequence[Match], variant: str) -> float:
 def best_matching(
     candidate: Groups, references: Groups, similarity: Similarity, variant: str = "paper"
 ) -> tuple[float, list[Match]]:
-    """The greatest ALOHa over all ways to take one alternative of each group, and its matching."""
+    """The greatest ALOHa over all ways to take one alternative of each group, and its matching.
+
+    Args:
+        candidate: Groups of alternatives of the caption.
+        references: Those of the references.
+        similarity: As of `matches_of`.
+        variant: As of `aloha_score`.
+
+    Returns:
+        The score and its matching, the first of equal ones.
+    """
     best: tuple[float, list[Match]] | None = None
     for mine in _taken(candidate):
         for theirs in _taken(references):

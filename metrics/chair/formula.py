@@ -17,7 +17,13 @@ distinct nodes of the caption; words after names of several words have become on
 
 
 def counts_of(mentions: Sequence[str], present: frozenset[str], n_words: int) -> tuple[int, ...]:
-    """The `COUNTS` of a caption, from the nodes that it mentions, those of the picture, and its number of words."""
+    """The `COUNTS` of a caption.
+
+    Args:
+        mentions: Nodes of the objects that it names, each time that it does.
+        present: Nodes of the picture.
+        n_words: Number of its words.
+    """
     named = set(mentions)
     invented = sum(node not in present for node in mentions)
     return invented, len(mentions), len(named & present), len(present), len(named), n_words

@@ -20,7 +20,11 @@ MATCHING = ("each", "best")
 
 
 def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
-    """The setting `analysis`: None, one name, or several."""
+    """The setting `analysis`: None, one name, or several.
+
+    Raises:
+        ValueError: If a name is unknown.
+    """
     names = (analysis,) if isinstance(analysis, str) else analysis
     if names is None:
         return None
@@ -36,7 +40,11 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
 
 
 def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
-    """Refuse `sentence_image` where nothing reads it."""
+    """Refuse `sentence_image` where nothing reads it.
+
+    Raises:
+        ValueError: If it is given without the analysis "temporal_misalignment".
+    """
     if given is not None and "temporal_misalignment" not in (analysis or ()):
         raise ValueError(
             "`sentence_image` must be left out without analysis='temporal_misalignment', which alone reads it, got "
@@ -102,7 +110,19 @@ def analysed(
     split: Callable[[str], list[str]],
     noun_phrases: Callable[[], tuple[Sequence[Sequence[Sequence[str]]], str]] | None,
 ) -> dict[str, list[float]]:
-    """What the setting `analysis` asks for, by name."""
+    """What the setting `analysis` asks for, by name.
+
+    Args:
+        names: The analyses.
+        stories: Sentences of each story.
+        phrases: `StoryPhrases` of each story.
+        scored: `StoryScore` of each story.
+        theta: A score from which on a phrase matches an image.
+        matching: See `temporal_misalignment`.
+        sentence_image: Per story the image of each sentence, or None.
+        split: How a sentence is split again before it is cut into words.
+        noun_phrases: Extracts the noun phrases where other words are scored, else None.
+    """
     found = {}
     if "np_proportion" in names:
         counts = [of.n_extracted for of in phrases]
@@ -119,7 +139,13 @@ def analysed(
 def noun_phrase_proportions(
     stories: Sequence[Sequence[str]], n_phrases: Sequence[int], split: Callable[[str], list[str]]
 ) -> list[float]:
-    """P of each story."""
+    """P of each story.
+
+    Args:
+        stories: Sentences of each story.
+        n_phrases: Number of phrases of each story as extracted.
+        split: How a sentence is split again before it is cut into words.
+    """
     n_words = [sum(n_real_words(words(text, split)) for text in story) for story in stories]
     return list(map(noun_phrase_proportion, n_phrases, n_words))
 
@@ -135,7 +161,16 @@ def misaligned_stories(
 ) -> list[float]:
     """T of each story; NaN where the numbers of sentences and images differ and nobody says which belong together.
 
-    See `temporal_misalignment`; ``given`` is per story the image of each sentence, or None.
+    Args:
+        stories: Sentences of each story.
+        phrases: `StoryPhrases` of each story.
+        scored: `StoryScore` of each story.
+        given: Per story the image of each sentence, or None.
+        theta: A score from which on a phrase matches an image.
+        matching: See `temporal_misalignment`.
+
+    Raises:
+        ValueError: If phrases are given without saying of which sentence, or images that do not exist.
     """
     owns: list[Any] = [None] * len(stories) if given is None else per_story(given, len(stories), "sentence_image")
     found = []
@@ -160,7 +195,11 @@ def misaligned_stories(
 
 
 def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[int] | None:
-    """The image that each sentence belongs to; None if nobody says so and the numbers differ."""
+    """The image that each sentence belongs to; None if nobody says so and the numbers differ.
+
+    Raises:
+        ValueError: If what is given names no image for each sentence.
+    """
     if given is None:
         return list(range(n_images)) if n_sentences == n_images else None
     own = listed(given)

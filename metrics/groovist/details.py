@@ -11,7 +11,14 @@ def story_details(
     *,
     truncated: set[str],
 ) -> dict[str, Any]:
-    """What `return_details` shows of a story."""
+    """What `return_details` shows of a story.
+
+    Args:
+        story: Its `StoryScore`.
+        phrases: Its `StoryPhrases`.
+        sentences: Its sentences.
+        truncated: Phrases of the call that were cut.
+    """
     spots, count = story.spots, len(phrases.kept)
     rows = []
     for k in range(count):

@@ -77,7 +77,11 @@ def groovist_score(penalized: Floats, weights: Sequence[float]) -> float:
 def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh: Weigh | None, penalize: bool) -> float:
     """G from text, weight and s of each phrase, as `return_details` shows them; NaN without a phrase or a region.
 
-    ``weigh`` gives w of a phrase; None for the weight that it has.
+    Args:
+        phrases: the phrases of the story; s is None where there is no region.
+        theta: threshold on the scale of s.
+        weigh: gives w of a phrase; None for the weight that it has.
+        penalize: whether a phrase below theta loses theta.
     """
     seen = [phrase for phrase in phrases if phrase["scaled"] is not None]
     weights = [phrase["weight"] if weigh is None else weigh(phrase["text"]) for phrase in seen]
@@ -92,7 +96,13 @@ def confident_regions(regions: Sequence[int], scores: Sequence[float | None]) ->
 
 
 def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
-    """S of the best region within each image, shape ``(n_phrases, n_images)``, NaN for an image without a region."""
+    """S of the best region within each image, shape ``(n_phrases, n_images)``, NaN for an image without a region.
+
+    Args:
+        cosines: shape ``(n_phrases, n_regions)``.
+        spots: the regions of the columns.
+        variant: as for phrases.
+    """
     best = np.full((len(cosines), spots.n_images), np.nan)
     starts = [column for column, region in enumerate(spots.region) if region == 0]
     if starts and len(cosines):
@@ -104,6 +114,13 @@ def coverage(cosines: Floats, spots: Spots, theta: float, *, variant: str, penal
     """How far the story covers the images: mean penalized score of the regions, each with its best phrase.
 
     Ours, not in the paper. Of each image those regions count whose detector score is over 0.5, all if there are none.
+
+    Args:
+        cosines: shape ``(n_phrases, n_regions)``.
+        spots: the regions of the columns.
+        theta: as for phrases.
+        variant: as for phrases.
+        penalize: as for phrases.
     """
     if not cosines.size:
         return math.nan
@@ -123,7 +140,15 @@ def story_score(
     variant: str = "released",
     penalize: bool = True,
 ) -> StoryScore:
-    """GROOViST of one story (Algorithm 2); without weights, where no word is known, each phrase weighs 1."""
+    """GROOViST of one story (Algorithm 2).
+
+    Args:
+        evidence: unit vectors of the phrases and of the regions of all images.
+        weights: w of each phrase; None where no word is known, which weighs 1.
+        theta: threshold on the scale of the variant.
+        variant: "released" or "paper".
+        penalize: whether a phrase below theta loses theta.
+    """
     cosines = evidence.cosines()
     best = best_regions(cosines)
     cosine = cosines[np.arange(len(best)), best]

@@ -86,7 +86,11 @@ class Theta:
 
 
 def checked_theta(theta: Any, dataset: str | None) -> Any:
-    """The setting `theta`, if it is None, a finite number, or the path of a fitted one."""
+    """The setting `theta`, if it is None, a finite number, or the path of a fitted one.
+
+    Raises:
+        ValueError: If it is not, or there is a `dataset` beside it.
+    """
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
@@ -98,7 +102,12 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
 
 
 def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
-    """Read what `FittedTheta.save` wrote."""
+    """Read what `FittedTheta.save` wrote.
+
+    Raises:
+        ValueError: If it is no such file.
+        FileNotFoundError: If there is none.
+    """
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(
@@ -138,7 +147,15 @@ def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
 
 
 def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
-    """Have a preflight look for what `chosen_theta` needs; the toy CLIP of an embedded profile brings its own."""
+    """Have a preflight look for what `chosen_theta` needs.
+
+    Args:
+        preflight: Of the call.
+        theta: The setting.
+        dataset: The setting.
+        backbone: The setting, or an encoder; the toy CLIP, which an embedded profile has, brings a theta of its own.
+        profile: Profile of the metric.
+    """
     preflight.look_for_file(theta, read_theta)
     name = getattr(backbone, "identity", "")
     is_toy = name.startswith(f"{TOY_NAME}@") or (profile == "embedded" and not name)
@@ -155,9 +172,17 @@ def refuse_without_theta() -> NoReturn:
 
 
 def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
-    """The theta of a call: a number on the scale of the variant, that of a file, or None for that of the data set.
+    """The theta of a call.
 
-    `scale` is what a theta of the variant "released" is divided by for "paper".
+    Args:
+        theta: The setting: a number on the scale of the variant, a file, or None.
+        dataset: The setting.
+        made: What the scores of the call are made with.
+        scale: What a theta of the variant "released" is divided by for "paper".
+        is_published: Whether the encoder is `PUBLISHED_ENCODER`.
+
+    Raises:
+        ValueError: If there is none, or it was made with another encoder or variant.
     """
     if isinstance(theta, float):
         return Theta(theta, "given")

@@ -25,7 +25,11 @@ Weigh = Callable[[str], float | None]
 
 
 def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
-    """The setting `concreteness`, if it is known and the sources of weights are those that it reads; reads no file."""
+    """The setting `concreteness`, if it is known and the sources of weights are those that it reads; reads no file.
+
+    Raises:
+        ValueError: If it is unknown, or a source is missing, or is there without being read.
+    """
     if concreteness is not None:
         one_of("concreteness", concreteness, CONCRETENESS)
     if (idf is not None) is not (concreteness == "idf"):
@@ -51,7 +55,12 @@ def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer:
 
 
 def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> tuple[Weigh, str]:
-    """What weighs a phrase, and its source for signatures."""
+    """What weighs a phrase, and its source for signatures.
+
+    Raises:
+        ValueError: If the ratings are missing or broken.
+        OSError: If a file cannot be read.
+    """
     if concreteness is None:
         return lambda phrase: 1.0, "none"
     if concreteness == "idf":

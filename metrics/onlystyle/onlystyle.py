@@ -65,7 +65,13 @@ def style_ranks(matrix: Floats, targets: Ints) -> Ints:
 
 
 def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[Any]]]:
-    """The k best [style, score] of each caption; equal scores by name. Names are of the columns, sorted."""
+    """The k best [style, score] of each caption; equal scores by name.
+
+    Args:
+        matrix: shape ``(n_captions, |S|)``.
+        names: of the columns, sorted.
+        k: how many.
+    """
     order = np.argsort(-np.round(matrix, 12), axis=1, kind="stable")[:, :k]
     best = np.take_along_axis(matrix, order, axis=1)
     return [

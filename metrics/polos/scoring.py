@@ -45,10 +45,18 @@ def score(
     batch_size: int,
     progress: Any,
 ) -> Scored:
-    """Score rows; each picture is looked at once.
+    """Score rows.
 
-    `released` is the rows of a batch of the authors' code, None for statistics over one text; see `pair_values` for
-    `half`.
+    Args:
+        models: Encoders and head.
+        read: Candidates and references.
+        pictures: Each once.
+        picture_of: Position of the picture of each row, shape ``(n,)``.
+        released: Rows of a batch of the authors' code; None for statistics over one text.
+        half: See `vlgauge.encoders.rated.head.pair_values`.
+        on_error: ``"nan"`` leaves the rows undefined of pictures that cannot be read.
+        batch_size: Items of a forward pass.
+        progress: See `vlgauge.progress`.
     """
     how = {"batch_size": batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows

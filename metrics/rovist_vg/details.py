@@ -11,7 +11,15 @@ from vlgauge.grounding import Spots
 def story_details(
     sentences: Sequence[str], nouns: Any, spots: Spots, best: np.ndarray, cosines: np.ndarray
 ) -> dict[str, Any]:
-    """What `return_details` shows of a story; None for what one without any region does not have."""
+    """What `return_details` shows of a story; None for what one without any region does not have.
+
+    Args:
+        sentences: Its sentences.
+        nouns: Its `StoryNouns`.
+        spots: Where its regions are.
+        best: Region of the largest cosine of each noun, shape ``(n_nouns,)``; empty without a region.
+        cosines: That cosine, same shape.
+    """
     rows = []
     for k, text in enumerate(nouns.words):
         cosine = float(cosines[k]) if len(cosines) else None

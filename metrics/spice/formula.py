@@ -185,7 +185,12 @@ def _add_merged(concepts: list[Concept], new: Concept) -> bool:
 
 
 def merged_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concept, ...]]:
-    """T(G) of tuples of words in which similar ones are merged."""
+    """T(G) of tuples of words in which similar ones are merged.
+
+    Args:
+        graph: Of one caption, or of all references of one.
+        synsets: The synsets that a word or compound may be in.
+    """
     found = MergedGraph(synsets)
     for words in graph:
         found.add(words)

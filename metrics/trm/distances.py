@@ -133,7 +133,12 @@ def rouge_l_words(tokens: Tokens) -> Tokens:
 
 
 def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
-    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions."""
+    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions.
+
+    Args:
+        captions: Captions of each example in the order of `vectors`.
+        vectors: Their vectors.
+    """
     row_of = {
         caption: int(row)
         for pooled, rows in zip(captions, vectors.positions, strict=True)
@@ -152,7 +157,11 @@ def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
 
 
 def function_matrices(function: Callable[..., Any]) -> Matrices:
-    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them."""
+    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them.
+
+    Raises:
+        ValueError: If it returns anything but real numbers, or an array of the wrong shape.
+    """
 
     def distances(texts: list[str]) -> Floats:
         if getattr(function, "batch", False):
@@ -164,7 +173,11 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
 
 
 def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
-    """The values as a float array."""
+    """The values as a float array.
+
+    Raises:
+        ValueError: If they are not real numbers, one for each ordered pair of captions.
+    """
     try:
         matrix = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -180,7 +193,11 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
 
 
 def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
-    """The matrices of distances that the caller gives, one per example."""
+    """The matrices of distances that the caller gives, one per example.
+
+    Raises:
+        ValueError: If one is missing or is not a square of real numbers; the message names the example.
+    """
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
         raise ValueError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")

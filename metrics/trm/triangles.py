@@ -122,6 +122,9 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
         levels: shape ``(S, N, N)``, order of d(a, b); the lone caption of a triangle is always a.
         candidates: shape ``(P, N)``, n True in each row, the observed partition in row 0.
         ties: "fractional" or "paper", as in `rank_values`.
+
+    Raises:
+        ValueError: Unknown `ties`, or fewer than 2 captions on a side.
     """
     n_captions = levels.shape[1]
     n = int(np.count_nonzero(candidates[0]))

@@ -122,7 +122,16 @@ class CaptionSetMetric(Metric):
         return_details: bool,
         made_with: dict[str, Any],
     ) -> dict[str, Any]:
-        """The result dictionary of a metric of one statistic, from groups of rows of equal sizes."""
+        """The result dictionary of a metric of one statistic, from groups of rows of equal sizes.
+
+        Args:
+            predictions: Candidates of each row.
+            references: References of each row.
+            score_group: Scores the rows at some positions, given the number of candidates and the partitions.
+            row_bytes: Working memory of a row, given its number of captions and of partitions.
+            return_details: Whether the result has the details of each row.
+            made_with: Fields of the signature that only this call knows.
+        """
 
         def scored(rows: Sequence[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
             found, details = score_group(list(rows), n, ways)

@@ -55,11 +55,19 @@ class Calibration:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def scores(self, cosines: npt.ArrayLike) -> Floats:
-        """Calibrated scores w (c - offset), not clamped."""
+        """Calibrated scores w (c - offset), not clamped.
+
+        Args:
+            cosines: c, any shape.
+        """
         return self.w * (np.asarray(cosines, dtype=np.float64) - self.offset)
 
     def check(self, architecture: str, weights: str, prompt: str) -> None:
-        """Refuse an encoder that it was not fitted on."""
+        """Refuse an encoder that it was not fitted on.
+
+        Raises:
+            ValueError: If architecture, weights or prompt are others.
+        """
         ours = {"backbone": self.architecture, "weights": self.weights[:8], "prompt": self.prompt.strip() or "none"}
         theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
         other = [name for name in ours if ours[name] != theirs[name]]
@@ -75,7 +83,13 @@ class Calibration:
 
 
 def read_calibration(path: str | PathLike[str]) -> Calibration:
-    """A scale that `Calibration.save` wrote."""
+    """A scale that `Calibration.save` wrote.
+
+    Raises:
+        ValueError: If the file is not one, or was changed.
+        TypeError: If it is no path.
+        OSError: If it cannot be read.
+    """
     if not isinstance(path, (str, PathLike)):
         raise TypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
     try:
@@ -122,9 +136,19 @@ def mean_cosines(
 def fitted(
     read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
 ) -> Calibration:
-    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0; see `mean_cosines`.
+    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0.
 
-    The bootstrap of its intervals draws pictures.
+    Args:
+        read: See `mean_cosines`.
+        seen: See `mean_cosines`.
+        picture_of: See `mean_cosines`.
+        level: Of the intervals.
+        resamples: Samples of pictures.
+        seed: Of the samples.
+        **about: The other attributes.
+
+    Raises:
+        ValueError: If there are too few pictures, or right pairs are not nearer than shuffled ones.
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
@@ -161,7 +185,18 @@ def fitted(
 def fitted_on(
     metric: Any, rows: Sequence[Mapping[str, Any]], *, level: float, resamples: int, seed: int
 ) -> Calibration:
-    """The scale of a metric's backbone on rows of captions and images, as `_compute` takes them."""
+    """The scale of a metric's backbone on rows of captions and images.
+
+    Args:
+        metric: clip_s, for images.
+        rows: Rows as `_compute` takes them.
+        level: See `fitted`.
+        resamples: See `fitted`.
+        seed: See `fitted`.
+
+    Raises:
+        ValueError: See `fitted`.
+    """
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
     read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)
     about = {"backbone": encoder.row.name, "architecture": encoder.architecture, "weights": encoder.digest}

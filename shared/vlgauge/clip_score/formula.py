@@ -18,6 +18,9 @@ _PAIRS = 4096  # pairs whose vectors are gathered at once: 16 MB at 512 numbers 
 def unit_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
     """Vectors divided by their Euclidean length, in float32, as the authors' code does.
 
+    Args:
+        vectors: shape ``(n, d)``.
+
     Returns:
         shape ``(n, d)``; NaN throughout a row of length zero.
     """

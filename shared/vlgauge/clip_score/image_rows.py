@@ -31,7 +31,18 @@ def score_images(
     clamp: bool,
     on_error: Literal["raise", "nan"] = "raise",
 ) -> Scored:
-    """Score rows of one image each; see `vlgauge.clip_score.formula` for the formulas."""
+    """Score rows of one image each; see `vlgauge.clip_score.formula` for the formulas.
+
+    Args:
+        vectors: The encoder.
+        rows: Candidates and references.
+        pictures: The images, each once.
+        picture_of: shape ``(n_rows,)``, the picture of each row, as a position in `pictures`.
+        prompt: What candidates and references are read behind.
+        w: See `clip_scores`.
+        clamp: See `reference_scores`.
+        on_error: ``"nan"`` leaves the rows of images undefined that cannot be read.
+    """
     n, row_of = rows.n_rows, rows.row_of_unit
     seen, unreadable = vectors.images(pictures, on_error)
     read = vectors.texts(rows.pieces.texts, prompt)

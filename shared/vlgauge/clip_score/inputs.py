@@ -34,5 +34,10 @@ Examples:
 
 
 def inputs_of(name: str, w: float) -> str:
-    """What a metric of the family takes and returns, with a call as an example."""
+    """What a metric of the family takes and returns, with a call as an example.
+
+    Args:
+        name: Of the metric.
+        w: The largest score of an image.
+    """
     return _INPUTS.format(name=name, w=w)

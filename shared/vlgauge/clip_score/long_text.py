@@ -52,6 +52,9 @@ def pieces_of(
         tokens: What reads them.
         policy: ``"truncate"`` and ``"error"`` leave every text whole, ``"split"`` cuts the long ones into sentences.
         prompt: What stands before every text.
+
+    Raises:
+        ValueError: If the policy is ``"error"`` and a text is too long.
     """
     distinct = {text: position for position, text in enumerate(dict.fromkeys(texts))}
     index = np.fromiter((distinct[text] for text in texts), np.intp, len(texts))

@@ -327,7 +327,11 @@ def checked_w(w: Any, own: float, config: str) -> float:
 
 
 def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
-    """The setting ``idf`` of a configuration: "auto" for None under ``variant="emscore"``, as EMScore has it."""
+    """The setting ``idf`` of a configuration: "auto" for None under ``variant="emscore"``, as EMScore has it.
+
+    Raises:
+        ValueError: If it is none of the forms, given for images, or missing where the variant needs it.
+    """
     if config == "image":
         if idf is not None:
             raise ValueError("`idf` must be left out for images, whose score does not look at single words")

@@ -79,7 +79,18 @@ def text_rows(
     policy: str,
     prompt: str = "",
 ) -> TextRows:
-    """Candidates and references of a call."""
+    """Candidates and references of a call.
+
+    Args:
+        predictions: One candidate per row.
+        references: References of each row; None where it has none to be scored with.
+        tokens: What reads them.
+        policy: See `vlgauge.clip_score.long_text.pieces_of`.
+        prompt: What stands before every text.
+
+    Raises:
+        ValueError: If the policy is ``"error"`` and a text is too long.
+    """
     n = len(predictions)
     n_references = np.array([len(row or ()) for row in references], dtype=np.intp)
     flat = [text for row in references for text in row or ()]

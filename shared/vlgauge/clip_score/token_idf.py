@@ -75,19 +75,42 @@ class Idf:
 
 
 def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
-    """Weights from the sentences of a corpus; those that are too long for the backbone are cut."""
+    """Weights from the sentences of a corpus; those that are too long for the backbone are cut.
+
+    Args:
+        sentences: Any texts.
+        name: What they are, for signatures.
+        tokens: What reads them.
+
+    Raises:
+        ValueError: If there is none.
+    """
     return fit_idf(tokens(sentences)[0], name, tokens.context)
 
 
 def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
-    """Weights from the token ids of a corpus."""
+    """Weights from the token ids of a corpus.
+
+    Args:
+        ids: Token ids of each sentence, start and end token included, at most `context` each.
+        name: What the sentences are.
+        context: The most tokens of a sentence.
+
+    Raises:
+        ValueError: If there is no sentence.
+    """
     if not len(ids):
         raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
     return counted_idf(sentence_counts(ids, context), len(ids), name)
 
 
 def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
-    """In how many sentences each token is, ascending."""
+    """In how many sentences each token is, ascending.
+
+    Args:
+        ids: As for `fit_idf`.
+        context: As for `fit_idf`.
+    """
     if not len(ids):
         return {}
     padded = [row if len(row) >= context else np.append(row, PADDING) for row in ids]
@@ -98,12 +121,22 @@ def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
 
 
 def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
-    """Weights from the number of sentences that each token is in."""
+    """Weights from the number of sentences that each token is in.
+
+    Args:
+        counts: df by token.
+        n: N, the number of sentences.
+        name: What they are.
+    """
     return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
 
 
 def checked_idf(value: Any) -> Any:
-    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once."""
+    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once.
+
+    Raises:
+        ValueError: If it is none of the forms.
+    """
     if value is None or value is False or isinstance(value, Idf):
         return value
     if isinstance(value, (str, Path)):
@@ -125,7 +158,17 @@ def checked_idf(value: Any) -> Any:
 def resolved_idf(
     value: Any, *, candidates: Sequence[str], references: Sequence[str] | None, tokens: Tokens
 ) -> Idf | None:
-    """The table that the checked setting ``idf`` stands for; None for no weights."""
+    """The table that the checked setting ``idf`` stands for; None for no weights.
+
+    Args:
+        value: As `checked_idf` returns it.
+        candidates: All candidates of the call.
+        references: All references of the call; None if the call has none.
+        tokens: What reads the sentences.
+
+    Raises:
+        ValueError: If references are wanted and there are none, or a file has no sentences.
+    """
     if value is None or value is False:
         return None
     if isinstance(value, Idf):

@@ -81,7 +81,9 @@ class DocumentFrequency:
     ) -> DocumentFrequency:
         """One document per example: all its references, as the COCO caption evaluation code counts.
 
-        An example without any is no document.
+        Args:
+            references: References of each example, a string or a list of them; one without any is no document.
+            tokenizer: Splits a caption into tokens.
         """
         counts, n_documents = _counted(references, tokenizer)
         return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
@@ -94,7 +96,13 @@ class DocumentFrequency:
         *,
         tokenizer: Tokenizer = coco_tokens,
     ) -> DocumentFrequency:
-        """One document per example: its candidates and references, so that no caption is known to be either."""
+        """One document per example: its candidates and references, so that no caption is known to be either.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            tokenizer: Splits a caption into tokens.
+        """
         pooled = ([*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True))
         return cls.from_references(pooled, tokenizer=tokenizer)
 
@@ -152,7 +160,15 @@ class DocumentFrequency:
 
 
 def checked_df(df: Any, choices: Sequence[str]) -> Any:
-    """The setting ``df`` of a metric."""
+    """The setting ``df`` of a metric.
+
+    Args:
+        df: What was given.
+        choices: Words that it may be, such as "references".
+
+    Raises:
+        ValueError: If it is no source of document frequencies.
+    """
     is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
@@ -167,7 +183,14 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
 def document_frequency(
     df: Any, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], tokenizer: Tokenizer
 ) -> tuple[str, DocumentFrequency]:
-    """The document frequencies that the setting ``df`` stands for, and their name in the signature."""
+    """The document frequencies that the setting ``df`` stands for, and their name in the signature.
+
+    Args:
+        df: The setting, as `checked_df` let it pass.
+        predictions: Candidates of each example.
+        references: References of each example.
+        tokenizer: Splits a caption into tokens.
+    """
     if df == "pooled":
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
     if df == "references":
@@ -329,7 +352,11 @@ def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> li
 
 
 def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
-    """Places of all ordered pairs of entries of the same run, some at a time."""
+    """Places of all ordered pairs of entries of the same run, some at a time.
+
+    Args:
+        is_new: shape ``(n_entries,)``, whether a run begins at the entry.
+    """
     starts = np.flatnonzero(is_new)
     run = np.cumsum(is_new) - 1
     lengths = np.diff(starts, append=len(is_new))[run]
@@ -342,12 +369,23 @@ def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, In
 
 
 def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
-    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5)."""
+    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5).
+
+    Args:
+        similarity: sum over n of sim_n.
+        hypotheses: numbers of tokens.
+        references: numbers of tokens, of a shape that broadcasts with it.
+    """
     return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
 
 
 def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
-    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0)."""
+    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0).
+
+    Args:
+        hypotheses: numbers of tokens.
+        references: numbers of tokens, of a shape that broadcasts with it.
+    """
     difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
     return np.exp(-(difference**2) / (2 * SIGMA**2))
 

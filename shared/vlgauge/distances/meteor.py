@@ -172,7 +172,13 @@ def _other_synonyms(stem: str) -> frozenset[str]:
 # Pairs
 # ---------------------------------------------------------------------------------------------------------------------
 def _scores(captions: _Captions, references: Ints, hypotheses: Ints) -> Floats:
-    """METEOR of P pairs, shape ``(P,)``."""
+    """METEOR of P pairs, shape ``(P,)``.
+
+    Args:
+        captions: The captions.
+        references: shape ``(P,)``, the number of the reference of each pair.
+        hypotheses: shape ``(P,)``, that of the hypothesis.
+    """
     scores = np.empty(len(references))
     lengths = captions.lengths[references], captions.lengths[hypotheses]
     for part in _parts(lengths[0] + lengths[1], _TOKENS_AT_ONCE):

@@ -27,6 +27,9 @@ _SHORT, _KEPT_MASKS = 2**12, 2**8
 def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
     """2PR / (P + R) of all pairs, with P and R the parts of either text in a longest common subsequence.
 
+    Args:
+        texts: Tokens of each text.
+
     Returns:
         shape ``(n_texts, n_texts)``, symmetric, in [0, 1]; 0 for a text without tokens.
     """
@@ -93,6 +96,9 @@ def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
     """BLEU-4 of all ordered pairs without smoothing (Papineni et al., 2002).
 
     The fourth root of the product of the four clipped n-gram precisions, times exp(1 - |r|/|h|) unless |h| > |r|.
+
+    Args:
+        texts: Tokens of each text.
 
     Returns:
         shape ``(n_texts, n_texts)``, row h, column r, in [0, 1]; 0 where one of the precisions is 0 or undefined.

@@ -32,6 +32,9 @@ INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 def synonyms(word: str) -> frozenset[str]:
     """The word itself and the names of all synsets it may belong to, in any part of speech, inflected or not.
 
+    Args:
+        word: A word in lower case.
+
     Returns:
         Names of one token without capitals; only the word itself, if WordNet does not know it or it has an underscore.
     """

@@ -54,7 +54,14 @@ class Spots:
 
 
 def best_regions(cosines: Floats) -> Indices:
-    """Region of the largest cosine of each word, the first of equal ones, may be shared; empty without one."""
+    """Region of the largest cosine of each word, the first of equal ones; all words may share one region.
+
+    Args:
+        cosines: Shape ``(n_words, n_regions)``.
+
+    Returns:
+        Shape ``(n_words,)``; empty where there is no region.
+    """
     return cosines.argmax(axis=1) if cosines.size else np.zeros(0, dtype=np.intp)
 
 

@@ -103,7 +103,11 @@ class GroundingMetric(StoryImageMetric):
     ) -> tuple[list[list[list[str]]], str]:
         """Noun phrases or nouns of each sentence of each story, and their source for signatures.
 
-        Lists of the caller, flat or per sentence, are used verbatim.
+        Args:
+            stories: Sentences of each story.
+            given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
+            nouns: Whether nouns are extracted, not noun phrases.
+            split: How NLTK's tagger splits a sentence again.
 
         Raises:
             ValueError: If what is given has another form, or a sentence is no valid Unicode.
@@ -123,6 +127,11 @@ class GroundingMetric(StoryImageMetric):
         self, regions: Any, features: Any, n_stories: int
     ) -> tuple[RegionSource | Sequence[Any] | None, str]:
         """What the caller gives of each story, else the source of the setting; and its name for signatures.
+
+        Args:
+            regions: Regions of the call, or None.
+            features: Features of the call, with which no regions are looked at, or None.
+            n_stories: Number of stories.
 
         Raises:
             ValueError: If there is not one entry per story, or the profile has no such detector.

@@ -53,6 +53,9 @@ class ServedJudge:
         fields: Further fields of each request, instead of those for vLLM (`VLLM_FIELDS`); ``{}`` for servers that
             refuse what OpenAI does not know.
         answer_seconds: How long one answer may take.
+
+    Raises:
+        ValueError: If a setting is none of these.
     """
 
     dtype = "served"
@@ -142,6 +145,9 @@ class ServedJudge:
 
         Warns:
             UserWarning: If there are such answers.
+
+        Raises:
+            ValueError: If an answer cannot be one token; before anything is asked.
         """
         if several := [one for one in answers if len(one.split()) != 1]:
             raise ValueError(

@@ -101,7 +101,10 @@ def hub_answers(limit: float) -> bool:
 def download(url: str, target: Path, sha256: str) -> None:
     """Fetch a file; what is at the target stays unless the new one is complete and right.
 
-    The digest may be its begin.
+    Args:
+        url: Where it is.
+        target: Where it goes, in an existing folder.
+        sha256: Its SHA-256 in hexadecimal digits, or how it begins.
 
     Raises:
         NetworkError: If it cannot be had, or is another one.
@@ -122,7 +125,14 @@ def hub_file(
 ) -> Path:
     """Fetch a file of the Hub into the Hub's cache.
 
-    Without a digest, that which the Hub announces counts, for large files.
+    Args:
+        repository: Its id.
+        file: Its path there.
+        revision: Commit, branch or tag; None for the newest.
+        kind: "model" or "dataset".
+        sha256: Its SHA-256, if it is known; else that which the Hub announces counts, for large files.
+        n_bytes: Its size, if it is known.
+        tell: Told before the file comes.
 
     Raises:
         NetworkError: If it cannot be had, or is another one; no file is left then.
@@ -156,7 +166,13 @@ def hub_content(
 ) -> bytes:
     """Content of a file of the Hub, which no cache keeps: what a visitor's token opens is for that visitor alone.
 
-    Without a token of theirs (None) that of this machine counts, with False none.
+    Args:
+        repository: Its id.
+        file: Its path there.
+        commit: Of 40 hexadecimal digits.
+        kind: "model" or "dataset".
+        most_bytes: How large it may be.
+        token: That of a visitor, None for that of this machine, False for none.
 
     Raises:
         NetworkError: If it cannot be had, is larger, or is of another commit.
@@ -182,8 +198,14 @@ def hub_listing(
 ) -> tuple[str, dict[str, ListedFile]]:
     """Commit of a model's repository, and its files whose names match a pattern. The list of all is kept in the cache.
 
+    Args:
+        repository: Its id.
+        revision: Commit, branch or tag; None for the newest.
+        patterns: Names, with wildcards.
+        known: Files that are there for sure, if a pattern matches them.
+
     Raises:
-        NetworkError: If they cannot be had, a name leads out of the repository, or something is not there.
+        NetworkError: If they cannot be had, a name leads out of the repository, or nothing is there or less than known.
     """
     storage = _storage(repository, "model")
     wanted = revision or "main"
@@ -220,6 +242,13 @@ def hub_folder(
     tell: Tell | None = None,
 ) -> Path:
     """Fetch those files of a model's repository whose names match a pattern; returns the folder that has them.
+
+    Args:
+        repository: Its id.
+        revision: Commit, branch or tag; None for the newest.
+        patterns: Names, with wildcards.
+        sha256: Digests that are known, by file.
+        tell: Told before the files come that are not there.
 
     Raises:
         NetworkError: If a file cannot be had, or is another one.
@@ -262,6 +291,9 @@ def check_repository(repository: str) -> None:
 def hub_requests(about: str = "") -> Iterator[None]:
     """Requests that the Hub's client makes by itself get the limits of `session`, and its errors become words.
 
+    Args:
+        about: What is asked about, for messages.
+
     Raises:
         NetworkError: If one of them fails, or its answer is no answer of a Hub.
     """
@@ -288,7 +320,12 @@ def hub_requests(about: str = "") -> Iterator[None]:
 
 
 def misread(error: Exception, about: str = "") -> NetworkError | None:
-    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None."""
+    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None.
+
+    Args:
+        error: What came out of the client.
+        about: What was asked about, for the message.
+    """
     if type(error).__module__ not in ("builtins", "json.decoder") or isinstance(error, (OSError, ImportError)):
         return None
     frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -116,7 +116,15 @@ def exchange(url: str, *, hub: bool = False, token: str | bool | None = None) ->
 
 
 def hub_answer(method: str, path: str, headers: Mapping[str, str], body: bytes, token: str | bool | None) -> Any:
-    """The begun answer of the Hub to a request that its client made in another process; who asks closes it."""
+    """The begun answer of the Hub to a request that its client made in another process; who asks closes it.
+
+    Args:
+        method: GET, HEAD or POST.
+        path: Path at the Hub, from a slash on.
+        headers: Of the request, without a token.
+        body: Of the request.
+        token: As of `exchange`.
+    """
     from huggingface_hub import constants
 
     own = session()

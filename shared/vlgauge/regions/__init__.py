@@ -36,7 +36,11 @@ PLAIN = ("whole", "grid")
 
 
 def checked_source(regions: Any) -> Any:
-    """The setting `regions` of a metric, if `region_source` can resolve it; builds nothing."""
+    """The setting `regions` of a metric, if `region_source` can resolve it; builds nothing.
+
+    Raises:
+        ValueError: If it is neither None, a known name nor a function.
+    """
     if regions is None or callable(regions):
         return regions
     known = (*PLAIN, *DETECTORS)
@@ -50,7 +54,11 @@ def checked_source(regions: Any) -> Any:
 
 
 def checked_weights(weights: Any, regions: Any) -> Any:
-    """The setting `detector_weights` of a metric, if a detector by name would read it; looks at no file."""
+    """The setting `detector_weights` of a metric, if a detector by name would read it; looks at no file.
+
+    Raises:
+        ValueError: If it is neither None nor a path, or the source of regions has no use for it.
+    """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
         raise ValueError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
     if weights is not None and (callable(regions) or regions in PLAIN):
@@ -94,6 +102,10 @@ def region_source(
         weights: File of the detector's weights, or ``owner/name/FILE@<commit>`` of the Hub; None for torchvision's
             own, where they are on this machine.
         device: Device of the detector.
+
+    Raises:
+        ValueError: If the setting is none of these, or the profile has no such detector.
+        WeightsNotFound: If the detector's weights are missing.
     """
     chosen = _chosen(regions, profile, weights)
     if callable(chosen):
@@ -128,6 +140,9 @@ def regions_of(
 
     Returns:
         Per story, per image, its regions; an image may have none.
+
+    Raises:
+        ValueError: If images are missing or unreadable, or what is given does not match them.
     """
     result = []
     for story, cells in enumerate(images):

@@ -64,6 +64,10 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
     """Read boxes from JSON: ``{image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}}``.
 
     A file that ends in .jsonl has one object ``{"image": ..., "boxes": ..., "scores": ...}`` per line.
+
+    Raises:
+        ValueError: If the file has another form.
+        OSError: If it cannot be read.
     """
     shown, text = os.fspath(path), read_text(path)
     if Path(path).suffix == ".jsonl":
@@ -82,7 +86,15 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
 
 
 def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Regions in the order of the images of stories, as `compute(regions=...)` takes them."""
+    """Regions in the order of the images of stories, as `compute(regions=...)` takes them.
+
+    Args:
+        entries: As read from a file.
+        stories: Per story the ids of its images.
+
+    Raises:
+        ValueError: If an image is not in the file.
+    """
     for i, story in enumerate(stories):
         for j, image in enumerate(story):
             if str(image) not in entries:

@@ -225,7 +225,12 @@ def _filed(cell: Any, files: _RowFiles) -> Any:
 
 
 def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
-    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long."""
+    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long.
+
+    Raises:
+        ValueError: If it will not.
+        TypeError: If it is of another kind.
+    """
     if cell is None and not column.optional:
         raise ValueError(f"`{place}` must be given, got nothing")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]

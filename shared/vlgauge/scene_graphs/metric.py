@@ -67,19 +67,34 @@ class SceneGraphMetric(Metric):
         return {name: value for name, value in fields.items() if name not in ("parser", "pipeline")}
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
-        """Fields of a signature that only a call knows."""
+        """Fields of a signature that only a call knows.
+
+        Args:
+            parser: What made the graphs, as `graphs_of` says.
+            encoder: What made vectors; None if nothing did.
+        """
         if encoder is not None:
             return {"enc": encoder, "parser": parser}
         # No model took part where graphs were given: the number is that of either profile.
         return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
 
     def sub_score(self, record: Mapping[str, Any], name: str, scores: Sequence[float]) -> dict[str, Any]:
-        """The result of a part of a score, whose keys and signature begin with its own name."""
+        """The result of a part of a score, whose keys and signature begin with its own name.
+
+        Args:
+            record: The result of the whole.
+            name: Of the part, behind that of the metric.
+            scores: One per row.
+        """
         key = f"{self.name}_{name}"
         return result_record(key, scores, record[f"{self.name}_signature"].replace(self.name, key, 1), {})
 
     def look_for_sources(self, given: Any = None) -> Preflight:
-        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
+
+        Args:
+            given: Graphs or objects of the call; None where captions are parsed.
+        """
         found = Preflight(self.name, self.name.replace("_", "-"))
         if given is None and names_factual(self.parser):
             found.look(lambda: look_for_factual(self.parser, self.profile))
@@ -109,7 +124,16 @@ class SceneGraphMetric(Metric):
     def graphs_of(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]], graphs: Any
     ) -> tuple[list[Graph], list[list[Graph]], str]:
-        """Graphs of the captions, of their references, and what made them."""
+        """Graphs of the captions, of their references, and what made them.
+
+        Args:
+            predictions: One caption per row.
+            references: Its references.
+            graphs: What `compute` takes; None to parse, each distinct caption once.
+
+        Raises:
+            ValueError: If there are not as many graphs as captions, or a caption is too long for a parser.
+        """
         if graphs is not None:
             return *_given(graphs, references), GIVEN
         captions = _distinct(predictions, references)
@@ -127,8 +151,15 @@ class SceneGraphMetric(Metric):
     ) -> tuple[list[list[list[str]]], list[list[list[str]]], str]:
         """Objects of the captions, of all references of each, and what found them.
 
+        Args:
+            predictions: One caption per row.
+            references: Its references.
+
         Returns:
             Per row its objects, each a list of alternatives; see `RuleParser.object_groups`.
+
+        Raises:
+            ValueError: If a caption is too long, or the parser finds no alternatives.
         """
         captions = _distinct(predictions, references)
         parser = self._parser_of(captions)

@@ -26,7 +26,12 @@ def phrases_of(graphs: Iterable[Graph]) -> dict[str, Tuple]:
 
 
 class PhraseVectors:
-    """Unit vectors of phrases, each encoded once."""
+    """Unit vectors of phrases, each encoded once.
+
+    Args:
+        phrases: All phrases of a call.
+        vectors: Shape ``(n, d)``, of any norm but 0.
+    """
 
     def __init__(self, phrases: Sequence[str], vectors: npt.ArrayLike) -> None:
         table = np.asarray(vectors, dtype=np.float64)

@@ -49,7 +49,12 @@ class GraphParser(Protocol):
 
 
 class RuleParser:
-    """Scene graphs by rules over a spaCy pipeline; each distinct caption of a call is parsed once, by itself."""
+    """Scene graphs by rules over a spaCy pipeline; each distinct caption of a call is parsed once, by itself.
+
+    Args:
+        pipeline: A setting of `vlgauge.text.noun_phrases.phrase_source`.
+        profile: "paper" or "embedded".
+    """
 
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
         source = phrase_source(pipeline, profile=profile, argument="pipeline")
@@ -59,7 +64,15 @@ class RuleParser:
         self.identity = f"rules-1+{source.identity}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """The graph of each caption; that of one without a noun is empty."""
+        """The graph of each caption; that of one without a noun is empty.
+
+        Args:
+            captions: Of one or more sentences.
+            progress: Whether to show a bar.
+
+        Raises:
+            ValueError: If the pipeline has no parser, or a caption is longer than it takes.
+        """
         found = self._source.read_docs(captions, "DEP", "a parser", _tuples, progress)
         return [Graph.of(tuples) for tuples in found]
 

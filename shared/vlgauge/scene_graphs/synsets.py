@@ -44,7 +44,12 @@ def synsets(concept: str) -> frozenset[str]:
 
 
 def lemma(word: str, part: str) -> str:
-    """The shortest lemma of an inflected word, as NLTK's lemmatizer finds it; the word itself if there is none."""
+    """The shortest lemma of an inflected word, as NLTK's lemmatizer finds it; the word itself if there is none.
+
+    Args:
+        word: A word or compound in lower case.
+        part: "noun", "verb", "adj" or "adv".
+    """
     return _lemma(f"{part} {word}")
 
 

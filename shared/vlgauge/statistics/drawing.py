@@ -24,6 +24,10 @@ _SIGNS_OF_BYTE = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None],
 def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, Floats]:
     """Sum and number of the defined values of each group; every item is a group of its own without labels.
 
+    Args:
+        values: Shape ``(n_items, n_columns)``.
+        groups: Label per item.
+
     Returns:
         Both of shape ``(n_units, n_columns)``.
     """
@@ -42,6 +46,11 @@ def unit_sums(values: Floats, groups: Sequence[object] | None) -> tuple[Floats, 
 
 def resampled_sums(units: Floats, resamples: int, seed: int) -> Iterator[Floats]:
     """Sums over bootstrap samples of units, each of as many as there are.
+
+    Args:
+        units: Values of each unit, shape ``(n_units, n_columns)``.
+        resamples: Number of samples.
+        seed: Their seed.
 
     Yields:
         Those of some of the samples, shape ``(some, n_columns)``.
@@ -76,6 +85,11 @@ def every_sign(n_units: int) -> Iterator[Floats]:
 
 def random_signs(n_units: int, total: int, seed: int) -> Iterator[Floats]:
     """Random assignments of signs to units; the first ones are the same whatever their number.
+
+    Args:
+        n_units: Number of the units.
+        total: Number of the assignments.
+        seed: Of their signs.
 
     Yields:
         Some of them, shape ``(some, n_units)``.

@@ -41,7 +41,13 @@ class KnownCaptions:
 
     @classmethod
     def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> KnownCaptions:
-        """Copies of the given captions."""
+        """Copies of the given captions.
+
+        Args:
+            captions: Tokens of each caption.
+            styles: shape ``(n_captions,)``.
+            n_styles: |S|.
+        """
         filled = [i for i, tokens in enumerate(captions) if tokens]
         keys, rows = np.unique(caption_keys([captions[i] for i in filled]), return_inverse=True)
         return cls(keys, OrderCounts.counted(np.arange(len(keys)), rows, styles[filled], n_styles))

@@ -51,7 +51,12 @@ def onlystyle_scores(scores: Iterable[Floats], sizes: Ints, orders: str = "avail
 
 
 def own_scores(weighted: Sequence[WeightedNgrams], orders: str = "available") -> Floats:
-    """OnlyStyle of each caption in the style that its n-grams are weighed for, shape ``(n_captions,)``."""
+    """OnlyStyle of each caption in the style that its n-grams are weighed for, shape ``(n_captions,)``.
+
+    Args:
+        weighted: The n-grams of the captions, by order.
+        orders: As in `onlystyle_scores`.
+    """
     sizes = np.stack([order.grams.sizes for order in weighted])
     return onlystyle_scores((order_scores(order.sums(), order.grams.sizes) for order in weighted), sizes, orders)
 
@@ -149,7 +154,13 @@ def ngram_cosines(candidates: tuple[Floats, Ints], references: tuple[Floats, Int
 def reference_cosines(
     own: Sequence[WeightedNgrams], theirs: Sequence[tuple[WeightedNgrams, Bools]], of: Ints
 ) -> Floats:
-    """cos_n of each reference with the candidate of its example, shape ``(4, n_references)``."""
+    """cos_n of each reference with the candidate of its example, shape ``(4, n_references)``.
+
+    Args:
+        own: N-grams of the candidates, by order.
+        theirs: N-grams of the references, by order, and which the candidate has too.
+        of: shape ``(n_references,)``, example of each reference.
+    """
     return np.stack(
         [
             ngram_cosines((a.weights, a.grams.captions), (b.weights, b.grams.captions), shared, of)

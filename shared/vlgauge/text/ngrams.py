@@ -52,14 +52,22 @@ class TokenIds:
     lengths: Ints
 
     def chosen(self, texts: Ints) -> TokenIds:
-        """Some of the texts, any of them several times."""
+        """Some of the texts, any of them several times.
+
+        Args:
+            texts: shape ``(n_chosen,)``, positions of texts.
+        """
         lengths = self.lengths[texts]
         starts, new_starts = (np.cumsum(self.lengths) - self.lengths)[texts], np.cumsum(lengths) - lengths
         places = np.arange(lengths.sum()) + np.repeat(starts - new_starts, lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
     def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
-        """The tokens of the texts of each example."""
+        """The tokens of the texts of each example.
+
+        Args:
+            example: shape ``(n_texts,)``, ascending, the example of each text.
+        """
         tokens = map(self.tokens.__getitem__, self.ids)
         texts = (list(islice(tokens, length)) for length in self.lengths)
         return (list(islice(texts, size)) for size in run_lengths(example)[1])

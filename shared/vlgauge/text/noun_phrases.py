@@ -131,7 +131,11 @@ def _not_installed(name: str, argument: str) -> str:
 
 
 def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
-    """The setting, if `phrase_source` can resolve it; looks, loads nothing."""
+    """The setting, if `phrase_source` can resolve it; looks, loads nothing.
+
+    Raises:
+        ValueError: If it is neither None, nor a name, nor a pipeline of spaCy.
+    """
     named = isinstance(setting, str) and setting.strip() and (setting != NLTK or argument == "nouns")
     if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
         also = ', "nltk"' if argument == "nouns" else ""

@@ -147,7 +147,16 @@ def hub_folder(
 ) -> Path:
     """Folder with the files of a Hub repository, fetched unless they are there or an offline switch is set.
 
-    Digests are asked of what is fetched. A fetch need not be told where the user `asked` for these files.
+    Args:
+        repository: Id such as ``"sentence-transformers/all-MiniLM-L6-v2"``.
+        revision: Commit; None for the newest.
+        patterns: Names of the files that are wanted, with wildcards.
+        metric_hint: Last clause of the error, what else could be done.
+        sha256: What files that are fetched must hash to, where it is known.
+        asked: Whether the user asked for these files, so that a fetch need not be told.
+
+    Raises:
+        WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
     """
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:
@@ -159,7 +168,11 @@ def hub_folder(
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
-    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing."""
+    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
+
+    Raises:
+        WeightsNotFound: If it is not here, and the Hub cannot be asked.
+    """
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     # A folder that the list shows to be complete needs no network.

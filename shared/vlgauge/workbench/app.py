@@ -117,6 +117,10 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         results: Files of records that the leaderboard shows from the start.
         is_space: Whether it is for anybody, with the limits of `vlgauge.workbench.hosting`, and without a token of
             its own; by the environment if None.
+
+    Raises:
+        ValueError: If there is no such metric, or a file holds something else.
+        OSError: If a file cannot be read.
     """
     hosting = hosting_of(is_space)
     first = one_of("metric", metric or FIRST, metric_names())
@@ -181,9 +185,13 @@ def _warm_up() -> None:
 
 
 def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
-    """Serve the workbench, on this machine alone unless a Space serves it; without a port on a free one.
+    """Serve the workbench, on this machine alone unless a Space serves it.
 
-    With `warmed`, the examples of all metrics are scored meanwhile, so that no visitor waits for them.
+    Args:
+        page: The workbench.
+        port: Where; a free one if None.
+        warmed: Whether the examples of all metrics are scored meanwhile, so that no visitor waits for them.
+        **options: Of `gradio.Blocks.launch`.
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []

@@ -111,7 +111,11 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
 
 
 def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
-    """The records that were there, those of uploaded files, and those of a data set, each once."""
+    """The records that were there, those of uploaded files, and those of a data set, each once.
+
+    Raises:
+        ValueError: If they are too many, a line is no record, or two files have different numbers for one result.
+    """
     found = {record.key: record for record in given}
     _refuse_many(paths or ())
     for records in (*map(read_records, paths or ()), fetched):

@@ -25,7 +25,17 @@ from vlgauge.workbench.profiles import refuse_missing
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
-    """A loaded metric, the same one for the same words."""
+    """A loaded metric, the same one for the same words.
+
+    Args:
+        name: Of the metric.
+        profile: Which models it uses.
+        config: Its configuration; empty for the one that a form begins with.
+        **settings: Other settings than the usual ones.
+
+    Raises:
+        ValueError: If there is no such metric, profile or configuration.
+    """
     # Before they are looked up: what came from elsewhere may be a list.
     one_of("metric", name, metric_names())
     one_of("profile", profile, PROFILES)
@@ -223,6 +233,9 @@ def score(
 
     Returns:
         ``score`` (null where undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
+
+    Raises:
+        ValueError: If something is not what the metric reads.
     """
     given: dict[str, Any] = {"predictions": predictions, "references": references, "styles": styles}
     if images is not None:

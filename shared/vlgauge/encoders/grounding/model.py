@@ -73,7 +73,16 @@ class Heads:
 
 
 def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
-    """tanh(x Wᵀ + b), divided by its length (Wang et al., 2022, section 3.1)."""
+    """tanh(x Wᵀ + b), divided by its length (Wang et al., 2022, section 3.1).
+
+    Args:
+        rows: x, shape ``(n, width)``.
+        weight: W, shape ``(d, width)``.
+        bias: b, shape ``(d,)``.
+
+    Raises:
+        ValueError: If the rows have another width, or are not finite.
+    """
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != weight.shape[1]:
         raise ValueError(f"the vectors must have the shape (n, {weight.shape[1]}) that the head takes, got {x.shape}")

@@ -31,9 +31,17 @@ def read_activitynet_foil(
 ) -> CaptionPairs:
     """ActivityNet-FOIL: 1,900 pairs of paragraphs; right if the mean of the right sentences is above, strictly.
 
-    Every sentence is scored on its segment of the video, which the first annotator gave; videos are called by their
-    ids. References are the second annotator's sentences of `overlapping` segments, or all of them where none overlaps
-    enough.
+    Every sentence is scored on its segment of the video, which the first annotator gave. References are the second
+    annotator's sentences of `overlapping` segments, or all of them where none overlaps enough.
+
+    Args:
+        files: The four files, or a folder with them; without references, three.
+        videos: Folder of the videos, called by their ids.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file is missing or has another layout, or a video is not in every file.
+        OSError: If a file cannot be read.
     """
     needed = [REFERENCES_FILE] if references != 0 else []
     paths = named_files(

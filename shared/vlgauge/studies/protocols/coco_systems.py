@@ -61,7 +61,18 @@ class SystemValue:
 def read_coco_systems(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> CocoSystems:
-    """The captions of several captioners on the same images, called by the names of their files."""
+    """The captions of several captioners, called by the names of their files.
+
+    Args:
+        files: COCO's captions, and results.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file has another layout, there is not one file of captions, or the captioners are not about the
+            same images.
+        OSError: If a file cannot be read.
+    """
     contents = {Path(path): read_json(Path(path), f"`{path}`") for path in files}
     results = {path: content for path, content in contents.items() if isinstance(content, list)}
     captions = [(path, content) for path, content in contents.items() if isinstance(content, dict)]
@@ -126,7 +137,20 @@ def system_values(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, dict[str, SystemValue]]:
-    """Values by family of scores and by captioner; the images are looked at once."""
+    """Values by family of scores and by captioner; the images are looked at once.
+
+    Args:
+        metrics: Loaded metrics of this package.
+        systems: The captions.
+        missing: As in `metric_scores`.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap samples of images; 0 for no interval.
+        seed: Of the samples.
+
+    Raises:
+        ValueError: As `metric_scores`.
+        SourcesMissing: If weights are not there.
+    """
     checked = [
         (name, metric, *checked_columns(metric, own, missing))
         for name, own in systems.columns.items()

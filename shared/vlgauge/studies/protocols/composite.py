@@ -24,7 +24,17 @@ ENDINGS = ("", ".jpg")
 def read_composite(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """Composite, a table as `rated_table` reads it: one row per rating, references that equal the caption removed."""
+    """Composite: one row per rating, references that equal the caption removed.
+
+    Args:
+        files: See `rated_table`.
+        images: Folder of the images.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a column is missing, or a cell is of another kind.
+        OSError: If the file cannot be read.
+    """
     return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
 
 

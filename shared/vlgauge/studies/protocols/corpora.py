@@ -17,6 +17,10 @@ def read_corpus(path: FilePath) -> list[str]:
     Args:
         path: ``vatex_train_en_annotations.json``, ``{id: [texts]}``; or ActivityNet's ``train.json``, ``{id:
             {"sentences": [texts]}}``, of which sentences of more than 66 words, as spaces part them, are left out.
+
+    Raises:
+        ValueError: If the file has another layout, or no sentence.
+        OSError: If it cannot be read.
     """
     sentences: list[str] = []
     for name, record in read_json(Path(path)).items():

@@ -104,7 +104,12 @@ class Task(ABC):
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """What each item counts, from one score per row; NaN where it is undefined."""
+        """What each item counts, from one score per row; NaN where it is undefined.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:

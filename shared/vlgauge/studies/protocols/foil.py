@@ -21,8 +21,17 @@ FOIL_FILE, COCO_FILE = "foilv1.0_test_2017.json", "captions_val2014.json"
 def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = 4) -> CaptionPairs:
     """FOIL: per annotation one original and its foils, each foil a pair; right if original > foil, strictly.
 
-    References, 1 or 4 in the papers, are the other captions of the image in the order of COCO's file. The published
-    numbers are those of a subset of 8,000 images that nobody published: this is the full set.
+    References are the other captions of the image in the order of COCO's file. The published numbers are those of a
+    subset of 8,000 images that nobody published: this is the full set.
+
+    Args:
+        files: ``foilv1.0_test_2017.json`` and, for references, ``captions_val2014.json``; or folders with them.
+        images: Folder of COCO's val2014.
+        references: Number of references per row, 1 or 4 in the papers; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file is missing or has another layout.
+        OSError: If a file cannot be read.
     """
     needed = [COCO_FILE] if references != 0 else []
     paths = named_files(files, [FOIL_FILE, *needed], optional=[] if needed else [COCO_FILE])

@@ -67,7 +67,16 @@ def read_hat(
 ) -> RatedCaptions:
     """HAT: 400 captions that a model wrote, 135 of which invent something; average precision of finding these.
 
-    The images are those of COCO's val2014. The paper's localisation, which object is invented, is not computed.
+    The paper's localisation, which object is invented, is not computed.
+
+    Args:
+        files: ``hat-trainval.json``, or a folder with it.
+        images: Folder of COCO's val2014.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If the file has another layout.
+        OSError: If it cannot be read.
     """
     path = one_file(files, HAT_FILE)
     rows = [
@@ -80,7 +89,17 @@ def read_hat(
 def read_nocaps_foil(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """nocaps-FOIL: 2,500 captions of nocaps and as many with one object exchanged; average precision by domain."""
+    """nocaps-FOIL: 2,500 captions of nocaps and as many with one object exchanged; average precision by domain.
+
+    Args:
+        files: ``nocaps-val-foil.json``, or a folder with it.
+        images: Folder of nocaps' images.
+        references: As of `read_hat`.
+
+    Raises:
+        ValueError: If the file has another layout, or a domain is none of `DOMAINS`.
+        OSError: If it cannot be read.
+    """
     path = one_file(files, NOCAPS_FILE)
     rows = []
     for row, place in _rows(path):

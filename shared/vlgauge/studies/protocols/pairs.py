@@ -40,14 +40,26 @@ class Ties:
 
 
 def first_is_better(votes: npt.NDArray[np.int64], vote_ties: str = "half", seed: int = 0) -> Floats:
-    """Share with which each pair counts as one whose first caption is better, shape ``(n,)``, of ``(n, 2)`` votes."""
+    """Share with which each pair counts as one whose first caption is better, shape ``(n,)``.
+
+    Args:
+        votes: shape ``(n, 2)``, votes for either caption.
+        vote_ties: As `Ties.votes`.
+        seed: As `Ties.seed`.
+    """
     tied = votes[:, 0] == votes[:, 1]
     chosen = np.random.default_rng(seed).integers(0, 2, len(votes)) if vote_ties == "random" else 0.5
     return np.where(tied, chosen, votes[:, 0] > votes[:, 1]).astype(np.float64)
 
 
 def pair_credits(scores: Floats, first: Floats, score_ties: str = "wrong") -> Floats:
-    """How right the scores ``(n, 2)`` are about each pair: 1, 0, or between; NaN where one is NaN."""
+    """How right the scores are about each pair: 1, 0, or between; NaN where a score is NaN. Shape ``(n,)``.
+
+    Args:
+        scores: shape ``(n, 2)``.
+        first: shape ``(n,)``, as `first_is_better` gives it.
+        score_ties: As `Ties.scores`.
+    """
     a, b = scores.T
     for_tie = {"wrong": (0.0, 0.0), "half": (0.5, 0.5), "second": (0.0, 1.0)}[score_ties]
     if_first = (a > b) + for_tie[0] * (a == b)
@@ -57,7 +69,12 @@ def pair_credits(scores: Floats, first: Floats, score_ties: str = "wrong") -> Fl
 
 
 def block_means(scores: Floats, lengths: Sequence[int]) -> Floats:
-    """Means of consecutive blocks, such as the sentences of a paragraph; NaN where a member is NaN."""
+    """Means of consecutive blocks, such as the sentences of a paragraph; NaN where a member is NaN.
+
+    Args:
+        scores: shape ``(sum of lengths,)``.
+        lengths: Length of each block, at least 1.
+    """
     counts = np.asarray(lengths, dtype=np.intp)
     return np.add.reduceat(scores, np.cumsum(counts) - counts) / counts
 
@@ -94,7 +111,12 @@ class CaptionPairs(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``."""
+        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)

@@ -51,7 +51,12 @@ def is_constant(values: Floats) -> bool:
 
 
 def tau_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """Both variants of tau, every rating being a row of its own."""
+    """Both variants of tau, every rating being a row of its own.
+
+    Args:
+        scores: shape ``(n,)``.
+        ratings: shape ``(n, 1)``.
+    """
     column = ratings[:, 0]
     return {"tau_b": kendall(scores, column, "b"), "tau_c": kendall(scores, column, "c")}
 
@@ -60,6 +65,10 @@ def annotator_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
     """The rule of VATEX-EVAL: correlation with each annotator, of which the mean is taken.
 
     Scores are rounded to four decimals before, the means (of correlations, not yet times 100) after.
+
+    Args:
+        scores: shape ``(n,)``.
+        ratings: shape ``(n, n_annotators)``.
     """
     rounded = np.around(scores, 4)
     taus = [kendall(rounded, column, "b") for column in ratings.T]
@@ -74,7 +83,9 @@ def _mean(values: Sequence[float]) -> float:
 class RankTable:
     """Scores against ratings as a table of counts, from which the rank correlations of many samples are taken.
 
-    Both are without NaN, and ratings have few different values.
+    Args:
+        scores: shape ``(n,)``, without NaN.
+        ratings: shape ``(n,)``, without NaN, of few different values.
     """
 
     def __init__(self, scores: Floats, ratings: Floats) -> None:
@@ -171,7 +182,12 @@ class RatedCaptions(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The scores themselves, shape ``(n_rows,)``."""
+        """The scores themselves, shape ``(n_rows,)``.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:

@@ -125,6 +125,10 @@ def read_scores(path: Path) -> list[Scores]:
     Args:
         path: A result of ``vlgauge score ... --output``; a JSON list of numbers; or lines of numbers, or of JSON
             objects with ``score``. null and NaN stand for undefined.
+
+    Raises:
+        ValueError: If it has none of these forms.
+        OSError: If it cannot be read.
     """
     text = read_text(path, f"`{path}`")
     try:

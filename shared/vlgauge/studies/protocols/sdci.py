@@ -27,7 +27,12 @@ _AVERAGES = {"average": (0, 1), "authors' average": (2, 3)}
 def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
     """Shares of the right decisions about one picture: each caption against the one before, and against its wrong one.
 
-    Captions stand as they grow, at least 2; both shares are NaN where a score is NaN.
+    Args:
+        right: shape ``(n,)``, scores of the captions as they grow, n of at least 2.
+        wrong: shape ``(n,)``, scores of those with a wrong detail.
+
+    Returns:
+        Both NaN where a score is NaN.
     """
     if np.isnan(right).any() or np.isnan(wrong).any():
         return math.nan, math.nan
@@ -72,7 +77,12 @@ class GrowingCaptions(Task):
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out."""
+        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
         values = checked_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0
@@ -113,6 +123,10 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
             ``captions`` and ``neg_captions``; or a folder that `save_to_disk` of `datasets` wrote, or has as ``test``.
         images: Folder of the images.
         zero: The score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
+
+    Raises:
+        ValueError: If a column is missing, a cell is of another kind, or the two lists of a row differ in length.
+        OSError: If the file cannot be read.
     """
     finite_number("zero", zero, "a finite number", -math.inf)
     path, rows = _table(files)

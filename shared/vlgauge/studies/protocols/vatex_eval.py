@@ -27,8 +27,16 @@ def read_vatex_eval(
 ) -> RatedCaptions:
     """VATEX-EVAL: 18,000 rows; correlation with each person, of which the mean is taken.
 
-    The pickles are read without executing anything. Videos are files, called by their ids, of which the metrics look at
-    10 frames.
+    Videos are files, of which the metrics look at 10 frames.
+
+    Args:
+        files: The four pickles, or a folder with them. They are read without executing anything.
+        videos: Folder of the videos, called by their ids.
+        references: Number of references per row, the first ones; None for all, 0 for none.
+
+    Raises:
+        ValueError: If a file is missing, has another layout, or holds what is no data.
+        OSError: If a file cannot be read.
     """
     paths = named_files(files, [CAPTIONS_FILE, REFERENCES_FILE, RATINGS_FILE, VIDEOS_FILE])
     predictions = texts(_listed(paths[CAPTIONS_FILE]), f"`{paths[CAPTIONS_FILE]}`")

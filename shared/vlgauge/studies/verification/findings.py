@@ -92,7 +92,11 @@ class Data:
         return min(found, key=lambda path: len(path.parts), default=None)
 
     def all_of(self, endings: Sequence[str]) -> list[Path]:
-        """The files that end so."""
+        """The files that end so.
+
+        Raises:
+            FileNotFoundError: If one is not there; says so of all.
+        """
         found = {ending: self.find(ending) for ending in endings}
         if missing := [ending for ending, path in found.items() if path is None]:
             raise FileNotFoundError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")

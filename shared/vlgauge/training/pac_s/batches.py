@@ -42,7 +42,15 @@ def epoch_batches(
 
 
 class BatchOrder:
-    """The batch of every iteration; every epoch shuffles with ``default_rng([seed, epoch])``."""
+    """The batch of every iteration, the same for the same seed.
+
+    Args:
+        rows: The rows to choose from, shape ``(n_rows,)``.
+        images: Number of the image of each of them.
+        groups: Number of the group of each of them.
+        batch_size: Rows per batch.
+        seed: Every epoch shuffles with ``default_rng([seed, epoch])``.
+    """
 
     def __init__(self, rows: Indices, images: Indices, groups: Indices, batch_size: int, seed: int) -> None:
         self.rows, self.images, self.groups = rows, images, groups

@@ -59,7 +59,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_corpus(options: argparse.Namespace) -> Corpus:
-    """The stories that the options name."""
+    """The stories that the options name.
+
+    Raises:
+        ValueError: If they name none.
+    """
     stories: corpora.Stories = []
     names = []
     for kind, read in corpora.READERS.items():

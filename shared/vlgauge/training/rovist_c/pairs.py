@@ -51,7 +51,13 @@ def split_stories(stories: Stories, seed: int) -> tuple[list[Any], list[Any]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token and segment ids of each sample, segments None for a model that takes none, and labels."""
+    """Samples as the model takes them.
+
+    Attributes:
+        ids: Token ids of each sample.
+        segments: Segment ids of each sample; None for a model that takes none.
+        labels: shape ``(n,)``.
+    """
 
     ids: list[list[int]]
     segments: list[list[int]] | None

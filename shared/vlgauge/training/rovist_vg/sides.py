@@ -55,7 +55,13 @@ Images: TypeAlias = Given | Decoded
 
 @dataclass(frozen=True)
 class Side:
-    """Training or validation pairs: regions and word vectors of all pairs, and which of them are on this side."""
+    """Training or validation pairs.
+
+    Attributes:
+        images: Regions of all pairs.
+        vectors: Word vectors of all phrases, shape ``(n, text_width)``.
+        rows: Which of the pairs are on this side.
+    """
 
     images: Images
     vectors: torch.Tensor
