@@ -83,6 +83,8 @@ def _name_of(value: Any) -> str:
     if isinstance(value, partial):
         held = f"{_constant(value.args)} {_constant(value.keywords)}"
         return f"functools.partial({_name_of(value.func)})@{_digest(held)[:8]}"
+    if isinstance(value, np.ufunc):
+        return f"numpy.{value.__name__}"  # NumPy 2.0 gives it no other name
     kind = value if hasattr(value, "__qualname__") else type(value)
     # Methods of builtin types, such as str.split, name no module; a spawned process has the main one by another name.
     module = (getattr(kind, "__module__", None) or "builtins").replace("__mp_main__", "__main__")

@@ -325,7 +325,12 @@ TWICE = pd.concat([FRAME, FRAME["caption"]], axis=1)
 REFUSED = {
     "no table": (["a dog"], {}, TypeError, "`rows` must be a DataFrame, an Arrow table"),
     "columns": ({"caption": ["a"]}, {}, TypeError, r"make a frame of columns: pandas\.DataFrame\(rows\)"),
-    "one column": (FRAME["caption"], {}, TypeError, "got a Series of one column; make a frame of it"),
+    "one column": (
+        FRAME["caption"],
+        {},
+        TypeError,
+        "got (a Series of one column; make a frame|Series; make a list of dicts) of it",
+    ),
     "number as title": (
         FRAME,
         {"references": 1},
