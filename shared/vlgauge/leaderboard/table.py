@@ -244,20 +244,22 @@ def differences_table(
     return Table(header, rows, what if rows else f"{what}: none, they tie in every row")
 
 
-def title(compared: MetricComparison) -> str:
+def title(compared: MetricComparison, name: str | None = None) -> str:
     """Name of a metric, of what is compared, whether a toy made it, and the arrow that points to the better scores."""
     what = "" if compared.value == "score" else f" {compared.value}"
-    return f"{compared.metric}{what}{_toy(compared)} {_arrow(compared)}"
+    return f"{name or compared.metric}{what}{_toy(compared)} {_arrow(compared)}"
 
 
-def row_title(compared: MetricComparison) -> str:
+def row_title(compared: MetricComparison, name: str | None = None) -> str:
     """The same of the scores of single rows, where those are not what is compared."""
-    return title(compared) if compared.value != "corpus" else f"sentence {compared.metric} {_arrow(compared)}"
+    if compared.value != "corpus":
+        return title(compared, name)
+    return f"sentence {name or compared.metric} {_arrow(compared)}"
 
 
 def spoken_title(compared: MetricComparison) -> str:
     """What `row_title` says, with the name that people know: "TRM" for `trm`."""
-    return row_title(compared).replace(compared.metric, score_title(compared.metric), 1)
+    return row_title(compared, score_title(compared.metric))
 
 
 def _toy(compared: MetricComparison) -> str:
