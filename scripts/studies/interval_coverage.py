@@ -1,4 +1,4 @@
-"""How often intervals cover the true value, over scores as our metrics give them: the table of docs/reading.md."""
+"""How often intervals cover the true value, over scores as our metrics give them; `docs/reading.md` sums it up."""
 
 from __future__ import annotations
 

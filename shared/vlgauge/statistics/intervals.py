@@ -88,7 +88,7 @@ def bootstrap_interval(
 
     The order of the items does not matter, nor does that of two systems whose differences they are, but for the sign.
     At a level of .95 it covers the true mean .92 to .99 of the time from 30 items of scores as our metrics give them,
-    half of them 0 and the others lognormal included, and .86 to .98 of 10 items; `docs/reading.md` has the table. Items
+    half of them 0 and the others lognormal included, and .86 to .98 of 10 items; `docs/reading.md` has a table. Items
     that are all equal have the interval from their score to itself, which says nothing of other items. One seed draws
     alike for all lists of one length: with few samples the errors of their intervals have one direction.
 
