@@ -1,4 +1,4 @@
-"""What an install of vlgauge changes beside the packages that people have: the table of docs/versions.md.
+"""What an install of vlgauge changes beside the packages that people have, for docs/versions.md.
 
 For each of them the versions are resolved that a fresh install of it alone takes; then those of the same release with
 vlgauge beside it, where each version stays that may stay. What differs is what `pip install vlgauge` would change.
