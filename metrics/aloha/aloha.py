@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -13,8 +12,6 @@ from vlgauge import scene_graphs  # From: "vlgauge[aloha] @ git+https://github.c
 from .formula import MOST_CHOICES
 from .formula import best_matching
 from .formula import choices
-
-_PAPERS = ("https://aclanthology.org/2024.naacl-short.30",)
 
 _DESCRIPTION = """\
 ALOHa matches the objects of a caption one to one with those of its references by sentence vectors; the score is the
@@ -54,10 +51,11 @@ Examples:
 VARIANTS = ("paper", "released")
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Aloha(scene_graphs.PhraseGraphMetric):
     """Similarity of the object of a caption that its references support least."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2024.naacl-short.30",)
     measures = "Which object of a caption do its references support least?"
     score_range = "[-1, 1]"
     bounds = (-1.0, 1.0)
@@ -69,9 +67,6 @@ class Aloha(scene_graphs.PhraseGraphMetric):
     def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
         self.variant = base.one_of("variant", variant, VARIANTS)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], objects: Any = None, return_details: bool = False

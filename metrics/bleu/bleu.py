@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.base.parts import Parts  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/P02-1040",)
 
 _DESCRIPTION = """\
 BLEU says how many of the n-grams of 1 to 4 tokens of the captions occur in their references, with a penalty for
@@ -44,19 +41,17 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Bleu(base.TokenMetric):
     """Corpus BLEU of the COCO caption evaluation, with the BLEU of each caption; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/P02-1040",)
     measures = "How many n-grams of the captions do their references have too?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = "profile:paper tokenizer?"
     higher_is_better = True
     is_mean = False
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def result_of(self, parts: Parts) -> dict[str, Any]:
         """BLEU of the counts of all captions, the columns of the result."""

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -15,8 +14,6 @@ from vlgauge.signatures import local_name  # From: "vlgauge[capture] @ git+https
 from .formula import capture_score
 from .formula import f_measure
 from .formula import match
-
-_PAPERS = ("https://arxiv.org/abs/2405.19092",)
 
 _DESCRIPTION = """\
 CAPTURE compares detailed captions by what they say of the scene: objects, attributes and relations are matched with
@@ -60,10 +57,11 @@ VARIANTS = ("paper", "released")
 KINDS = ("objects", "attributes", "relations")
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Capture(scene_graphs.PhraseGraphMetric):
     """Weighted F-measures of objects, attributes and relations, matched in three stages."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2405.19092",)
     measures = "How many objects, attributes and relations do a detailed caption and its references share?"
     score_range = "[0, 1]; released (-inf, inf)"
     bounds_with = (("variant:paper", 0.0, 1.0),)
@@ -83,9 +81,6 @@ class Capture(scene_graphs.PhraseGraphMetric):
         self.soft = base.true_or_false("soft", soft)
         self.no_objects = None if no_objects is None else _checked_words(no_objects)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings; the list of this package goes without saying, another one is named by its words."""

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -35,8 +34,6 @@ from .objects import mentions_opera
 from .objects import mscoco_table
 from .objects import names_in
 from .objects import object_table
-
-_PAPERS = ("https://aclanthology.org/D18-1437",)
 
 _DESCRIPTION = """\
 CHAIR counts the objects that a caption names and its picture does not have, among the 80 objects of MS-COCO and their
@@ -75,10 +72,11 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Chair(scene_graphs.ObjectMetric):
     """Share of the named objects that the picture does not have; needs no model but NLTK's tagger in one dialect."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/D18-1437",)
     measures = "Which of the objects that a caption names are not in its picture?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -94,9 +92,6 @@ class Chair(scene_graphs.ObjectMetric):
         self.dialect = base.one_of("dialect", dialect, DIALECTS)
         self.table = None if table is None else _checked_table(table)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings; MS-COCO's table goes without saying, another one is named by its words."""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -13,8 +12,6 @@ from .formula import best_references
 from .formula import f_score
 from .formula import summands
 from .formula import words
-
-_PAPERS = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
 
 _DESCRIPTION = """\
 chrF says how many of the runs of 1 to 6 characters of captions and references are in both, as an F-score in which
@@ -49,10 +46,11 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Chrf(base.CaptionMetric):
     """chrF or chrF++ of a corpus, with the score of each caption; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
     measures = "How many runs of characters do captions and references share?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -66,9 +64,6 @@ class Chrf(base.CaptionMetric):
             raise ValueError(f"`word_order` must be 0 for chrF or 2 for chrF++, got {self.word_order}")
         self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def result_of(self, parts: Parts) -> dict[str, Any]:
         """ChrF of the counts of all captions, the columns of the result."""

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -12,8 +11,6 @@ from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://git
 from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import coco_tokens  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/1411.5726",)
 
 _DESCRIPTION = """\
 CIDEr-D compares the n-grams of a caption with those of its references, each weighted by how few images of the corpus
@@ -59,10 +56,11 @@ def named_by(total: int) -> str:
     return f"references@{total % _DIGESTS:064x}"[: len("references@") + 8]
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Cider(base.TokenMetric):
     """CIDEr-D of the COCO caption evaluation; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/1411.5726",)
     measures = "Does the caption share with its references the n-grams that few others have?"
     score_range = "[0, 10]"
     bounds = (0.0, 10.0)
@@ -78,9 +76,6 @@ class Cider(base.TokenMetric):
     def __getstate__(self) -> dict[str, Any]:
         """Without what was scored: a copy begins anew, and the digest that `Dataset.map` takes of a metric stays."""
         return {**self.__dict__, "_first": None}
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
         """In the references of how many examples each n-gram occurs, where they are counted."""

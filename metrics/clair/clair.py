@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -14,8 +13,6 @@ from .formula import VARIANTS
 from .formula import expected_score
 from .formula import score_places
 from .formula import written_score
-
-_PAPERS = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
 
 _DESCRIPTION = """\
 CLAIR asks a language model, which sees no picture, how likely a caption describes the same picture as its references,
@@ -59,10 +56,11 @@ _END = (
 LONGEST = 1024  # tokens of an answer, as in the released code
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Clair(judges.TextJudgeMetric):
     """Likelihood, by a language model, that caption and references describe one picture (Chan et al., 2023)."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
     measures = "How likely do caption and references describe one picture, by a language model?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -83,9 +81,6 @@ class Clair(judges.TextJudgeMetric):
         self.variant = settings.one_of("variant", variant, VARIANTS)
         self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import evaluate
-
 from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
 
 _DESCRIPTION = """\
 CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched; RefCLIP-S takes references into account
@@ -16,13 +12,14 @@ as well. For videos it is EMScore: every word finds its best frame and every fra
 _INPUTS = clip_score.inputs_of("clip_s", 2.5)
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class ClipS(clip_score.ClipScoreMetric):
     """w max(c, 0) of the cosine c of caption and image with w = 2.5 (Hessel et al., 2021); for videos EMScore.
 
     The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
     """
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
     measures = "How well does a caption fit its image or video, by CLIP?"
     score_range = "images [0, 2.5]; videos about [-1, 1]; calibrated (-inf, inf)"
     bounds_with = (("config:image calibration", 0.0, "w"),)
@@ -45,6 +42,3 @@ class ClipS(clip_score.ClipScoreMetric):
         if calibration is not None and self.config_name == "video":
             raise ValueError("`calibration` must be left out for videos, which have no w")
         self.calibration = None if calibration is None else clip_score.read_calibration(calibration)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)

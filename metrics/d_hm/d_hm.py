@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import results  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2407.04559",)
 
 _DESCRIPTION = """\
 d_HM says how far a model's stories are from human stories of the same pictures: the mean of the absolute differences of
@@ -71,10 +68,11 @@ def human_distance(parts: Floats) -> Floats:
     return total / 3.0
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class DHm(base.ComponentMetric):
     """Distance of a model's stories from human ones; needs the scores of three other metrics, no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2407.04559",)
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
     score_range = "[0, inf)"
     bounds = (0.0, None)
@@ -84,9 +82,6 @@ class DHm(base.ComponentMetric):
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:
         self.apply_tanh = base.true_or_false("apply_tanh", apply_tanh)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     @property
     def uses_models(self) -> bool:

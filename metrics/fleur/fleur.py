@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -17,8 +16,6 @@ from .formula import VARIANTS
 from .formula import printed_number
 from .formula import smoothed_places
 from .formula import smoothed_score
-
-_PAPERS = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
 
 _DESCRIPTION = """\
 FLEUR asks a model of pictures and text to grade a caption of a picture from 0.0 to 1.0, and takes the mean over the
@@ -83,10 +80,11 @@ PRESETS = ("fleur", "expert")
 LONGEST = 512  # tokens of an answer, as in the released code
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Fleur(judges.JudgeMetric):
     """Expected grade of a caption by a model of pictures and text (Lee et al., 2024)."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
     measures = "Which grade does a model of pictures and text give a caption?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -123,9 +121,6 @@ class Fleur(judges.JudgeMetric):
             raise ValueError(f"`adapter` must be a folder or a Hub id with its commit, got {settings.shown(adapter)}")
         self.adapter = adapter
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self) -> Any:
         """What every call needs; under the preset of EXPERT, LLaVA-1.5 needs its adapter."""

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import caption_sets  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
 
 _DESCRIPTION = """\
 Frechet-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
@@ -165,10 +162,11 @@ def tie_tolerances(gram: Floats) -> Floats:
     return statistics.TOLERANCE * variance
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class FrechetBert(caption_sets.VectorSetMetric):
     """Squared Frechet distance of two caption sets, with permutation p-values."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
     score_range = "[0, inf); unit vectors [0, 4]"
     bounds = (0.0, None)
@@ -179,9 +177,6 @@ class FrechetBert(caption_sets.VectorSetMetric):
     higher_is_better = False
     compares_sets = True
     needs = ("frechet-bert",)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

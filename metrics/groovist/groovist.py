@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import evaluate
-
 from vlgauge import base  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import grounding  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -42,8 +40,6 @@ from .weights import Weigh
 from .weights import checked_concreteness
 from .weights import look_for_weights
 from .weights import phrase_weigher
-
-_PAPERS = ("https://aclanthology.org/2023.emnlp-main.202",)
 
 _DESCRIPTION = """\
 GROOViST says how far a story is about what its images show. Each noun phrase is compared by CLIP with the regions of
@@ -81,10 +77,11 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Groovist(grounding.GroundingMetric):
     """Grounding of the noun phrases of a story in the regions of its images."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2023.emnlp-main.202",)
     measures = "How well are the noun phrases of a story grounded in its images?"
     score_range = "(-inf, inf); tanh [-1, 1]"
     bounds_with = (("normalize:tanh", -1.0, 1.0),)
@@ -150,9 +147,6 @@ class Groovist(grounding.GroundingMetric):
         read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
         limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
         super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no source; `_compute` adds the sources by what was read there."""

@@ -2,12 +2,8 @@
 
 from typing import Any
 
-import evaluate
-
 from vlgauge import base  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/W07-0734",)
 
 _DESCRIPTION = """\
 METEOR matches the words of a caption with those of a reference, by form, stem or synonym, and takes off for matches
@@ -39,18 +35,16 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Meteor(base.TokenMetric):
     """The best METEOR over the references of each caption; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/W07-0734",)
     measures = "Do caption and references share words, stems or synonyms, in the same order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = "profile:paper tokenizer? variant"
     higher_is_better = True
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
@@ -10,8 +9,6 @@ from vlgauge import base  # From: "vlgauge[mmd-bert] @ git+https://github.com/vl
 from vlgauge import caption_sets  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
 
 _DESCRIPTION = """\
 MMD-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
@@ -180,10 +177,11 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     return null + diagonal
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class MmdBert(caption_sets.VectorSetMetric):
     """Squared maximum mean discrepancy of two caption sets, with permutation p-values."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
     measures = "Could the sampled captions come from the distribution of people's captions?"
     score_range = "[-1, 2]; biased [0, 2]; released [0, 4]"
     bounds = (-1.0, 4.00002)
@@ -216,9 +214,6 @@ class MmdBert(caption_sets.VectorSetMetric):
         if self.estimator is None:
             del fields["estimator"]
         return fields
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
 _DESCRIPTION = """\
 OnlyStyle says how much a caption sounds like a style: the mean, over its 1- to 4-grams, of a contrastive weight that
@@ -80,10 +77,11 @@ def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[
     ]
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Onlystyle(style.StyleMetric):
     """Mean contrastive weight of the n-grams of a caption; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2201.00975",)
     measures = "Does the caption sound like the style?"
     score_range = "[-1/S, (S-1)/S] with S styles; released [-1/S, 1]"
     bounds = (-1.0, 1.0)
@@ -107,9 +105,6 @@ class Onlystyle(style.StyleMetric):
         self.top_k = base.whole_number("top_k", top_k, 0)
         self.return_style_matrix = base.true_or_false("return_style_matrix", return_style_matrix)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self,

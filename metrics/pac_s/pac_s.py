@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import evaluate
-
 from vlgauge import clip_score  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2303.12112", "https://arxiv.org/abs/2410.07336", "https://arxiv.org/abs/2111.08919")
 
 _DESCRIPTION = """\
 PAC-S is the stretched cosine of a caption and its image in the space of a CLIP whose two projections were trained with
@@ -21,7 +17,6 @@ _INPUTS = clip_score.inputs_of("pac_s", 2.0)
 VERSIONS = ("1", "++")
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class PacS(clip_score.ClipScoreMetric):
     """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1 and 4; videos 5 and 6).
 
@@ -29,6 +24,12 @@ class PacS(clip_score.ClipScoreMetric):
     2025). The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
     """
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = (
+        "https://arxiv.org/abs/2303.12112",
+        "https://arxiv.org/abs/2410.07336",
+        "https://arxiv.org/abs/2111.08919",
+    )
     measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
     score_range = "images [0, 2]; videos about [-1, 1]"
     bounds_with = (("config:image", 0.0, "w"),)
@@ -58,6 +59,3 @@ class PacS(clip_score.ClipScoreMetric):
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, with the version where it is not the first."""
         return ({"version": self.version} if self.version != "1" else {}) | super().fields(names, more)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import clip_score  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -18,8 +17,6 @@ from vlgauge.media import pictures  # From: "vlgauge[polos] @ git+https://github
 from .scoring import cut_texts
 from .scoring import place_of
 from .scoring import score
-
-_PAPERS = ("https://arxiv.org/abs/2402.18091",)
 
 _DESCRIPTION = """\
 Polos predicts the rating that people give a caption. A small network that was fitted to 131,020 ratings compares the
@@ -56,10 +53,11 @@ Examples:
 VARIANTS = ("itemwise", "released")
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Polos(clip_score.ReferencedBackboneMetric):
     """The largest value of a head over the references (Wada et al., 2024); see `vlgauge.encoders.rated.head`."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2402.18091",)
     measures = "What would people rate the caption, beside its picture and its references?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -89,9 +87,6 @@ class Polos(clip_score.ReferencedBackboneMetric):
             *args, long_text=long_text, dtype="float32" if dtype == towers.RELEASED_HALF else dtype, **host
         )
         self.dtype = dtype
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     @property
     def prompt(self) -> str:

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/W04-1013",)
 
 _DESCRIPTION = """\
 ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
@@ -40,18 +37,16 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class RougeL(base.TokenMetric):
     """F-measure of the longest common subsequence, as the COCO caption evaluation computes it; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/W04-1013",)
     measures = "How long a sequence of tokens do caption and references share, in order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = "profile:paper tokenizer?"
     higher_is_better = True
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

@@ -15,8 +15,6 @@ from vlgauge.encoders import WeightsNotFound  # From: "vlgauge[rovist] @ git+htt
 from vlgauge.settings import shown  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
-
 _DESCRIPTION = """\
 RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
 non-redundancy (RoViST-NR). Higher is better; it reads the story and its images, no reference.
@@ -94,10 +92,11 @@ def where_to_set(name: str) -> str:
     return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Rovist(base.StoryImageMetric):
     """Sum of visual grounding, coherence and non-redundancy of a story."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     measures = "How well grounded, coherent and free of repetition is a visual story?"
     score_range = "(-inf, inf); scale_vg (-inf, 3]"
     bounds_with = (("scale_vg:True", None, 3.0),)
@@ -125,9 +124,6 @@ class Rovist(base.StoryImageMetric):
         on = {"device": self.device}
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that are no part's; the parts have signatures of their own."""

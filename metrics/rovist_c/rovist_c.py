@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -15,8 +14,6 @@ from vlgauge import settings  # From: "vlgauge[rovist-c] @ git+https://github.co
 from vlgauge.encoders.pairs import loading  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
 _DESCRIPTION = """\
 RoViST-C says how coherent a story is: the mean probability, by a classifier of sentence pairs, that a sentence follows
@@ -84,10 +81,11 @@ def coherence(probabilities: Sequence[float]) -> float:
     return math.fsum(probabilities) / len(probabilities) if probabilities else math.nan
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class RovistC(base.StoryMetric):
     """Coherence of a story by a classifier of sentence pairs."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     measures = "Does each sentence of a story follow from the one before?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -124,9 +122,6 @@ class RovistC(base.StoryMetric):
         self.batch_size = settings.whole_number("batch_size", batch_size, 1)
         self.device = device
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that a number depends on; the model is named by what was loaded."""

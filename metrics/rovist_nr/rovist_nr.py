@@ -11,15 +11,12 @@ from itertools import combinations
 from itertools import pairwise
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
 _DESCRIPTION = """\
 RoViST-NR says how little a story repeats itself: one minus the mean of the similarity between its sentences and of the
@@ -171,10 +168,11 @@ def _similarity_rows(bags: Sequence[Counter[str]], *, variant: str) -> Iterator[
         seen.update(bag.keys())
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class RovistNr(base.StoryMetric):
     """Non-redundancy of a story; needs no model and no data."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     measures = "How little does a story repeat itself, between and within its sentences?"
     score_range = "(-inf, 1]; paper [0, 1]"
     bounds = (None, 1.0)
@@ -197,9 +195,6 @@ class RovistNr(base.StoryMetric):
         self.sentences = language.checked_splitter(sentences)
         self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self) -> preflight.Preflight:
         """What every call needs; nothing is scored."""

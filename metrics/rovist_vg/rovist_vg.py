@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -33,8 +32,6 @@ from .sources import look_for_idf
 from .sources import look_for_trained
 from .sources import signed_model
 from .sources import trained_model
-
-_PAPERS = ("https://aclanthology.org/2022.findings-naacl.206",)
 
 _DESCRIPTION = """\
 RoViST-VG says whether the nouns of a story name what its images show. Every noun is compared with the regions of all
@@ -70,10 +67,11 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class RovistVg(grounding.GroundingMetric):
     """Visual grounding of the nouns of a story in the regions of its images."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     measures = "Do the nouns of a story name what its images show?"
     score_range = "(-inf, inf); scaled (-1, 1)"
     bounds_with = (("scale:True", -1.0, 1.0),)
@@ -104,9 +102,6 @@ class RovistVg(grounding.GroundingMetric):
         self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
         self.scale = base.true_or_false("scale", scale)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""

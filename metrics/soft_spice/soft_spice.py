@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://aclanthology.org/2023.findings-acl.398",)
 
 _DESCRIPTION = """\
 Soft-SPICE takes each thing that a caption says of the scene, an object, an attribute or a relation, and asks how near
@@ -69,10 +66,11 @@ def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
     return float(2 * precision * recall / (precision + recall)) if precision + recall > 0 else 0.0
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class SoftSpice(scene_graphs.PhraseGraphMetric):
     """Mean nearness of what a caption says to what its references say, by sentence vectors."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2023.findings-acl.398",)
     measures = "Is what a caption says of the scene near to something that its references say?"
     score_range = "[-1, 1]"
     bounds = (-1.0, 1.0)
@@ -85,9 +83,6 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
     def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:
         self.direction = base.one_of("direction", direction, DIRECTIONS)
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False

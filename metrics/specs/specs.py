@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge import clip_score  # From: "vlgauge[specs] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2509.03897",)
 
 _DESCRIPTION = """\
 SPECS is the cosine of a long caption and its image, moved to [0, 1], in the space of a Long-CLIP that was trained to
@@ -46,10 +43,11 @@ def specs_scores(cosines: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.maximum((np.asarray(cosines, dtype=np.float64) + 1) / 2, 0.0)
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Specs(clip_score.BackboneMetric):
     """max((c + 1) / 2, 0) of the cosine c of caption and image in a Long-CLIP trained on details; no prompt, no w."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2509.03897",)
     measures = "Does a long caption fit its image in every detail, by a CLIP trained to tell?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -58,9 +56,6 @@ class Specs(clip_score.BackboneMetric):
     needs = ("specs",)
 
     own_backbone = "specs"
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False

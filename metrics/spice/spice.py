@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import evaluate
-
 from vlgauge import base  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -12,8 +10,6 @@ from .formula import f_score
 from .formula import is_kind
 from .formula import matched
 from .formula import merged_tuples
-
-_PAPERS = ("https://arxiv.org/abs/1607.08822",)
 
 _DESCRIPTION = """\
 SPICE compares what a caption says of a scene with what all its references say together: objects, their attributes and
@@ -57,19 +53,17 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Spice(scene_graphs.SceneGraphMetric):
     """F-measure of the tuples of a caption and of its references, similar words merged."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/1607.08822",)
     measures = "How much of what a caption says of the scene do its references say, and the other way round?"
     score_range = "[0, 2)"
     bounds = (0.0, 2.0)
     higher_is_better = True
     signed = "parser"
     needs = ("english",)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False

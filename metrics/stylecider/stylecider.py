@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import style  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-
-_PAPERS = ("https://arxiv.org/abs/2201.00975",)
 
 _DESCRIPTION = """\
 StyleCIDEr says how well a caption agrees with references in the n-grams that carry a style: CIDEr's cosine of n-gram
@@ -47,10 +44,11 @@ Examples:
 """
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Stylecider(style.StyleMetric):
     """Cosine of contrastive n-gram vectors, averaged over orders and references; needs no model."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2201.00975",)
     measures = "Does the caption share the style-bearing n-grams of its references?"
     score_range = "[0, 1]; released [0, 10]"
     bounds = (0.0, 10.0)
@@ -62,9 +60,6 @@ class Stylecider(style.StyleMetric):
     higher_is_better = True
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(
         self,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from typing import TypeAlias
 
-import evaluate
 import numpy as np
 import numpy.typing as npt
 
@@ -37,8 +36,6 @@ from .distances import zero_between_equal
 from .triangles import TIES
 from .triangles import levels
 from .triangles import triangle_tests
-
-_PAPERS = ("https://aclanthology.org/2024.lrec-main.453",)
 
 _DESCRIPTION = """\
 TRM, the triangle-rank metric, compares the set of captions that a model samples for an image with the set that people
@@ -98,10 +95,11 @@ def checked_tolerance(tie_tol: Any) -> float | None:
     return base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Trm(caption_sets.CaptionVectorMetric):
     """Triangle-rank metric of two caption sets, with permutation p-values."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://aclanthology.org/2024.lrec-main.453",)
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
     score_range = "[0, 4/3]; separate [0, 8/3]"
     bounds = (0.0, 1.3333333333333333)
@@ -149,9 +147,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def signature_fields(self) -> dict[str, Any]:
         """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""

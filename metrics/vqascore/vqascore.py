@@ -4,15 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
-
 from vlgauge import judges  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import DEFINITIONS
 from .formula import mean_log_chance
-
-_PAPERS = ("https://arxiv.org/abs/2404.01291",)
 
 _DESCRIPTION = """\
 VQAScore asks a model of pictures and text whether a picture shows a caption, and takes the probability of "Yes" as the
@@ -50,10 +46,11 @@ TEMPLATES = {
 _BLANK = "{}"
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class Vqascore(judges.PictureJudgeMetric):
     """Probability of an answer to a question about a picture and a caption (Lin et al., 2024)."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/2404.01291",)
     measures = "How likely does a model answer Yes when asked whether the picture shows the caption?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
@@ -88,9 +85,6 @@ class Vqascore(judges.PictureJudgeMetric):
             raise ValueError("`answer` must be a text with a word, got an empty one")
         self.tower = tower
         super().__init__(*args, **host)
-
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, self.cited(), _INPUTS, _PAPERS)
 
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
         judge = self.judge()

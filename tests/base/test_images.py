@@ -281,8 +281,10 @@ def test_rows_of_images_are_made_one_at_a_time(load_toy, rows_folder):
     seen = []
 
     class Watching(base.StoryImageMetric):
-        def _info(self):
-            return self.describe("d", "c", "i", ["u"])
+        about, papers = ("d", "i"), ("u",)
+
+        def cited(self):
+            return "c"
 
         def _compute(self, predictions, images, return_details=False):
             seen.append(type(images[:][1:]))

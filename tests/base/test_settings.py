@@ -12,6 +12,7 @@ from vlgauge.signatures import named
 class Tunable(base.StoryMetric):
     """A metric with settings of every kind, and with data given per call."""
 
+    about, papers = ("d", "i"), ("u",)
     needs = ("embedded",)
 
     def __init__(self, *args, n=4, splitter=str.split, batch_size=8, **host):
@@ -20,8 +21,8 @@ class Tunable(base.StoryMetric):
         self.batch_size = batch_size
         super().__init__(*args, **host)
 
-    def _info(self):
-        return self.describe("d", "c", "i", ["u"])
+    def cited(self):
+        return "c"
 
     def _compute(self, predictions, table=None, return_details=False):
         return self.result([len(story) for story in predictions], made_with={"table": table or "none"})

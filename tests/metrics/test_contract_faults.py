@@ -25,15 +25,15 @@ from metric_checks import (
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
-CLASS_END = "    def _info(self)"
+CLASS_END = "    def cited(self)"
 MEASURES = "    measures ="
 SCORES = "for counts in letters]"
-IMPORT = "import evaluate\n"
+IMPORT = "from typing import Any\n"
 SIBLING = "from .letters import count_letters"
 FAULTS = {
     "class of another name": (check_class, "class StoryToy(", "class Storytoy("),
     "concrete base imported by name": (check_class, IMPORT, IMPORT + "from evaluate import Metric\n"),
-    "comment on an import": (check_imports, IMPORT, "import evaluate  # the host\n"),
+    "comment on an import": (check_imports, IMPORT, "from typing import Any  # the host\n"),
     "comment on the import of a sibling": (check_imports, SIBLING, SIBLING + "  # ours"),
     "two imports on one line": (check_imports, IMPORT, "import evaluate, json\n"),
     "import of the folder": (check_imports, SIBLING, "from . import letters\nfrom .letters import count_letters"),
@@ -54,7 +54,7 @@ FAULTS = {
         '    columns = (base.Text("predictions"),)\n    measures =',
     ),
     "no citation": (check_description, "@misc{toy, title = {A metric for tests}}", ""),
-    "no address": (check_description, '"https://example.org/toy"', ""),
+    "no address": (check_description, '("https://example.org/toy",)', "()"),
     "measure that is no literal": (check_facts, 'measures = "How', 'measures = "".strip() + "How'),
     "measure that is no question": (check_facts, "has a story?", "has a story."),
     "need that is no extra": (check_facts, MEASURES, f'    needs = ("weights",)\n{MEASURES}'),

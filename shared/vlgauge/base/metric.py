@@ -63,10 +63,13 @@ def default_profile() -> str:
 class Metric(HostedMetric, ABC):
     """Abstract base over `evaluate.Metric`.
 
-    A subclass sets the class attributes, describes itself in `_info` and scores in `_compute`. Its settings are the
-    keyword-only parameters of its constructor, each kept in an attribute of the same name.
+    A subclass sets the class attributes and scores in `_compute`. Its settings are the keyword-only parameters of its
+    constructor, each kept in an attribute of the same name.
 
     Attributes:
+        about: What the metric is, and its arguments and results, as the host shows them; they also begin the docstring
+            of the class.
+        papers: Addresses of its papers.
         measures: The question that the metric answers, in one line.
         score_range: Range of a score, in words.
         bounds: What no score is below or above, whatever the settings; None where there is no such number.
@@ -88,6 +91,7 @@ class Metric(HostedMetric, ABC):
         undefined_hint: What a call most likely got wrong where every score is undefined; empty to say nothing.
     """
 
+    papers: ClassVar[tuple[str, ...]]
     measures: ClassVar[str]
     score_range: ClassVar[str]
     bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
@@ -106,6 +110,11 @@ class Metric(HostedMetric, ABC):
     has_reference_scores: ClassVar[bool] = False
     rewards_silence: ClassVar[bool] = False
     undefined_hint: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "about" in vars(cls):
+            cls.__doc__ = "".join((*vars(cls)["about"], "\n\n", cls.__doc__ or ""))
 
     def __init__(
         self,
@@ -127,9 +136,10 @@ class Metric(HostedMetric, ABC):
         self.reading = checked_reading(reading)
         super().__init__(*args, **host)
 
+    @property
     @abstractmethod
-    def _info(self) -> evaluate.MetricInfo:
-        """The metric's description; `describe` makes it."""
+    def about(self) -> tuple[str, str]:
+        """See the class."""
 
     @abstractmethod
     def _compute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -142,17 +152,17 @@ class Metric(HostedMetric, ABC):
         """How the metric is cited, from its card."""
         return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
-    def describe(self, description: str, citation: str, inputs: str, reference_urls: Sequence[str]) -> Any:
-        """Information that the host wants about a metric."""
+    def _info(self) -> evaluate.MetricInfo:
+        description, inputs = self.about
         return evaluate.MetricInfo(
             description=description,
-            citation=citation,
+            citation=self.cited(),
             inputs_description=inputs,
             features=Features({column.name: column.feature() for column in self.columns}),
             homepage=REPOSITORY,
             license="Apache-2.0",
             codebase_urls=[REPOSITORY],
-            reference_urls=list(reference_urls),
+            reference_urls=list(self.papers),
         )
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:

@@ -32,12 +32,14 @@ def steady(pairs):
 class FakeGrounding(base.StoryImageMetric):
     """Gives the scores of `GROUNDING` by the first grey level of a story."""
 
+    about, papers = ("d", "i"), ("https://example.org",)
+
     def __init__(self, *args, scale=False, top_k=10, device="auto", **host):
         self.scale, self.top_k, self.device, self.seen = scale, top_k, device, []
         super().__init__(*args, **host)
 
-    def _info(self):
-        return self.describe("d", "@misc{x}", "i", ["https://example.org"])
+    def cited(self):
+        return "@misc{x}"
 
     def look_for_sources(self, images, nouns, regions, features):
         return Preflight(self.name, "rovist-vg")

@@ -4,8 +4,6 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
-
 from vlgauge import base
 from vlgauge.media import images as pictures
 
@@ -27,6 +25,8 @@ class ImageToy(base.ImageMetric):
         max_pixels: Largest image that is decoded.
     """
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://example.org/toy",)
     measures = "What is the fingerprint of the pixels?"
     score_range = "0 to 1"
     higher_is_better = True
@@ -35,8 +35,8 @@ class ImageToy(base.ImageMetric):
         self.max_pixels = max_pixels
         super().__init__(*args, **host)
 
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, "@misc{toy}", _INPUTS, ["https://example.org/toy"])
+    def cited(self) -> str:
+        return "@misc{toy}"
 
     def _compute(
         self,

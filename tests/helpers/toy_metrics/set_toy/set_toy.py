@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
-
 from vlgauge import caption_sets
 
 _DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two empty sets are undefined."
@@ -20,13 +18,15 @@ Args:
 class SetToy(caption_sets.CaptionSetMetric):
     """Compares sets."""
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://example.org/toy",)
     measures = "How many captions do two sets have in common?"
     score_range = "0 to 1"
     higher_is_better = True
     configs = ("jaccard", "overlap")
 
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, "@misc{toy}", _INPUTS, ["https://example.org/toy"])
+    def cited(self) -> str:
+        return "@misc{toy}"
 
     def _compute(
         self,

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import evaluate
-
 from vlgauge import base  # From: "vlgauge[story-toy] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .letters import count_letters
@@ -22,6 +20,7 @@ Returns:
     story_toy: mean number of letters, more is better; story_toy_scores, story_toy_undefined, story_toy_signature.
 
 Examples:
+    >>> import evaluate
     >>> metric = evaluate.load("vlgauge/story_toy", weight=2.0)
     >>> result = metric.compute(predictions=["one two", "three"])
     >>> result["story_toy_scores"]
@@ -33,7 +32,6 @@ Examples:
 _FAULTS = {fault.__name__: fault for fault in (RuntimeError, KeyboardInterrupt, SystemExit, MemoryError)}
 
 
-@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _INPUTS)
 class StoryToy(base.StoryMetric):
     """Counts letters.
 
@@ -41,6 +39,8 @@ class StoryToy(base.StoryMetric):
         weight: Factor of every score.
     """
 
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://example.org/toy",)
     measures = "How many letters has a story?"
     score_range = "0 to infinity"
     higher_is_better = True
@@ -49,8 +49,8 @@ class StoryToy(base.StoryMetric):
         self.weight = weight
         super().__init__(*args, **host)
 
-    def _info(self) -> evaluate.MetricInfo:
-        return self.describe(_DESCRIPTION, _CITATION, _INPUTS, ["https://example.org/toy"])
+    def cited(self) -> str:
+        return _CITATION
 
     def _compute(self, predictions: Sequence[Any], return_details: bool = False) -> dict[str, Any]:
         stories = [[story] if isinstance(story, str) else story for story in predictions]
