@@ -109,8 +109,7 @@ def f_score(sums: Floats) -> Floats:
         for of in (own, theirs)
     )
     weighed = BETA**2 * precision + recall
-    found: Floats = (1 + BETA**2) * precision * recall / np.where(weighed > 0, weighed, 1.0)
-    return found
+    return (1 + BETA**2) * precision * recall / np.where(weighed > 0, weighed, 1.0)
 
 
 def best_references(predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int) -> BestReferences:

@@ -145,8 +145,7 @@ def squared_mean_distances(gram: Floats, n: int) -> Floats:
 def _without_rounding(distances: Floats, gram: Floats) -> Floats:
     """Distances of shape ``(S, P)``, those that rounding alone can leave of equal sides being 0."""
     least = _ROUNDING * np.trace(gram, axis1=1, axis2=2)[:, None]
-    kept: Floats = np.where(distances > least, distances, np.where(np.isnan(distances), np.nan, 0.0))
-    return kept
+    return np.where(distances > least, distances, np.where(np.isnan(distances), np.nan, 0.0))
 
 
 def tie_tolerances(gram: Floats) -> Floats:

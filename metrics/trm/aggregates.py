@@ -77,8 +77,7 @@ def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
         guesses = np.broadcast_to(np.maximum(lengths[own] - np.arange(4), 0.0), matches.shape)
         length = np.full(len(rows), lengths[own])
         total[rows] += coco_bleu(BleuCounts(matches.astype(np.float64), guesses, length, closest))[:, -1]
-    means: Floats = total / np.count_nonzero(candidates[0])
-    return means
+    return total / np.count_nonzero(candidates[0])
 
 
 def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:

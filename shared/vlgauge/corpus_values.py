@@ -56,8 +56,7 @@ class _InFolders(Mapping[str, Counted]):
     def __getitem__(self, name: str) -> Counted:
         if name not in self:
             raise KeyError(name)
-        found: Counted = folder_module(name, "corpus_counts").COUNTED
-        return found
+        return folder_module(name, "corpus_counts").COUNTED
 
     def __contains__(self, name: object) -> bool:
         # A file of records asks for each line; the names in it are anybody's.

@@ -177,8 +177,7 @@ class _StandIn:
 
 def _names(module: ModuleType) -> dict[str, Any]:
     """The names of a module, stand-ins among them."""
-    names: dict[str, Any] = ModuleType.__getattribute__(module, "__dict__")
-    return names
+    return ModuleType.__getattribute__(module, "__dict__")
 
 
 def _stand_ins(module: ModuleType) -> dict[str, _StandIn]:

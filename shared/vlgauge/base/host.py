@@ -119,8 +119,7 @@ class HostedMetric(evaluate.Metric):
         if self.num_process > 1 and self.writer is None:
             # A process without rows takes part all the same, or the others would wait for it in vain.
             self._write({column.name: [] for column in self.columns})
-        record: dict[str, Any] | None = super().compute(**options)
-        return record
+        return super().compute(**options)
 
     def _create_cache_file(self, timeout: float = 1) -> tuple[str, FileLock]:
         """A name of its own for each round, so that no instance ever waits for the lock of another one."""

@@ -71,8 +71,7 @@ def _end(scratch: str) -> None:
 
 def _function(told: str) -> Job:
     module, _, name = told.partition(":")
-    job: Job = getattr(import_module(module), name)
-    return job
+    return getattr(import_module(module), name)
 
 
 def _serve(jobs: IO[bytes], answers: IO[bytes], functions: dict[str, Job], own_bytes: int) -> None:

@@ -32,13 +32,11 @@ class Bags:
     @property
     def starts(self) -> Positions:
         """Row of the first vector of each."""
-        starts: Positions = np.cumsum(self.sizes) - self.sizes
-        return starts
+        return np.cumsum(self.sizes) - self.sizes
 
     def indices(self, bags: Positions, size: int) -> Positions:
         """Where in `rows` the vectors of some bags of one size stand, shape ``(n, size)``."""
-        indices: Positions = self.starts[bags][:, None] + np.arange(size)
-        return indices
+        return self.starts[bags][:, None] + np.arange(size)
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,7 @@ class Matches:
     @property
     def full(self) -> Floats:
         """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5); range about -1..1, higher is better."""
-        full: Floats = (self.fine + self.coarse) / 2
-        return full
+        return (self.fine + self.coarse) / 2
 
 
 def mean_frames(frames: Vectors, sizes: Positions) -> Vectors:
@@ -142,8 +139,7 @@ def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: 
 
 def scores_with_references(full: Floats, terms: Floats) -> Floats:
     """Mean of the score of caption and video and of X, the similarity to the references (Sarto et al., 2023, Eq. 6)."""
-    scores: Floats = (full + terms) / 2
-    return scores
+    return (full + terms) / 2
 
 
 def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float]]:
@@ -162,8 +158,7 @@ def _padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
     if batch is None or not len(sizes):
         return np.zeros(len(sizes), dtype=bool)
     largest = np.maximum.reduceat(sizes, np.arange(0, len(sizes), batch))
-    padded: npt.NDArray[np.bool_] = sizes < largest[np.arange(len(sizes)) // batch]
-    return padded
+    return sizes < largest[np.arange(len(sizes)) // batch]
 
 
 def _equal_sizes(n_left: Positions, n_right: Positions, width: int) -> Iterator[Positions]:

@@ -27,8 +27,7 @@ def unit_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
     rows = np.asarray(vectors, dtype=np.float32)
     lengths: Vectors = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     lengths[lengths == 0] = np.nan
-    unit: Vectors = rows / lengths[:, None]
-    return unit
+    return rows / lengths[:, None]
 
 
 def pair_cosines(left: Vectors, right: Vectors, pairs: tuple[Positions, Positions]) -> Floats:
@@ -56,8 +55,7 @@ def clip_scores(cosines: npt.ArrayLike, w: float) -> Floats:
         cosines: c of caption and image, any shape.
         w: 2.5 in CLIP-S, 2 in PAC-S.
     """
-    scores: Floats = w * np.maximum(np.asarray(cosines, dtype=np.float64), 0.0)
-    return scores
+    return w * np.maximum(np.asarray(cosines, dtype=np.float64), 0.0)
 
 
 def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clamp: bool) -> Floats:
@@ -79,8 +77,7 @@ def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clam
         means = 2 * p * s / (p + s)
     means = np.where(np.isinf(means), np.nan, means)
     # Adding 0 turns the -0.0 of a negative s into 0.
-    harmonic: Floats = np.where((p == 0) & ~np.isnan(s), 0.0, means) + 0.0
-    return harmonic
+    return np.where((p == 0) & ~np.isnan(s), 0.0, means) + 0.0
 
 
 def group_maxima(values: Floats, groups: Positions, n_groups: int) -> tuple[Floats, Positions]:

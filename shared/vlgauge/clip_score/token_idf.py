@@ -64,8 +64,7 @@ class Idf:
 
     def of(self, ids: Ids) -> Floats:
         """Weights of token ids, of the same shape."""
-        weights: Floats = self._table[ids]
-        return weights
+        return self._table[ids]
 
     def save(self, path: str | Path) -> None:
         """Write the table as JSON, which the setting ``idf=PATH`` reads."""

@@ -274,8 +274,7 @@ def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
         n_documents: D.
     """
     logs = np.fromiter(map(natural_log, np.maximum(1, df).tolist()), np.float64, len(df))
-    weights: Floats = natural_log(n_documents) - logs
-    return weights
+    return natural_log(n_documents) - logs
 
 
 @lru_cache(2**16)

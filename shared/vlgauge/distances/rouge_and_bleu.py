@@ -157,14 +157,12 @@ def summed_bleu_4(counts: Floats) -> Floats:
     precisions, penalty = _coco_factors(BleuCounts(matches, guesses, length, closest))
     # As `coco_bleu` multiplies them, without the roots of the shorter n-grams: tests ask for millions of corpora.
     product = precisions[..., 0] * precisions[..., 1] * precisions[..., 2] * precisions[..., 3]
-    found: Floats = product ** (1.0 / len(ORDERS)) * penalty
-    return found
+    return product ** (1.0 / len(ORDERS)) * penalty
 
 
 def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     """Whether no four words match in counts as `counts_of_columns` makes them: BLEU-4 would be 0 but for constants."""
-    found: npt.NDArray[np.bool_] = counts[..., len(ORDERS) - 1] == 0
-    return found
+    return counts[..., len(ORDERS) - 1] == 0
 
 
 def bleu_counts(texts: TokenIds, example: Ints) -> BleuCounts:
@@ -227,5 +225,4 @@ def coco_rouge_l(precision: Floats, recall: Floats) -> Floats:
         shape of the arguments, in [0, 1]; 0 where nothing is in common.
     """
     weighted = recall + BETA**2 * precision
-    scores: Floats = (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)
-    return scores
+    return (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)

@@ -101,10 +101,7 @@ def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint:
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
     key = ("layers", found.identity, found.digest, device)
-    encoder: LayeredEncoder = pool.get(
-        key, lambda: LayeredEncoder(found, device, setting), f"the text encoder {found.identity}"
-    )
-    return encoder
+    return pool.get(key, lambda: LayeredEncoder(found, device, setting), f"the text encoder {found.identity}")
 
 
 class LayeredEncoder:

@@ -82,8 +82,7 @@ def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) ->
     found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
     key = ("seq2seq", found.identity, found.digest, device)
-    model: Seq2Seq = pool.get(key, lambda: Seq2Seq(found, device, setting), f"the model {found.identity}")
-    return model
+    return pool.get(key, lambda: Seq2Seq(found, device, setting), f"the model {found.identity}")
 
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:

@@ -80,5 +80,4 @@ def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: S
         raise ValueError(f"`{place}` must be finite and not zero, got {rows[worst][:4].tolist()} {which}")
     # Squares of very large or small numbers leave the range of floats.
     scaled = rows / largest[:, None]
-    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-    return unit
+    return scaled / np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -62,8 +62,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
 
     def sight(pixels: torch.Tensor) -> torch.Tensor:
         seen = seeing(pixels.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
-        found: torch.Tensor = between(seen[:, 1:])  # without the token of the whole picture
-        return found
+        return between(seen[:, 1:])  # without the token of the whole picture
 
     def embedded(before: Sequence[int], seen: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
         words = model.get_input_embeddings()

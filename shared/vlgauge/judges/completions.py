@@ -132,8 +132,7 @@ def _first(told: Any, name: str) -> dict[str, Any]:
     rows = told.get(name) if isinstance(told, dict) else None
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         raise Unreadable("gave JSON that is no chat completion")
-    first: dict[str, Any] = rows[0]
-    return first
+    return rows[0]
 
 
 def _token(row: Any) -> ToldToken:

@@ -93,8 +93,7 @@ def judge_of(
         raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
-    found: Judge = load() if own else pool.get(key, load, f"{files.name} in {dtype}")
-    return found
+    return load() if own else pool.get(key, load, f"{files.name} in {dtype}")
 
 
 def look_for_model(

@@ -46,5 +46,4 @@ class SpecialTokens:
 
     def plain_ids(self, text: str) -> Sequence[int]:
         """Ids of a text, without what the tokenizer puts around it."""
-        ids: Sequence[int] = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return ids
+        return self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]

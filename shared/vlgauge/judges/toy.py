@@ -120,8 +120,7 @@ def _belief(cosine: float, ends: tuple[float, float]) -> float:
 def _spread(value: float) -> Floats:
     """Probability of each digit, shape ``(10,)``, around a value from 0 to 9."""
     weights = np.exp(-0.5 * ((np.arange(10) - value) / _SPREAD) ** 2)
-    found: Floats = _ON_DIGITS * weights / weights.sum()
-    return found
+    return _ON_DIGITS * weights / weights.sum()
 
 
 def _reason(belief: float) -> Answer:

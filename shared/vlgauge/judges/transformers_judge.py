@@ -122,8 +122,7 @@ class LoadedJudge:
     @property
     def model(self) -> torch.nn.Module:
         """The module; nobody may change it but who trains through it."""
-        module: torch.nn.Module = self._model
-        return module
+        return self._model
 
     @property
     def preparation(self) -> str:
@@ -413,8 +412,7 @@ class LoadedJudge:
     @property
     def _template(self) -> str | None:
         source = self._parts.processor if self._parts.processor is not None else self._tokenizer
-        template: str | None = getattr(source, "chat_template", None) or self._tokenizer.chat_template
-        return template
+        return getattr(source, "chat_template", None) or self._tokenizer.chat_template
 
     def _behind_picture(self, text: str, picture: Image.Image) -> dict[str, torch.Tensor]:
         """A question as PaliGemma was trained on: behind the picture, the token of the beginning, and one line."""

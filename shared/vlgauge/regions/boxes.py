@@ -54,8 +54,7 @@ def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
     if not np.isfinite(array).all():
         worst = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise ValueError(f"`{place}` must have finite numbers, got {array[worst].tolist()} in box {worst}")
-    rows: list[list[float]] = array.tolist()
-    return rows
+    return array.tolist()
 
 
 def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
@@ -70,8 +69,7 @@ def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
         raise ValueError(f"`{place}` must have one score per region, got shape {array.shape} for {count}")
     if not np.isfinite(array).all():
         raise ValueError(f"`{place}` must have finite scores, got {array.tolist()}")
-    values: list[float | None] = array.tolist()
-    return values
+    return array.tolist()
 
 
 def _on_cpu(value: Any) -> Any:

@@ -78,10 +78,9 @@ def detector(
     path = find_weights(name, weights, profile=profile)
     device = resolved_device(device)
     key = ("detector", name, sha256_of(path), device)
-    found: TorchvisionDetector = pool.get(
+    return pool.get(
         key, lambda: TorchvisionDetector(name, path, device), with_size(f"the detector {name}", path.stat().st_size)
     )
-    return found
 
 
 def _built(name: str, path: Path) -> torch.nn.Module:

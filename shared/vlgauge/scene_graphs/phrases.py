@@ -42,8 +42,7 @@ class PhraseVectors:
         """Cosines of n and m phrases, shape ``(n, m)``."""
         first, second = ([self._rows[phrase] for phrase in side] for side in (phrases, others))
         # Rounding takes the cosine of a phrase with itself above 1.
-        found: Floats = np.clip(self._table[first] @ self._table[second].T, -1.0, 1.0)
-        return found
+        return np.clip(self._table[first] @ self._table[second].T, -1.0, 1.0)
 
 
 class PhraseGraphMetric(EncodingMetric, SceneGraphMetric):

@@ -85,8 +85,7 @@ class WeightedNgrams:
         def product(entries: Floats, pairs: Floats) -> Floats:
             """Entries (captions by n-grams) times pairs (n-grams by styles)."""
             rows = sparse.csr_array((entries, ngrams, bounds), shape=(n_captions, len(counts.keys)))
-            dense: Floats = (rows @ counts.matrix(pairs)).toarray()
-            return dense
+            return (rows @ counts.matrix(pairs)).toarray()
 
         own = product(1.0 / divisor, counts.ecdf)
         if variant == "paper":

@@ -152,8 +152,7 @@ def catalog() -> dict[str, dict[str, str]]:
     A shipped one has ``captions`` (a CSV file beside the catalog) and ``licence``; a published one ``dataset``,
     ``file``, ``revision``, ``sha256`` and ``licence``.
     """
-    entries: dict[str, dict[str, str]] = json.loads(CATALOG.read_text("utf-8"))
-    return entries
+    return json.loads(CATALOG.read_text("utf-8"))
 
 
 def named_table(cls: type[Table], name: str) -> Table:

@@ -80,15 +80,13 @@ def found_folder() -> Path:
 
 def english_pipeline() -> Language:
     """The pipeline, loaded once per process."""
-    nlp: Language = pool.get(("english", IDENTITY), _load)
-    return nlp
+    return pool.get(("english", IDENTITY), _load)
 
 
 def _load() -> Language:
     spacy, folder = import_spacy(), found_folder()
     check_files(folder)
-    nlp: Language = spacy.load(folder, exclude=list(NOT_LOADED))
-    return nlp
+    return spacy.load(folder, exclude=list(NOT_LOADED))
 
 
 def check_files(folder: Path) -> None:

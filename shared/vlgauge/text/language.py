@@ -182,8 +182,7 @@ def punkt_splitter() -> Callable[[str], list[str]]:
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
             f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
         ) from None
-    split: Callable[[str], list[str]] = tokenizer.tokenize
-    return split
+    return tokenizer.tokenize
 
 
 def words(sentence: str, split: Callable[[str], list[str]] = split_sentences) -> list[str]:

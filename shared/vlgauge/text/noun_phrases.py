@@ -294,8 +294,7 @@ class NltkNouns:
 
     def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
         """Words of a sentence with their Penn Treebank tags."""
-        found: list[tuple[str, str]] = self._tagger.tag(tokens)
-        return found
+        return self._tagger.tag(tokens)
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Refused."""

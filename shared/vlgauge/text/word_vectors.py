@@ -216,5 +216,4 @@ def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path")
         )
     file = file.absolute()
     key = ("word-vectors", str(file), sha256_of(file))
-    vectors: WordVectorFile = pool.get(key, lambda: WordVectorFile(file, argument))
-    return vectors
+    return pool.get(key, lambda: WordVectorFile(file, argument))

@@ -176,8 +176,7 @@ def clip_tokens(
     """What turns texts into ids as a backbone does; its weights are not read."""
     row = _row(backbone, profile)
     file = tokenizer_file(row, weights)
-    tokens: Tokens = pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))
-    return tokens
+    return pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))
 
 
 def look_for_clip(
@@ -290,5 +289,4 @@ def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | 
         state = base.read() if base else {}
         return Checkpoint(checked_adapter(checkpoint, row, state, source="the given adapter"))
     key = ("clip-head", row, sha256_of(checkpoint), base.digest if base else None)
-    found: Checkpoint = pool.get(key, lambda: load_checkpoint(checkpoint, row, base.read() if base else None))
-    return found
+    return pool.get(key, lambda: load_checkpoint(checkpoint, row, base.read() if base else None))

@@ -63,8 +63,7 @@ class OwnTokens:
 
     def _ids(self, text: str) -> list[int]:
         """Ids of the words of a text, without the end token."""
-        ids: list[int] = self._tokenizer.encode(self._clean(text), add_special_tokens=False).ids
-        return ids
+        return self._tokenizer.encode(self._clean(text), add_special_tokens=False).ids
 
     def _clean(self, text: str) -> str:
         # Half a surrogate pair is no text for the tokenizer.
@@ -74,8 +73,7 @@ class OwnTokens:
         lean_import("open_clip")
         from open_clip.tokenizer import get_clean_fn
 
-        cleaned: str = get_clean_fn("canonicalize")(text)
-        return cleaned
+        return get_clean_fn("canonicalize")(text)
 
     def _padded(self, ids: list[int]) -> np.ndarray:
         row = np.full(self.context, PADDING, dtype=np.int32)

@@ -160,8 +160,7 @@ class ForeignTokens:
 
     def _long(self, texts: Sequence[str]) -> np.ndarray:
         """Ids in a context that is one token longer: its last column tells whether a text was cut."""
-        ids: np.ndarray = self._tokenizer(list(texts), context_length=self.context + 1).numpy()
-        return ids
+        return self._tokenizer(list(texts), context_length=self.context + 1).numpy()
 
 
 def in_order(ids: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -98,8 +98,7 @@ class ClipTowers:
             embedded = tower._embeds(pixels.to(self.stream))
             with self._reduced():
                 seen = tower.transformer(embedded)
-            pooled: torch.Tensor = tower._pool(seen.float())[0]
-            return pooled
+            return tower._pool(seen.float())[0]
         with self._reduced():
             if not self.row.resnet:
                 return self.model.encode_image(pixels)
@@ -114,8 +113,7 @@ class ClipTowers:
         embedded = model.token_embedding(ids).to(self.stream) + model.positional_embedding[:length].to(self.stream)
         with self._reduced():
             read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length].to(self.stream))
-        final: torch.Tensor = model.ln_final(read.float())
-        return final
+        return model.ln_final(read.float())
 
     def _pixels(self, squares: np.ndarray) -> torch.Tensor:
         """Normalised pixels on the device, shape ``(n, 3, size, size)``: bit by bit what torchvision makes."""

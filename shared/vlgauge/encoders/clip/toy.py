@@ -72,8 +72,7 @@ def toy_file(name: str = "toy_clip.safetensors") -> Path:
 
 def toy_record() -> dict[str, Any]:
     """What is known of the model: configuration, preprocessing, training, held-out figures, SHA-256 of the weights."""
-    record: dict[str, Any] = json.loads(toy_file("toy_clip.json").read_text("utf-8"))
-    return record
+    return json.loads(toy_file("toy_clip.json").read_text("utf-8"))
 
 
 def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:

@@ -134,5 +134,4 @@ class LayeredStore:
 
 
 def _last(key: Any) -> bytes:
-    last: bytes = key[-1]
-    return last
+    return key[-1]

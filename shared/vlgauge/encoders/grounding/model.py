@@ -90,8 +90,7 @@ def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
         raise ValueError("the vectors must be finite, got NaN or infinity among them")
     hidden = np.tanh(x @ weight.T + bias)
     lengths = np.linalg.norm(hidden, axis=1, keepdims=True)
-    unit: Floats = np.divide(hidden, lengths, out=np.zeros_like(hidden), where=lengths > 0)
-    return unit
+    return np.divide(hidden, lengths, out=np.zeros_like(hidden), where=lengths > 0)
 
 
 class GroundingModel:
@@ -154,8 +153,7 @@ def grounding_model(
     digests = (sha256_of(weights), sha256_of(path / CONFIG) if path.is_dir() else None)
     key = ("grounding", path == EMBEDDED, *digests, device)
     read = _read_folder if path.is_dir() else _read_authors
-    model: GroundingModel = pool.get(key, lambda: read(path, device), "the grounding heads")
-    return model
+    return pool.get(key, lambda: read(path, device), "the grounding heads")
 
 
 def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | None, profile: str) -> None:

@@ -62,8 +62,7 @@ def class_probabilities(logits: npt.NDArray[np.floating], label: int) -> Floats:
     margin = values[:, 0] if values.shape[1] == 1 else values[:, label] - values[:, 1 - label]
     # Both forms of 1 / (1 + exp(-margin)), each where it cannot overflow.
     small = np.exp(-np.abs(margin))
-    found: Floats = np.where(margin >= 0, 1.0, small) / (1.0 + small)
-    return found
+    return np.where(margin >= 0, 1.0, small) / (1.0 + small)
 
 
 class LoadedScorer:
@@ -197,8 +196,7 @@ class LoadedScorer:
         with torch.no_grad():
             logits = self._model(**tensors).logits
         self.forwards += len(batch)
-        found: npt.NDArray[np.float32] = logits.float().cpu().numpy()
-        return found
+        return logits.float().cpu().numpy()
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:

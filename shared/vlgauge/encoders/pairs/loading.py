@@ -40,12 +40,11 @@ def pair_scorer(
     if found.folder == EMBEDDED:
         tell_of_stories()
     device = resolved_device(device)
-    scorer: LoadedScorer = pool.get(
+    return pool.get(
         ("pair", found.identity, found.digest, device),
         lambda: LoadedScorer(found, device),
         f"the classifier {found.name}",
     )
-    return scorer
 
 
 def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str) -> None:

@@ -40,8 +40,7 @@ def normalised_layers(texts: LayeredTexts, batch: Positions | None = None) -> Fl
         centres = _summed(weights * means, batch, n) / totals
         squares = _summed(squares + weights * (means - centres[batch]) ** 2, batch, n)[batch]
         means, weights = centres[batch], totals[batch]
-    layers: Floats = (texts.first - means[:, :, None]) / np.sqrt(squares / weights + EPSILON)[:, :, None]
-    return layers
+    return (texts.first - means[:, :, None]) / np.sqrt(squares / weights + EPSILON)[:, :, None]
 
 
 def _summed(values: Floats, batch: Positions, n: int) -> Floats:
@@ -103,8 +102,7 @@ class Head:
     def shares(self) -> Floats:
         """The share of each layer, softmax of `scalars`."""
         powers = np.exp(self.scalars.astype(np.float64) - self.scalars.max())
-        shares: Floats = powers / powers.sum()
-        return shares
+        return powers / powers.sum()
 
     def texts(self, texts: LayeredTexts, batch: Positions | None = None) -> Vectors:
         """Mixed vectors of texts, shape ``(n, width)``; for `batch` see `normalised_layers`."""

@@ -159,8 +159,7 @@ def sentence_encoder(
     model = find_sentence_model(name, profile)
     device = resolved_device(device)
     key = ("sentence", model.identity, model.digest, pooling, device)
-    encoder: SentenceEncoder = pool.get(key, lambda: SentenceEncoder(model, pooling, device), f"the encoder {name}")
-    return encoder
+    return pool.get(key, lambda: SentenceEncoder(model, pooling, device), f"the encoder {name}")
 
 
 class SentenceEncoder:
