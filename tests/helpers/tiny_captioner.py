@@ -26,8 +26,8 @@ def tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
 
 
-def model(seed=0, size=16):
-    """Random weights of a seed."""
+def model(seed=4, size=16):
+    """Random weights of a seed; those of 4 write captions that differ, under every version of transformers."""
     torch.manual_seed(seed)
     config = T5Config(
         vocab_size=len(WORDS) + 3, d_model=size, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0

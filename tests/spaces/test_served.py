@@ -71,6 +71,7 @@ def expected():
     return result["clip_s"], result["clip_s_signature"]
 
 
+@pytest.mark.filterwarnings("ignore:Using `httpx` with `starlette")  # Gradio 6.31 has no other
 def test_the_app_has_the_metric_of_the_space_and_the_endpoint(space, address):
     import gradio as gr
     from starlette.testclient import TestClient

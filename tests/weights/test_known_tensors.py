@@ -165,8 +165,10 @@ def with_tensors(sentence_folder, tmp_path):
 def test_sentence_encoder(sentence_folder, with_tensors):
     state = load_file(sentence_folder / "model.safetensors")
     found = refusals(state, with_tensors)
+    # transformers 5.0 writes the names of BERT's first files and tells today's.
+    renamed = unnamed(found, lambda name: name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias"))
     # The mean is over the vectors of tokens, before the pooling layer.
-    assert (accepted(found), unnamed(found)) == (["pooler.dense.bias", "pooler.dense.weight"], [])
+    assert (accepted(found), renamed) == (["pooler.dense.bias", "pooler.dense.weight"], [])
 
 
 def test_sentence_encoder_without_a_layer_names_it(sentence_folder, with_tensors):

@@ -464,6 +464,9 @@ class LoadedJudge:
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
+            # Most processors refuse this themselves.
+            if picture is not None and not (found["input_ids"] == self._model.config.image_token_id).any():
+                raise ValueError("it leaves the picture out")
         return {name: value for name, value in found.items() if self._takes(name)}
 
     def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
