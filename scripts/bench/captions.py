@@ -65,8 +65,7 @@ def ours(name: str, corpus: Corpus) -> Callable[[], Scores]:
 
     def call() -> Scores:
         result = metric.compute(predictions=captions, references=references) or {}
-        scores: Scores = result[f"{name}_scores"]
-        return scores
+        return result[f"{name}_scores"]
 
     return call
 

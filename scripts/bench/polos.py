@@ -111,8 +111,7 @@ def ours(models: PolosModels, rows: clip_bench.Rows, released: int | None = BATC
         batch_size=64,
         progress=False,
     )
-    scores: Floats = found.scores
-    return scores
+    return found.scores
 
 
 def timed(work: Callable[[], Floats]) -> tuple[float, Floats]:

@@ -51,8 +51,7 @@ def ours(name: str, captions: Sequence[str], references: Any, **columns: Any) ->
     """Scores of a whole call."""
     metric = vlgauge.load(name, keep_in_memory=True, progress=False)
     result = metric.compute(predictions=captions, references=references, **columns) or {}
-    scores: Scores = result[f"{name}_scores"]
-    return scores
+    return result[f"{name}_scores"]
 
 
 def plain_chair(captions: Sequence[str], references: Sequence[Sequence[str]]) -> Scores:

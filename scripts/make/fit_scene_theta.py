@@ -86,8 +86,7 @@ def measured(source: str, n_stories: int) -> dict[str, float]:
 def lowest_phrase(detail: Mapping[str, Any], left_out: Sequence[str] = ()) -> str:
     """The phrase with the lowest cosine."""
     rows = [row for row in detail["noun_phrases"] if row["text"] not in left_out]
-    text: str = min(rows, key=lambda row: row["cosine"])["text"]
-    return text
+    return min(rows, key=lambda row: row["cosine"])["text"]
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], object] = print) -> int:

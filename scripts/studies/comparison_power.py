@@ -37,8 +37,7 @@ _STEP, _AT_ONCE = 250, 2_000
 
 def _noise(rng: np.random.Generator, systems: int, rows: int) -> Floats:
     """Hardness and noise of as much spread, shape ``(systems, rows)``."""
-    noise: Floats = rng.normal(size=rows) + rng.normal(size=(systems, rows))
-    return noise
+    return rng.normal(size=rows) + rng.normal(size=(systems, rows))
 
 
 def normal(rng: np.random.Generator, systems: int, rows: int) -> Floats:

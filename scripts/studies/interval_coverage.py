@@ -139,8 +139,7 @@ def added(name: str, counts: Floats) -> Shape:
 
 
 def _ratio(sums: Floats) -> Floats:
-    ratios: Floats = sums[..., 0, 0] / sums[..., 0, 1]
-    return ratios
+    return sums[..., 0, 0] / sums[..., 0, 1]
 
 
 # -- Methods ----------------------------------------------------------------------------------------------------------

@@ -9,14 +9,14 @@ def rated(ratings, groups=None, **more):
     ratings = np.asarray(ratings, dtype=float)
     ratings = ratings.reshape(len(ratings), -1)
     groups = [str(i) for i in range(len(ratings))] if groups is None else groups
-    return RatedCaptions("x", {"predictions": ["a"] * len(ratings)}, ratings, groups, {"ratings": "rows"}, **more)
+    return RatedCaptions("x", {"predictions": ["a"] * len(ratings)}, groups, {"ratings": "rows"}, ratings, **more)
 
 
 def pairs(votes, kinds=None, groups=None, rows=None, **more):
     n = len(votes)
     groups = [str(i) for i in range(n)] if groups is None else groups
     columns = {"predictions": ["a"] * (2 * n if rows is None else rows)}
-    return CaptionPairs("x", columns, np.array(votes), groups, kinds or ["pairs"] * n, {}, **more)
+    return CaptionPairs("x", columns, groups, {}, np.array(votes), kinds or ["pairs"] * n, **more)
 
 
 def interleaved(a, b):

@@ -54,7 +54,7 @@ def test_every_form_of_the_scores_is_that_of_the_record(tmp_path, metric, ending
     path = str(tmp_path / f"scores{ending}")
     write_result(path, run)
     found = check_scores(record, read_run(path, [metric]))
-    assert (found.is_signed, found.interval) == (True, "")
+    assert (found.record.scores_sha256 is None, found.interval) == (False, "")
 
 
 CHANGES = {
@@ -97,7 +97,7 @@ def test_swapped_scores_of_the_same_mean_are_refused():
 
 def test_a_record_without_a_digest_is_compared_and_unsigned():
     record = dataclasses.replace(recorded(made_run(SCORES)), scores_sha256=None)
-    assert not check_scores(record, made_run(SCORES)).is_signed
+    assert check_scores(record, made_run(SCORES)).record.scores_sha256 is None
     # It is what numbers can tell, and no more.
     assert check_scores(record, made_run([SCORES[1], SCORES[0], *SCORES[2:]]))
     with pytest.raises(ValueError, match="must have the value of the record"):

@@ -160,8 +160,9 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
             found += metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
     values = {scores.name: scores.values for scores in found}
-    unscored = [metric.name for metric in metrics if metric not in readable]
-    if options.against and options.against in families_of([], [metric for metric in metrics if metric not in readable]):
+    left_out = [metric for metric in metrics if metric not in readable]
+    unscored = [metric.name for metric in left_out]
+    if options.against and options.against in families_of([], left_out):
         # There is nothing to compare with here; with other numbers of references there is.
         return Judged(task, found, replace(judge(task, values, **how), differences=[]), unscored)
     if options.against:

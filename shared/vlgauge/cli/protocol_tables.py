@@ -155,12 +155,7 @@ def record_of(judged: Judged) -> dict[str, Any]:
                 "source": row.source,
                 "row": row.row,
                 "values": dict(row.values),
-                "verdicts": {
-                    column: verdict(
-                        row, column, own.figures[column].value, (own.figures[column].low, own.figures[column].high)
-                    )
-                    for column in row.values
-                },
+                "verdicts": {column: _verdict(row, column, own) for column in row.values},
             }
             for row in _beside(judged.task, scores)
         ]

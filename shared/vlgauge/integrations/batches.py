@@ -105,8 +105,7 @@ class RowScorer:
             if self._counts is not None:
                 metric.take_counts(self._counts)
             self._metric = metric
-        found: Metric = self._metric
-        return found
+        return self._metric
 
     @property
     def titles(self) -> list[str]:

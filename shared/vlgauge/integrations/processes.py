@@ -39,5 +39,4 @@ def on_first_process(find: Callable[[], Found]) -> Found:
         raise failed
     if told[1] is not None:
         raise RuntimeError(f"the first process, which scores for all, ended with {told[1]}")
-    found: Found = told[0]
-    return found
+    return told[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vlgauge.base import Metric
 from vlgauge.clip_score.metric import ClipScoreMetric
 
 _REFERENCED = {"variant": "paper"}
@@ -48,31 +47,11 @@ def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float 
     return found or type(metric).bounds
 
 
-def _of_groovist(metric: Any) -> tuple[float, float] | None:
-    return (-1.0, 1.0) if metric.normalize == "tanh" else None
-
-
-def _of_rovist(metric: Any) -> tuple[float, float] | None:
+_RANGES: Mapping[str, Callable[[Any], tuple[float, float] | None]] = {
+    "capture": lambda metric: (0.0, 1.0) if metric.variant == "paper" else None,
+    "groovist": lambda metric: (-1.0, 1.0) if metric.normalize == "tanh" else None,
     # Three terms: in (-1, 1), [0, 1] and [0, 1].
-    return (-1.0, 3.0) if metric.scale_vg and metric.parts["nr"].variant == "paper" else None
-
-
-def _of_rovist_nr(metric: Any) -> tuple[float, float] | None:
-    return (0.0, 1.0) if metric.variant == "paper" else None
-
-
-def _of_rovist_vg(metric: Any) -> tuple[float, float] | None:
-    return (-1.0, 1.0) if metric.scale else None
-
-
-def _of_capture(metric: Any) -> tuple[float, float] | None:
-    return (0.0, 1.0) if metric.variant == "paper" else None
-
-
-_RANGES: Mapping[str, Callable[[Metric], tuple[float, float] | None]] = {
-    "capture": _of_capture,
-    "groovist": _of_groovist,
-    "rovist": _of_rovist,
-    "rovist_nr": _of_rovist_nr,
-    "rovist_vg": _of_rovist_vg,
+    "rovist": lambda metric: (-1.0, 3.0) if metric.scale_vg and metric.parts["nr"].variant == "paper" else None,
+    "rovist_nr": lambda metric: (0.0, 1.0) if metric.variant == "paper" else None,
+    "rovist_vg": lambda metric: (-1.0, 1.0) if metric.scale else None,
 }

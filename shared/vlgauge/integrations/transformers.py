@@ -102,15 +102,11 @@ class GenerationMetrics(TrainerCallback):
         labels, self._labels = self._labels, []
         return on_first_process(lambda: self._scored.score(without_repeated(texts, labels, len(self._scored))))
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         """From here on the trainer looks for the best checkpoint."""
         self._training = True
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         """From here on it does not."""
         self._training = False
 

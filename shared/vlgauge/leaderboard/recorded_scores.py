@@ -31,13 +31,11 @@ class Checked:
     Attributes:
         record: The record.
         run: Its scores.
-        is_signed: Whether the record holds their digest.
         interval: Why its interval was not calculated again; empty if it was, and is the same.
     """
 
     record: Record
     run: Run
-    is_signed: bool
     interval: str
 
 
@@ -88,7 +86,7 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
             f"{digest[:16]}: they were altered, or are of other rows"
         )
     unchecked = _interval_fault(record, run, called) if interval else "not asked for"
-    return Checked(record, run, record.scores_sha256 is not None, unchecked)
+    return Checked(record, run, unchecked)
 
 
 def _interval_fault(record: Record, run: Run, called: str) -> str:

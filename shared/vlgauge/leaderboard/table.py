@@ -247,28 +247,20 @@ def differences_table(
 def title(compared: MetricComparison, name: str | None = None) -> str:
     """Name of a metric, of what is compared, whether a toy made it, and the arrow that points to the better scores."""
     what = "" if compared.value == "score" else f" {compared.value}"
-    return f"{name or compared.metric}{what}{_toy(compared)} {_arrow(compared)}"
+    toy = " (toy)" if made_by_toy(compared.signature) else ""  # here, since a paper keeps of a table its cells alone
+    return f"{name or compared.metric}{what}{toy} {ARROWS[compared.higher_is_better]}"
 
 
 def row_title(compared: MetricComparison, name: str | None = None) -> str:
     """The same of the scores of single rows, where those are not what is compared."""
     if compared.value != "corpus":
         return title(compared, name)
-    return f"sentence {name or compared.metric} {_arrow(compared)}"
+    return f"sentence {name or compared.metric} {ARROWS[compared.higher_is_better]}"
 
 
 def spoken_title(compared: MetricComparison) -> str:
     """What `row_title` says, with the name that people know: "TRM" for `trm`."""
     return row_title(compared, score_title(compared.metric))
-
-
-def _toy(compared: MetricComparison) -> str:
-    """In the title, since a paper keeps of a table its cells alone."""
-    return " (toy)" if made_by_toy(compared.signature) else ""
-
-
-def _arrow(compared: MetricComparison) -> str:
-    return ARROWS[compared.higher_is_better]
 
 
 def mean_text(
@@ -380,7 +372,7 @@ def render(table: Table, form: str) -> str:
     return FORMS[one_of("form", form, tuple(FORMS))](table)
 
 
-def _notes_of(table: Table, mark: str = "bold") -> list[str]:
+def notes_of(table: Table, mark: str = "bold") -> list[str]:
     """The lines below a table, the first of them what marks the bold cells."""
     return [*([f"{mark}: {table.bold}"] if table.bold else []), *table.notes]
 
@@ -390,7 +382,7 @@ def _text(table: Table) -> str:
     rows = [[(star if cell.bold else "") + printable(cell.text) for cell in row] for row in table.rows]
     lines = aligned([printable(one) for one in table.header], rows, _right(table))
     caption = [printable(table.caption), ""] if table.caption else []
-    return "\n".join([*caption, lines, *(["", *map(printable, notes)] if (notes := _notes_of(table, "*")) else [])])
+    return "\n".join([*caption, lines, *(["", *map(printable, notes)] if (notes := notes_of(table, "*")) else [])])
 
 
 def _markdown(table: Table) -> str:
@@ -405,7 +397,7 @@ def _markdown(table: Table) -> str:
     lines = [line([_markdown_text(one) for one in table.header]), line(rule)]
     lines += [line([bold(cell) for cell in row]) for row in table.rows]
     caption = [_markdown_text(table.caption), ""] if table.caption else []
-    return "\n".join([*caption, *lines, *(part for note in _notes_of(table) for part in ("", _markdown_text(note)))])
+    return "\n".join([*caption, *lines, *(part for note in notes_of(table) for part in ("", _markdown_text(note)))])
 
 
 def _markdown_text(text: str) -> str:
@@ -414,7 +406,7 @@ def _markdown_text(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
-    notes = [f"% {printable(note)}" for note in _notes_of(table)]
+    notes = [f"% {printable(note)}" for note in notes_of(table)]
     caption = [f"% {printable(table.caption)}"] if table.caption else []
     return "\n".join([*caption, *latex_lines(table), *notes])
 
@@ -480,7 +472,7 @@ def _html(table: Table) -> str:
     for row in table.rows:
         cells = [cell("td", one, one.right, title) for one, title in zip(row, table.header, strict=True)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    notes = [f"<p>{html.escape(printable(note))}</p>" for note in _notes_of(table)]
+    notes = [f"<p>{html.escape(printable(note))}</p>" for note in notes_of(table)]
     return "\n".join([*lines, "</tbody>", "</table>", *notes])
 
 

@@ -12,9 +12,9 @@ from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.runs import labels_of
-from vlgauge.scoring.columns import COLUMNS, row_ids
+from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.comparison import Comparison
-from vlgauge.scoring.score import METRICS, Titles, loaded_metrics, named_titles
+from vlgauge.scoring.score import METRICS, Titles, given_ids, loaded_metrics, named_titles
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.systems import (
     GivenSystem,
@@ -24,7 +24,7 @@ from vlgauge.scoring.systems import (
     scored_systems,
     wide_systems,
 )
-from vlgauge.scoring.tables import Given, given_rows, refuse_no_file
+from vlgauge.scoring.tables import given_rows, refuse_no_file
 from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import told_of_arguments
 
@@ -159,7 +159,7 @@ def _systems(
     if wide is not None:
         refuse_no_file(rows)
         given = given_rows(rows, [*wanted, *wide])
-        return wide_systems(given.rows, _ids(given, id), wide, given.file)
+        return wide_systems(given.rows, given_ids(given, id), wide, given.file)
     if system is None:
         raise ValueError(
             "`rows` must be of several systems: a dict of tables by name, or one table with "
@@ -169,7 +169,7 @@ def _systems(
     given = given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
         raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
-    return long_systems(given.rows, _ids(given, id), system, given.file)
+    return long_systems(given.rows, given_ids(given, id), system, given.file)
 
 
 def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str | None], id: str | None) -> GivenSystem:
@@ -183,14 +183,9 @@ def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str |
         return GivenSystem(rows["ids"], rows)
     try:
         given = given_rows(rows, wanted)
-        return GivenSystem(_ids(given, id), rows=given.rows, file=given.file)
+        return GivenSystem(given_ids(given, id), rows=given.rows, file=given.file)
     except (ValueError, TypeError) as error:
         raise type(error)(f"{name}: {error}") from None
-
-
-def _ids(given: Given, id: str | None) -> list[Any]:
-    is_named = id is not None or given.ids is None or "id" in given.titles
-    return row_ids(given.rows, id) if is_named else list(given.ids or [])
 
 
 def _labels(

@@ -20,7 +20,6 @@ from vlgauge.settings import nearest, one_of
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.studies.rating_agreement import agreement
 
-ENDINGS = (".png", ".svg", ".pdf")
 KINDS = ("distribution", "correlation", "length")
 NEEDS_MATPLOTLIB = 'pictures need matplotlib; run: pip install "vlgauge[plots]"'
 
@@ -146,8 +145,7 @@ def _score_axis(axes: Any, column: _Column | MetricComparison, label: str = "") 
     axes.set_xlabel(label or getattr(column, "label", ""))
     if not column.higher_is_better:
         axes.invert_xaxis()
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _against_length(axes: Any, column: _Column, texts: Sequence[Any]) -> None:
@@ -159,8 +157,7 @@ def _against_length(axes: Any, column: _Column, texts: Sequence[Any]) -> None:
     axes.set_title(f"{told}, {found.n} rows", fontsize=9, loc="left")
     axes.set_xlabel("words")
     axes.set_ylabel(column.label.replace(", ", "\n"))
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _words(text: Any) -> float:
@@ -272,8 +269,7 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
         axes.set_ylabel(f"{name}\n{facts.better} is better")
         if not facts.higher_is_better:
             axes.invert_yaxis()
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("step")
     return figure
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 
-from vlgauge.leaderboard.table import Table, render
+from vlgauge.leaderboard.table import Table, notes_of, render
 
 # Nothing here names a colour of ink or paper: both are those of the notebook.
 _STYLE = (
@@ -20,23 +20,14 @@ _STYLE = (
 )
 
 
-def notebook_table(table: Table, notes: Sequence[str] = ()) -> str:
-    """A table with its notes."""
-    return notebook_tables([table], notes)
-
-
 def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """Tables, one below the other, with their notes and some of all."""
-    parts = [
-        f'<div class="wide">{render(replace(one, notes=[], bold=""), "html")}</div>{_notes(one)}' for one in tables
-    ]
+    parts = []
+    for one in tables:
+        parts.append(f'<div class="wide">{render(replace(one, notes=[], bold=""), "html")}</div>')
+        parts += [f"<p>{escape(note)}</p>" for note in notes_of(one)]
     own = "".join(f"<p>{escape(note)}</p>" for note in notes)
     return f'<div class="vlgauge"><style>{_STYLE}</style>{"".join(parts)}{own}</div>'
-
-
-def _notes(table: Table) -> str:
-    notes = [*([f"bold: {table.bold}"] if table.bold else []), *table.notes]
-    return "".join(f"<p>{escape(note)}</p>" for note in notes)
 
 
 def framed(page: str, title: str) -> str:

@@ -120,8 +120,6 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
     for one in numbers_of(results, confidence):
         toy = " (toy)" if made_by_toy(str(results[one.metric][f"{one.metric}_signature"])) else ""
         arrow = "" if one.better is None else f" {ARROWS[one.better == 'higher']}"
-        is_count = isinstance(one.value, int)
-        value = to_cell(one.value) if is_count or one.low is None else mean_text(one.value, one.low, one.high)
         if one.name.endswith("_undefined"):
             continue  # it is what n lacks
         scores = results[one.metric].get(f"{one.name}_scores")

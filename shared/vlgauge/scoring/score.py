@@ -128,12 +128,17 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
     return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
 
 
+def given_ids(given: Given, id: str | None) -> list[Any]:
+    """What the rows are called: by a column, or by what names them where no column does."""
+    is_named = id is not None or given.ids is None or "id" in given.titles
+    return row_ids(given.rows, id) if is_named else list(given.ids or [])
+
+
 def read_given(
     given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
     """What the rows are called, and the columns that the metrics read."""
-    is_named = id is not None or given.ids is None or "id" in given.titles
-    ids = row_ids(given.rows, id) if is_named else list(given.ids or [])
+    ids = given_ids(given, id)
     columns = read_columns(given.rows, metrics, titles)
     return ids, columns if given.file is None else located(columns, given.file)
 

@@ -13,7 +13,7 @@ from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.results import printable
-from vlgauge.scoring.notebook import framed, notebook_table
+from vlgauge.scoring.notebook import framed, notebook_tables
 from vlgauge.scoring.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
 from vlgauge.scoring.recording import OF_ONE, records_of
 from vlgauge.scoring.scored import Scored, score_columns
@@ -115,7 +115,7 @@ class Scores:
 
     def _repr_html_(self) -> str:
         """The numbers of all rows, in the colours of the notebook."""
-        return notebook_table(numbers_table(self.results), notes_of(self.results))
+        return notebook_tables([numbers_table(self.results)], notes_of(self.results))
 
     def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
         """A matplotlib figure of the scores (extra `plots`).
@@ -139,8 +139,7 @@ class Scores:
             IndexError: If there is no such row.
         """
         number = self._number_of(row)
-        explained = self._explained()
-        return RowReasons(explained, number)
+        return RowReasons(self._explained(), number)
 
     def report(self, path: str | PathLike[str], *, worst: int = 10, best: int = 5, title: str = "") -> None:
         """Write a page that explains the rows with the worst and best scores (extra `explain`).
@@ -260,8 +259,7 @@ class RowReasons:
 
     def html(self) -> str:
         """A page of its own."""
-        page: str = import_module("vlgauge.scoring.pages").row_page(self._explained, self.row)
-        return page
+        return import_module("vlgauge.scoring.pages").row_page(self._explained, self.row)
 
     def _repr_html_(self) -> str:
         """The page in a frame, so that its style does not touch that of a notebook."""

@@ -18,9 +18,7 @@ from vlgauge.statistics.drawing import (
     random_signs,
     unit_sums,
 )
-from vlgauge.statistics.scores import finite_or_nan, side_by_side
-
-Floats = npt.NDArray[np.float64]
+from vlgauge.statistics.scores import Floats, finite_or_nan, side_by_side
 
 # Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
 _TIE = 1e-9
@@ -65,8 +63,7 @@ def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     larger = np.maximum(np.abs(a), np.abs(b))
     near_zero = _TIE_NEAR_ZERO * min(1.0, np.nanmax(larger, initial=0.0))
-    apart: Floats = np.where(np.abs(a - b) <= np.maximum(_TIE * larger, near_zero), 0.0, a - b)
-    return apart
+    return np.where(np.abs(a - b) <= np.maximum(_TIE * larger, near_zero), 0.0, a - b)
 
 
 def paired_test(
@@ -221,8 +218,7 @@ def _tests(
 
 def _bounds(units: Floats) -> Floats:
     """Sums that count as at least the observed one: those of the same numbers may differ in the last digits."""
-    bounds: Floats = np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
-    return bounds
+    return np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
 
 
 def _sampled_hits(

@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.statistics.drawing import check_labels, check_level, check_resamples, resampled_sums, unit_sums
-from vlgauge.statistics.scores import finite_or_nan, side_by_side
-
-Floats = npt.NDArray[np.float64]
+from vlgauge.statistics.scores import Floats, finite_or_nan, side_by_side
 
 METHOD = "studentised bootstrap, at least Student's t"
 """How every interval of a mean or of added counts is made."""
@@ -224,8 +222,7 @@ def _studentised_quantiles(
         spread = np.where(variances > 0.0, (counts * of_samples + variances) / (counts + 1.0), 1.0)
         studentised[:, n_done : n_done + len(drawn)] = (means / np.sqrt(spread)).T
         n_done += len(drawn)
-    quantiles: Floats = np.quantile(studentised, [(1 - level) / 2, (1 + level) / 2], axis=1)
-    return quantiles
+    return np.quantile(studentised, [(1 - level) / 2, (1 + level) / 2], axis=1)
 
 
 def turn(column: Floats) -> float:

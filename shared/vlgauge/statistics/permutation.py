@@ -229,8 +229,7 @@ def _standard_deviations(null: Floats) -> Floats:
     """Population standard deviation of each row, also where the squares of its values overflow or vanish."""
     _, exponents = np.frexp(np.abs(null).max(axis=1))
     scaled = np.ldexp(null, -exponents[:, None])  # by a power of 2, which rounds nothing
-    deviations: Floats = np.ldexp(scaled.std(axis=1), exponents)
-    return deviations
+    return np.ldexp(scaled.std(axis=1), exponents)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -302,8 +301,7 @@ class SetTest:
     @property
     def excess_scores(self) -> Floats:
         """Observed statistic less its null mean, shape ``(n_rows,)``."""
-        excess: Floats = self.observed - self.null_means
-        return excess
+        return self.observed - self.null_means
 
     def add(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.progress import Progress, progress_bar
+from vlgauge.statistics.drawing import check_level
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -22,8 +23,7 @@ def check_resampling(level: float, resamples: int) -> None:
     Raises:
         ValueError: If ``level`` does not lie between 0 and 1, or ``resamples`` is negative.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must lie between 0 and 1, got {level}")
+    check_level(level)
     if resamples < 0:
         raise ValueError(f"`resamples` must be at least 0, which is for no interval, got {resamples}")
 

@@ -20,9 +20,7 @@ from vlgauge.statistics.drawing import (
     unit_sums,
 )
 from vlgauge.statistics.intervals import Interval, effect_ends, turn
-from vlgauge.statistics.scores import LARGEST
-
-Floats = npt.NDArray[np.float64]
+from vlgauge.statistics.scores import LARGEST, Floats
 
 # Counts of pairs that are in memory at once, several times.
 _CELLS = 2**18
@@ -113,8 +111,7 @@ def _effects(without: Floats) -> Floats:
     # The mean of exact differences from one of them is exactly 0 where all are equal.
     lost = without.min() - without
     mean = math.fsum(lost.tolist()) / len(lost)
-    effects: Floats = (len(lost) - 1) * (lost - mean)
-    return effects
+    return (len(lost) - 1) * (lost - mean)
 
 
 def _units(counts: Floats, groups: Sequence[object] | None) -> Floats:

@@ -14,8 +14,7 @@ CaptionSets = Sequence[Sequence[str]]
 
 def caption_sets(name: str, rows: Sequence[Any]) -> list[list[str]]:
     """Sets of captions as plain lists; ValueError names a row that is none."""
-    sets: list[list[str]] = Captions(name).store_all(rows)
-    return sets
+    return Captions(name).store_all(rows)
 
 
 def together(*sides: CaptionSets) -> list[list[str]]:

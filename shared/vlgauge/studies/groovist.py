@@ -125,6 +125,11 @@ def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
     return [[int(other) + (other >= i) for other in others] for i, others in enumerate(drawn)]
 
 
+def chunks(n_stories: int) -> list[range]:
+    """The numbers of the image sequences that are compared in one call."""
+    return [range(start, min(start + SEQUENCES_AT_ONCE, n_stories)) for start in range(0, n_stories, SEQUENCES_AT_ONCE)]
+
+
 def compared_pairs(
     load: Callable[..., Any],
     data: Stories,
@@ -141,8 +146,7 @@ def compared_pairs(
     # The phrases are known by now, and so is theta: nothing is extracted or compared with a record again.
     scorer = load(theta=theta, dataset=None)
     random: list[list[Details]] = []
-    for start in range(0, len(others), SEQUENCES_AT_ONCE):
-        chunk = range(start, min(start + SEQUENCES_AT_ONCE, len(others)))
+    for chunk in chunks(len(others)):
         pairs = [(i, j) for i in chunk for j in others[i]]
         if pairs:
             found = iter(_compared(scorer, _recombined(data, own, pairs))[0])

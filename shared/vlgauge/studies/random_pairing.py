@@ -6,13 +6,13 @@ An image sequence and all stories beside it are compared in one call, so that it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import warn
-from vlgauge.studies.groovist import N_RANDOM, SEQUENCES_AT_ONCE, PairedScores, Stories, random_stories
+from vlgauge.studies.groovist import N_RANDOM, PairedScores, Stories, chunks, random_stories
 from vlgauge.text.language import sentence_splitter, story_sentences
 
 Advance = Callable[[int], object]
@@ -32,23 +32,20 @@ def noun_pairs(
     ]
     own: list[float] = []
     random: list[list[float]] = []
-    for chunk in _chunks(len(data.stories)):
+    for chunk in chunks(len(data.stories)):
         wanted = [list(dict.fromkeys(chain.from_iterable(nouns[j] for j in (i, *others[i])))) for i in chunk]
         result = metric.compute(**_columns(data, chunk), nouns=wanted, return_details=True)
         for i, story in zip(chunk, result["rovist_vg_details"], strict=True):
             found = {noun["text"]: noun for noun in story["nouns"]}
-            scores = [metric.rescored({"nouns": _known(nouns[j], found)}) for j in (i, *others[i])]
+            # A noun without a word vector is none of them.
+            known = [[found[noun] for noun in nouns[j] if noun in found] for j in (i, *others[i])]
+            scores = [metric.rescored({"nouns": own}) for own in known]
             own.append(scores[0])
             random.append(scores[1:])
         advance(len(chunk))
     # That of nouns that are found; what is remembered of the first story is not looked at again.
     signature = metric.compute(**_columns(data, range(1)))["rovist_vg_signature"]
     return PairedScores(own, random, signature)
-
-
-def _known(nouns: Sequence[str], found: Mapping[str, Any]) -> list[Any]:
-    """The details of nouns, repeated as they are; those without a word vector are left out."""
-    return [found[noun] for noun in nouns if noun in found]
 
 
 def sentence_pairs(
@@ -67,7 +64,7 @@ def sentence_pairs(
     own: list[float] = []
     random: list[list[float]] = []
     signature = ""
-    for chunk in _chunks(len(data.stories)):
+    for chunk in chunks(len(data.stories)):
         stories = [(i, j) for i in chunk for j in (i, *others[i])]
         pairs = [list(zip(told[j], data.images[i], strict=False)) for i, j in stories]
         every = list(chain.from_iterable(pairs))
@@ -82,11 +79,6 @@ def sentence_pairs(
             random.append([next(means) for _ in others[i]])
         advance(len(chunk))
     return PairedScores(own, random, signature)
-
-
-def _chunks(n_stories: int) -> Iterator[range]:
-    for start in range(0, n_stories, SEQUENCES_AT_ONCE):
-        yield range(start, min(start + SEQUENCES_AT_ONCE, n_stories))
 
 
 def _columns(data: Stories, rows: range) -> dict[str, Any]:

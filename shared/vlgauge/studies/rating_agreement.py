@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +93,7 @@ def agreement(
     if is_constant(first) or is_constant(second):
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
         return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped)
-    exact = {name: _EXACT[name](first, second) for name in coefficients}
+    exact = {name: _exact(name, first, second) for name in coefficients}
     intervals = grouped_intervals(
         _sampled(first, second, coefficients),
         range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()],
@@ -113,34 +113,19 @@ def _standardised(values: Floats) -> Floats:
     return centred / math.sqrt(float(centred @ centred))
 
 
-def _kendall(variant: Literal["b", "c"]) -> Callable[[Floats, Floats], tuple[float, float]]:
-    def found(scores: Floats, ratings: Floats) -> tuple[float, float]:
-        from scipy.stats import kendalltau
+def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
+    """A coefficient and its p-value, as scipy has them."""
+    from scipy import stats
 
-        result = kendalltau(scores, ratings, variant=variant)
-        return float(result.statistic), float(result.pvalue)
-
-    return found
-
-
-def _spearman(scores: Floats, ratings: Floats) -> tuple[float, float]:
-    from scipy.stats import spearmanr
-
-    result = spearmanr(scores, ratings)
-    return float(result.statistic), float(result.pvalue)
-
-
-def _pearson(scores: Floats, ratings: Floats) -> tuple[float, float]:
-    from scipy.stats import NearConstantInputWarning, pearsonr
-
+    found: Any
     with warnings.catch_warnings():
         # Differences next to the last digit are a constant as good as any; what comes of them lies in [-1, 1].
-        warnings.simplefilter("ignore", NearConstantInputWarning)
-        result = pearsonr(scores, ratings)
-    return float(result.statistic), float(result.pvalue)
-
-
-_EXACT = {"tau_b": _kendall("b"), "tau_c": _kendall("c"), "spearman": _spearman, "pearson": _pearson}
+        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
+        if name.startswith("tau_"):
+            found = stats.kendalltau(scores, ratings, variant=name.removeprefix("tau_"))
+        else:
+            found = (stats.spearmanr if name == "spearman" else stats.pearsonr)(scores, ratings)
+    return float(found.statistic), float(found.pvalue)
 
 
 def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Callable[[Ints], list[float]]:
@@ -159,6 +144,6 @@ def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Ca
             found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
         if "pearson" in coefficients:
             found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # scipy's takes five times as long
-        return [found[name] if name in found else _EXACT[name](ours, theirs)[0] for name in coefficients]
+        return [found[name] if name in found else _exact(name, ours, theirs)[0] for name in coefficients]
 
     return figures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -46,6 +46,21 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
             f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
             "choose another name, or pass --overwrite to train anew over it"
         )
+
+
+def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
+    """Refuse numbers below the least that an option may be."""
+    for name, minimum in least.items():
+        value = getattr(options, name)
+        if value is not None and value < minimum:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+
+
+def refuse_beside_scenes(options: argparse.Namespace) -> None:
+    """Refuse files of rows beside those that are drawn."""
+    for name in ("validation", "test", "image_folder"):
+        if options.scenes is not None and getattr(options, name) is not None:
+            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
 
 
 @contextmanager

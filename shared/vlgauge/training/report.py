@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,20 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     write(folder / RECORD, json.dumps(record, indent=2) + "\n")
 
 
+def write_card(
+    folder: Path, card: str, record: Mapping[str, Any], about: str, figures: Sequence[str], **more: str
+) -> None:
+    """Write a card, all numbers of which are in the record: a paragraph about it, facts, and figures of the epochs."""
+    filled = card.format(
+        name=folder.resolve().name,
+        about=f"{about.strip()}\n" if about else "",
+        facts=fact_rows(record),
+        epochs=epoch_rows(record, figures),
+        **more,
+    )
+    write(folder / "README.md", filled)
+
+
 def fact_rows(record: Mapping[str, Any]) -> str:
     """Rows of the card's first table: what the record says of training, recipe and held-out stories, in that order."""
     facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
@@ -27,13 +41,12 @@ def fact_rows(record: Mapping[str, Any]) -> str:
     return "\n".join(f"| {key} | {f'{value:.4g}' if isinstance(value, float) else value} |" for key, value in facts)
 
 
-def epoch_rows(record: Mapping[str, Any], names: Iterable[str]) -> str:
+def epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
     """Rows of the card's second table: figures of each epoch."""
-    columns = list(names)
     rows = []
     for number, epoch in enumerate(record["epochs"], 1):
         kept = " (kept)" if number == record["kept_epoch"] else ""
-        rows.append(f"| {number}{kept} | {' | '.join(f'{epoch[name]:.4f}' for name in columns)} |")
+        rows.append(f"| {number}{kept} | {' | '.join(f'{epoch[name]:.4f}' for name in figures)} |")
     return "\n".join(rows)
 
 

@@ -90,7 +90,6 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             "signature": found.explanation.signature,
             "notes": [*filter(None, [run.extent]), *found.notes],
         }
-        plain: dict[str, Any] = without_nan(answer)
-        return plain
+        return without_nan(answer)
 
     return score_dataset

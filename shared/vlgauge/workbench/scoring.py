@@ -256,8 +256,7 @@ def score(
         "signature": found.explanation.signature,
         "notes": list(found.notes),
     }
-    plain: dict[str, Any] = without_nan(answer)
-    return plain
+    return without_nan(answer)
 
 
 def _refuse_unread(metric: Metric, given: Mapping[str, Any]) -> None:

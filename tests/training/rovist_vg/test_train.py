@@ -124,7 +124,7 @@ MOMENTS = [
     (torch, "get_rng_state", 2),  # the state of the second epoch is gathered, not written
     (report, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "measured", 1),  # all epochs are done
-    (report, "write_card", 1),
+    (command, "write_card", 1),
 ]
 
 

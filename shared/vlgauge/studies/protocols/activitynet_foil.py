@@ -71,7 +71,7 @@ def read_activitynet_foil(
     votes = np.tile(np.array(RIGHT), (len(right), 1))
     rules = {"references": "all" if references is None else references, "paragraphs": "mean", "ties": "wrong"}
     groups = list(right)
-    return CaptionPairs("activitynet_foil", columns, votes, groups, ["foil"] * len(groups), rules, lengths)
+    return CaptionPairs("activitynet_foil", columns, groups, rules, votes, ["foil"] * len(groups), lengths)
 
 
 def overlapping(segment: Segment, others: Sequence[Segment]) -> list[int]:

@@ -16,7 +16,7 @@ from vlgauge.files import FilePath, read_json
 from vlgauge.results import mean_of_defined
 from vlgauge.statistics import RESAMPLES, bootstrap_intervals
 from vlgauge.studies.protocols.evaluation import task_signature
-from vlgauge.studies.protocols.files import Folder, columns_of, entry, tidy
+from vlgauge.studies.protocols.files import Folder, coco_captions, columns_of, entry, tidy
 from vlgauge.studies.protocols.scoring import checked_columns, spread
 from vlgauge.weights.preflight import look_for_all
 
@@ -86,7 +86,7 @@ def read_coco_systems(
     if len(set(names)) < len(names):
         raise ValueError(f"DATA must have a file of another name for each captioner, got {', '.join(names)}")
     told = {result.stem: _captions(records, result) for result, records in results.items()}
-    known = _references(content, path)
+    known = coco_captions(content, path)
     wanted = next(iter(told.values()))
     for name, own in told.items():
         if own.keys() != wanted.keys():
@@ -116,15 +116,6 @@ def _captions(records: Sequence[Any], path: Path) -> dict[Any, str]:
         if image in found:
             raise ValueError(f"`{path}` must have one caption per image, got more of {image!r}")
         found[image] = tidy(entry(record, "caption", str, place))
-    return found
-
-
-def _references(content: Mapping[str, Any], path: Path) -> dict[Any, list[str]]:
-    found: dict[Any, list[str]] = {}
-    for record in entry(content, "annotations", list, f"`{path}`"):
-        place = f"an annotation of `{path}`"
-        image = entry(record, "image_id", (int, str), place)
-        found.setdefault(image, []).append(tidy(entry(record, "caption", str, place)))
     return found
 
 

@@ -69,7 +69,7 @@ def rated_table(
     rules = {"references": "all" if references is None else references, "ratings": "rows"}
     left_out = {"ratings that are NaN": len(rows) - len(rated)}
     found = np.array([ratings[i] for i in rated], dtype=np.float64).reshape(-1, 1)
-    return RatedCaptions(name, columns, found, groups, rules, left_out=left_out)
+    return RatedCaptions(name, columns, groups, rules, found, left_out=left_out)
 
 
 def _rating(row: Mapping[str, Any], place: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -82,6 +82,7 @@ class Evaluation:
     signature: str
 
 
+@dataclass(frozen=True)
 class Task(ABC):
     """A data set under the rules of its protocol.
 
@@ -100,7 +101,7 @@ class Task(ABC):
     columns: Mapping[str, list[Any]]
     groups: Sequence[str]
     rules: Mapping[str, Any]
-    left_out: Mapping[str, int]
+    left_out: Mapping[str, int] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:

@@ -85,6 +85,16 @@ def texts(values: Any, place: str) -> list[str]:
     return [tidy(value) for value in values]
 
 
+def coco_captions(content: Any, path: Path) -> dict[Any, list[str]]:
+    """The captions of each image in a file of COCO, ``{"annotations": [{"image_id", "caption"}]}``."""
+    found: dict[Any, list[str]] = {}
+    place = f"an annotation of `{path}`"
+    for record in entry(content, "annotations", list, f"`{path}`"):
+        image = entry(record, "image_id", (int, str), place)
+        found.setdefault(image, []).append(tidy(entry(record, "caption", str, place)))
+    return found
+
+
 def columns_of(
     predictions: list[str], references: list[list[str]], count: int | None, **seen: list[Any]
 ) -> dict[str, list[Any]]:

@@ -102,4 +102,4 @@ def _task(
     columns = columns_of([row[3] for row in rows], [row[2] for row in rows], references, images=seen)
     ratings = np.array([row[4] for row in rows], dtype=np.float64).reshape(-1, 1)
     fields = {"references": "all" if references is None else references, **rules}
-    return RatedCaptions(name, columns, ratings, [row[0] for row in rows], fields, left_out=left_out)
+    return RatedCaptions(name, columns, [row[0] for row in rows], fields, ratings, left_out=left_out)

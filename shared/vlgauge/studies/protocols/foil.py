@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, named_files, read_json, tidy
+from vlgauge.studies.protocols.files import (
+    FilePath,
+    Folder,
+    coco_captions,
+    columns_of,
+    entry,
+    named_files,
+    read_json,
+    tidy,
+)
 from vlgauge.studies.protocols.pairs import RIGHT, CaptionPairs
 
 FOIL_FILE, COCO_FILE = "foilv1.0_test_2017.json", "captions_val2014.json"
@@ -42,7 +51,7 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
         entry(image, "id", (int, str), listed): entry(image, "file_name", str, listed)
         for image in entry(content, "images", list, f"`{path}`")
     }
-    captions = {} if references == 0 else _coco_captions(paths[COCO_FILE])
+    captions = {} if references == 0 else coco_captions(read_json(paths[COCO_FILE]), paths[COCO_FILE])
     folder = Folder(images, path)
     predictions, known, seen, groups = [], [], [], []
     for original, foils in _annotations(content, path):
@@ -58,7 +67,7 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
     columns = columns_of(predictions, known, references, images=seen)
     votes = np.tile(np.array(RIGHT), (len(groups), 1))
     rules = {"references": "all" if references is None else references, "ties": "wrong"}
-    return CaptionPairs("foil", columns, votes, groups, ["foil"] * len(groups), rules)
+    return CaptionPairs("foil", columns, groups, rules, votes, ["foil"] * len(groups))
 
 
 def _annotations(content: Mapping[str, Any], path: Path) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -74,12 +83,3 @@ def _annotations(content: Mapping[str, Any], path: Path) -> list[tuple[dict[str,
         if len(originals) != 1:
             raise ValueError(f"annotation {name!r} of `{path}` must have one original, got {len(originals)}")
     return [(originals[0], foils) for originals, foils in found.values()]
-
-
-def _coco_captions(path: Path) -> dict[Any, list[str]]:
-    captions: dict[Any, list[str]] = {}
-    place = f"an annotation of `{path}`"
-    for annotation in entry(read_json(path), "annotations", list, f"`{path}`"):
-        caption = tidy(entry(annotation, "caption", str, place))
-        captions.setdefault(entry(annotation, "image_id", (int, str), place), []).append(caption)
-    return captions

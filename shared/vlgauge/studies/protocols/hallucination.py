@@ -129,4 +129,4 @@ def _task(
     predictions = [tidy(caption) for caption, *_ in rows]
     columns = columns_of(predictions, known, references, images=[folder.image(one) for one in names])
     rules = {"references": "all" if references is None else references}
-    return RatedCaptions(name, columns, np.array([labels for _, labels, *_ in rows]), names, rules, FOUND)
+    return RatedCaptions(name, columns, names, rules, np.array([labels for _, labels, *_ in rows]), FOUND)

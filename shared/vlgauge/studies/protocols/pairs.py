@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -84,39 +84,25 @@ class CaptionPairs(Task):
     """A `Task` of pairs of captions.
 
     Attributes:
-        name: Name of the protocol.
         columns: Rows to be scored: of each draw of references, of each pair, the rows of the first and of the second
             caption.
         votes: shape ``(n_pairs, 2)``, votes for either caption.
-        groups: Image or video of each pair.
         kinds: Kind of each pair, such as "HC".
-        rules: Fields of the signature.
         lengths: Rows of the two captions of each pair; one each unless they are paragraphs.
         draws: Number of draws of references; accuracies are their mean.
         ties: How ties are counted.
-        left_out: Rows of the files that have no place here, by reason.
     """
 
     unit: ClassVar[str] = "pairs"
 
-    name: str
-    columns: Mapping[str, list[Any]]
     votes: npt.NDArray[np.int64]
-    groups: Sequence[str]
     kinds: Sequence[str]
-    rules: Mapping[str, Any]
     lengths: Sequence[int] | None = None
     draws: int = 1
     ties: Ties = Ties()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)

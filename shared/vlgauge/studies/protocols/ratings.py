@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -162,32 +162,17 @@ class RatedCaptions(Task):
     """A `Task` of captions with ratings.
 
     Attributes:
-        name: Name of the protocol.
-        columns: Rows to be scored.
         ratings: shape ``(n_rows, n_annotators)``, without NaN; one column where every rating has a row.
-        groups: Image or video of each row.
-        rules: Fields of the signature.
         rule: From scores and ratings to the figures.
-        left_out: Rows of the files that have no place here, by reason.
     """
 
     unit: ClassVar[str] = "rows"
 
-    name: str
-    columns: Mapping[str, list[Any]]
     ratings: Floats
-    groups: Sequence[str]
-    rules: Mapping[str, Any]
     rule: RatingRule = TAUS
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The scores themselves, shape ``(n_rows,)``.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """The scores themselves, shape ``(n_rows,)``."""
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,30 +59,18 @@ class GrowingCaptions(Task):
     """A `Task` of captions that grow.
 
     Attributes:
-        name: Name of the protocol.
         columns: Rows to be scored: of each picture its captions, then those with a wrong detail.
         counts: Captions of each picture.
         groups: Picture of each item; an item is one of `KINDS` of a picture.
         rules: Fields of the signature; ``zero`` is the score of a cosine of 0.
-        left_out: Rows of the files that have no place here, by reason.
     """
 
     unit: ClassVar[str] = "rates of pictures"
 
-    name: str
-    columns: Mapping[str, list[Any]]
     counts: Sequence[int]
-    groups: Sequence[str]
-    rules: Mapping[str, Any]
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
+        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0
@@ -153,8 +141,8 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         counts.append(len(right))
     groups = [str(number) for number in range(len(counts)) for _ in KINDS]
     columns = {"predictions": predictions, "images": seen}
-    rules = {"zero": float(zero)}
-    return GrowingCaptions("sdci", columns, counts, groups, rules, {"pictures with fewer than two captions": left_out})
+    few = {"pictures with fewer than two captions": left_out}
+    return GrowingCaptions("sdci", columns, groups, {"zero": float(zero)}, counts, left_out=few)
 
 
 def _table(files: Sequence[FilePath]) -> tuple[Path, list[dict[str, Any]]]:

@@ -60,7 +60,7 @@ def read_vatex_eval(
     rules = {"references": "all" if references is None else references, "ratings": "annotators", "round": 4}
     left_out = {"rows with a rating that is NaN": len(ratings) - len(rated)}
     groups = [ids[i] for i in rated]
-    return RatedCaptions("vatex_eval", columns, ratings[rated], groups, rules, ANNOTATORS, left_out)
+    return RatedCaptions("vatex_eval", columns, groups, rules, ratings[rated], ANNOTATORS, left_out=left_out)
 
 
 def _listed(path: Path) -> list[Any]:

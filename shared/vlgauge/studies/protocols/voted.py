@@ -102,7 +102,7 @@ def voted_task(
         "ties": rules.ties.scores,
         **({"choice_seed": rules.ties.seed} if is_random else {}),
     }
-    return CaptionPairs(name, columns, votes, groups, kinds, fields, draws=len(drawn), ties=rules.ties)
+    return CaptionPairs(name, columns, groups, fields, votes, kinds, draws=len(drawn), ties=rules.ties)
 
 
 def _draws(pairs: Sequence[VotedPair], rules: Rules) -> list[list[list[str]]]:

@@ -80,8 +80,7 @@ class HeadLearner:
         if self._pool is None:
             return hidden @ self.parameters["visual.proj"]
         inner = {n.removeprefix(POOL): tensor for n, tensor in self.parameters.items() if n.startswith(POOL)}
-        pooled: torch.Tensor = torch.func.functional_call(self._pool, inner, (hidden,))
-        return pooled
+        return torch.func.functional_call(self._pool, inner, (hidden,))
 
     def _project_texts(self, texts: Indices) -> torch.Tensor:
         import torch

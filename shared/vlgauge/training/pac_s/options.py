@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vlgauge.settings import PROFILES
-from vlgauge.training.options import add_overwrite, keep_finished
+from vlgauge.training.options import add_overwrite, keep_finished, refuse_below, refuse_beside_scenes
 from vlgauge.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
 
 
@@ -97,24 +97,12 @@ def check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
     if not options.out.parent.is_dir():
         raise ValueError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
-    least = {
-        "batch_size": 2,
-        "patience": 1,
-        "validate_every": 1,
-        "max_iterations": 1,
-        "encode_batch_size": 1,
-        "lora": 1,
-    }
-    for name, minimum in {**least, "scenes": 2, "test_scenes": 2, "test_draws": 1}.items():
-        value = getattr(options, name)
-        if value is not None and value < minimum:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+    ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
+    refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
         if not 0 <= getattr(options, name) < float("inf"):
             raise ValueError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
-    for name in ("validation", "test", "image_folder"):
-        if options.scenes is not None and getattr(options, name) is not None:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+    refuse_beside_scenes(options)
     checkpoint = checkpoint_of(options.out)
     if options.resume != checkpoint.is_file():
         there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"

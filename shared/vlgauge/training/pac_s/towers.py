@@ -57,14 +57,12 @@ def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Ten
     import torch
 
     if side == "image":
-        features: torch.Tensor = model.encode_image(inputs)
-        return features
+        return model.encode_image(inputs)
     length = inputs.shape[1]
     embedded = model.token_embedding(inputs) + model.positional_embedding[:length]
     read = model.ln_final(model.transformer(embedded, attn_mask=model.attn_mask[:length, :length]))
     ends = read[torch.arange(len(inputs), device=inputs.device), inputs.argmax(dim=-1)]
-    projected: torch.Tensor = ends @ model.text_projection
-    return projected
+    return ends @ model.text_projection
 
 
 class TowerLearner:
@@ -139,7 +137,6 @@ class TowerLearner:
     def _features(self, updated: Tensors, inputs: torch.Tensor, side: str) -> torch.Tensor:
         import torch
 
-        features: torch.Tensor = torch.func.functional_call(
+        return torch.func.functional_call(
             self._model, updated, (inputs.to(self._device), side), tie_weights=False, strict=False
         )
-        return features

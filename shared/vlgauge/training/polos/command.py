@@ -30,12 +30,19 @@ from vlgauge.encoders.rated.models import text_encoder_of
 from vlgauge.settings import PROFILES
 from vlgauge.torch_use import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
-from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
+from vlgauge.training.options import (
+    add_run_options,
+    check_packages,
+    one_training,
+    recipe_of,
+    refuse_below,
+    refuse_beside_scenes,
+)
 from vlgauge.training.polos.material import Material, material_of
 from vlgauge.training.polos.network import RandomKeeps, new_network, squared_error, tensors_of
 from vlgauge.training.polos.ratings import Rated, drawn_rows, read_rows
-from vlgauge.training.polos.report import HEAD, MAIN_FILES, write_card
-from vlgauge.training.report import draw, write_record
+from vlgauge.training.polos.report import CARD, FIGURES, HEAD, MAIN_FILES
+from vlgauge.training.report import draw, write_card, write_record
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,11 +108,7 @@ def check_options(options: argparse.Namespace) -> None:
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
         raise ValueError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
-    for name in ("batch_size", "epochs", "patience", "accumulate", "scenes"):
-        value = getattr(options, name)
-        if value is not None and value < (4 if name == "scenes" else 1):
-            least = 4 if name == "scenes" else 1
-            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {least}, got {value}")
+    refuse_below(options, {"batch_size": 1, "epochs": 1, "patience": 1, "accumulate": 1, "scenes": 4})
     if min(options.hidden) < 1:
         raise ValueError(f"`--hidden` must be two numbers from 1 up, got {min(options.hidden)}")
     for name in ("dropout", "layer_dropout"):
@@ -113,9 +116,7 @@ def check_options(options: argparse.Namespace) -> None:
             raise ValueError(f"`--{name.replace('_', '-')}` must be from 0 to below 1, got {getattr(options, name)}")
     if not options.clip_norm > 0:
         raise ValueError(f"`--clip-norm` must be above 0, got {options.clip_norm:g}")
-    for name in ("validation", "test", "image_folder"):
-        if options.scenes is not None and getattr(options, name) is not None:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+    refuse_beside_scenes(options)
 
 
 def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:
@@ -169,7 +170,8 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
     record = trained(options, sides, clip, text, device, say)
     write_record(options.output, record)
-    write_card(options.output, record, options.about)
+    more = ', profile="embedded"' if options.profile == "embedded" else ""
+    write_card(options.output, CARD, record, options.about, FIGURES, head=HEAD, more=more)
 
 
 def trained(

@@ -73,8 +73,7 @@ def _mixed(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> tor
     kept = keeps.layers(len(scalars)) if keeps is not None else None
     if kept is not None:
         scalars = scalars.masked_fill(~kept.to(scalars.device), _DROPPED)
-    found: torch.Tensor = mixed(layers, torch.softmax(scalars, 0), network.gamma)
-    return found
+    return mixed(layers, torch.softmax(scalars, 0), network.gamma)
 
 
 def scores_of(

@@ -1,18 +1,12 @@
 """What is kept of a training of a head: the head, its record, a picture of the losses, and a card."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from vlgauge.training.report import RECORD, epoch_rows, fact_rows
-from vlgauge.writing import write
+from vlgauge.training.report import RECORD
 
 HEAD = "head.safetensors"
 MAIN_FILES = (HEAD, RECORD, "README.md")
 
-_CARD = """\
+FIGURES = ("training_loss", "validation_loss", "validation_tau_c")
+CARD = """\
 # {name}
 
 A head of Polos (Wada et al., CVPR 2024), fitted to ratings by `vlgauge train polos`. It is not the authors' head:
@@ -35,16 +29,3 @@ The loss is the mean squared difference of score and rating, both from 0 to 1.
 
 It knows the ratings that it was fitted to, and what its encoders see. Beside other encoders it is refused.
 """
-
-
-def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
-    """Write the card, all numbers of which are in the record."""
-    text = _CARD.format(
-        name=folder.resolve().name,
-        head=HEAD,
-        more=', profile="embedded"' if record["profile"] == "embedded" else "",
-        about=f"{about.strip()}\n" if about else "",
-        facts=fact_rows(record),
-        epochs=epoch_rows(record, ("training_loss", "validation_loss", "validation_tau_c")),
-    )
-    write(folder / "README.md", text)

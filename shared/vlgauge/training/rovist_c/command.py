@@ -23,7 +23,7 @@ from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import draw, write_record
+from vlgauge.training.report import draw, write_card, write_record
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
 PURPOSE = "a classifier of sentence order for rovist_c"
@@ -141,7 +141,7 @@ def finish(
         "epochs": state.rounds,
     }
     write_record(options.output, record)
-    report.write_card(options.output, record, options.about)
+    write_card(options.output, report.CARD, record, options.about, report.FIGURES)
     if options.plot:
         draw(options.output, state, ("loss", "accuracy"))
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vlgauge.training.report import RECORD, epoch_rows, fact_rows
+from vlgauge.training.report import RECORD
 from vlgauge.writing import replacing, write
 
 # What a finished training leaves under names that do not depend on its options.
 MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
 
-_CARD = """\
+FIGURES = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
+CARD = """\
 ---
 library_name: transformers
 tags:
@@ -65,15 +65,3 @@ def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
     with replacing(folder / "model.safetensors", in_folder=True) as part:
         save_file(tensors, part, metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # it comes out readable for its owner only
-
-
-def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
-    """Write the card, all numbers of which are in the record."""
-    figures = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
-    text = _CARD.format(
-        name=folder.resolve().name,
-        about=f"{about.strip()}\n" if about else "",
-        facts=fact_rows(record),
-        epochs=epoch_rows(record, figures),
-    )
-    write(folder / "README.md", text)

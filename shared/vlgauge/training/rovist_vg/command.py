@@ -34,7 +34,7 @@ from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import draw, write_record
+from vlgauge.training.report import draw, write_card, write_record
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
 
@@ -173,7 +173,7 @@ def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[
     minutes = round(sum(epoch["seconds"] for epoch in state.rounds) / 60, 1)
     record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.rounds}
     write_record(options.output, record)
-    report.write_card(options.output, record, options.about)
+    write_card(options.output, report.CARD, record, options.about, report.FIGURES)
     if options.plot:
         draw(options.output, state, ["loss"])
 

@@ -96,8 +96,7 @@ def _details(metric: Any, told: Sequence[SceneStory], kind: str) -> list[Detail]
         regions=boxes,
         return_details=True,
     )
-    details: list[Detail] = result["rovist_vg_details"]
-    return details
+    return result["rovist_vg_details"]
 
 
 def _is_lowest(detail: Detail, noun: str) -> bool:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.grounding.model import CONFIG, FORMAT, WEIGHTS
-from vlgauge.training.report import RECORD, epoch_rows, fact_rows
+from vlgauge.training.report import RECORD
 from vlgauge.writing import replacing, write
 
 # What a finished training leaves under names that do not depend on its options.
 MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
-_CARD = """\
+FIGURES = ("training_loss", "validation_loss")
+CARD = """\
 # {name}
 
 Two heads that bring regions of images and words into one space, made by `vlgauge train rovist_vg` of vlgauge by the
@@ -56,14 +57,3 @@ def save_checkpoint(folder: Path, net: Any, config: Mapping[str, Any], *, half: 
         "width": net.image_head.out_features,
     }
     write(folder / CONFIG, json.dumps({"format": FORMAT, **config, **widths, "activation": "tanh"}, indent=2) + "\n")
-
-
-def write_card(folder: Path, record: Mapping[str, Any], about: str = "") -> None:
-    """Write the card, all numbers of which are in the record."""
-    text = _CARD.format(
-        name=folder.resolve().name,
-        about=f"{about}\n" if about else "",
-        facts=fact_rows(record),
-        epochs=epoch_rows(record, ("training_loss", "validation_loss")),
-    )
-    write(folder / "README.md", text)
