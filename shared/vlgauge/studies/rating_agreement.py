@@ -121,10 +121,12 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
     with warnings.catch_warnings():
         # Differences next to the last digit are a constant as good as any; what comes of them lies in [-1, 1].
         warnings.simplefilter("ignore", stats.NearConstantInputWarning)
-        if name.startswith("tau_"):
-            found = stats.kendalltau(scores, ratings, variant=name.removeprefix("tau_"))
+        if name == "pearson":
+            found = stats.pearsonr(scores, ratings)
+        elif name == "spearman":
+            found = stats.spearmanr(scores, ratings)
         else:
-            found = (stats.spearmanr if name == "spearman" else stats.pearsonr)(scores, ratings)
+            found = stats.kendalltau(scores, ratings, variant="b" if name == "tau_b" else "c")
     return float(found.statistic), float(found.pvalue)
 
 
