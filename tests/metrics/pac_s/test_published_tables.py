@@ -75,11 +75,3 @@ def test_the_tables_by_backbone(family):
     for name, *cells in found:
         both = zip(published(family, name), published(f"ref_{family}", name), strict=True)
         assert cells == [f"{alone} ({referenced})" for alone, referenced in both]
-
-
-def test_the_table_of_captioners():
-    ((title, found),) = [table for table in tables_of("pac_s") if table[0].startswith("captioner")]
-    known = {row.row: row for row in rows() if row.protocol == "coco_systems"}
-    shown = [known[name] for name in title.split(" | ")[1:]]
-    assert [row.row for row in shown] == ["C", "CLIP-S", "PAC-S", "RefPAC-S"]
-    assert found == [[name, *(row.text(name) for row in shown)] for name in shown[0].values]
