@@ -125,10 +125,10 @@ def test_without_jinja_no_row_is_scored(tmp_path, monkeypatch, capsys, words):
 
 
 def test_a_page_that_fails_costs_no_scores(tmp_path, monkeypatch, capsys):
-    def fail(*_):
+    def fail(*_, **__):
         raise ValueError("no page")
 
-    monkeypatch.setattr("vlgauge.cli.report.write_report", fail)
+    monkeypatch.setattr("vlgauge.scoring.pages.report", fail)
     words = ["score", "rovist_nr", STORIES, "--predictions", "story", "--report", str(tmp_path / "why.html")]
     identity = ["--record", str(tmp_path / "r.jsonl"), "--dataset", "me/stories", "--split", "test", "--model", "me/m"]
     assert main([*words, "--output", str(tmp_path / "keep.csv"), *identity]) == 2

@@ -88,7 +88,7 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     for code in (python, shell):
         assert ("stand for your own" in code) == bool(has_files)
     assert "stand for your own" in dataset
-    assert shell.removeprefix(f"{about._OWN_FILES}\n").startswith("event=$(")
+    assert shell.removeprefix(f"{about.OWN_FILES}\n").startswith("event=$(")
 
 
 def test_missing_models_are_named_and_not_fetched(monkeypatch):

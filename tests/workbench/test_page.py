@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from vlgauge.catalog import metric_names
 from vlgauge.workbench import one, picker
-from vlgauge.workbench.app import _chosen, _opened, _picked, _set
+from vlgauge.workbench.app import _opened, _picked, _set
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,9 @@ def test_an_address_names_metric_example_and_text():
 
 
 def test_a_metric_that_was_chosen_before_changes_nothing():
-    assert _chosen("clip_s", "embedded", ("clip_s", "video"), "clip_s") == gr.skip()
-    assert ("rouge_l", "") in _chosen("clip_s", "embedded", ("clip_s", "video"), "rouge_l")
+    before = ("clip_s", "video", "embedded", ("clip_s", "video"))
+    assert _picked(*before, gr.EventData(None, {"metric": "clip_s"})) == gr.skip()
+    assert ("rouge_l", "") in _picked(*before, gr.EventData(None, {"metric": "rouge_l"}))
 
 
 @pytest.mark.parametrize("told", [None, [], {}, {"metric": ["clip_s"]}, {"metric": "nobody"}])

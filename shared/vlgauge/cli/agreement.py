@@ -119,7 +119,8 @@ def scores_of(
         return computed_scores(rows, keys, settings, options)
     if options.scores_file:
         return run_scores(options.scores_file)
-    return {name: column_scores(rows, name, keys) for name in listed(options.scores)}, {}
+    columns = {name: numbers(name, take_column(rows, name), keys) for name in listed(options.scores)}
+    return {name: dict(zip(keys, own, strict=True)) for name, own in columns.items()}, {}
 
 
 def computed_scores(
@@ -146,11 +147,6 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
     return scores, {name: str(found[f"{name}_signature"]) for name in names if f"{name}_signature" in found}
 
 
-def column_scores(rows: Rows, title: str, keys: Sequence[str]) -> dict[str, float]:
-    """A column of scores by the keys of the rows; an empty cell is none."""
-    return dict(zip(keys, numbers(title, take_column(rows, title), keys), strict=True))
-
-
 def listed(text: str) -> list[str]:
     """Names with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -165,7 +161,8 @@ def as_table(
     """A row per metric: each coefficient with its interval, and the p-value of tau-b."""
     rows = []
     for name, one in found.items():
-        cells = [Cell(_with_direction(name))]
+        arrow = f" {ARROWS[metric_facts(name).higher_is_better]}" if name in metric_names() else ""
+        cells = [Cell(f"{name}{arrow}")]
         for coefficient in COEFFICIENTS:
             correlation = one.correlations[coefficient]
             ends = (correlation.low, correlation.high)
@@ -188,9 +185,3 @@ def as_table(
             notes.append(f"{name}: undefined without two different scores and two different ratings")
     header = ["metric", *TITLES.values(), "p", "n"]
     return Table(header, rows, f"Agreement with {title}", notes)
-
-
-def _with_direction(name: str) -> str:
-    if name not in metric_names():
-        return name
-    return f"{name} {ARROWS[metric_facts(name).higher_is_better]}"

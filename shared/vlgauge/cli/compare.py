@@ -12,7 +12,7 @@ from typing import Any
 from vlgauge.catalog import metric_of_score
 from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import at_least
-from vlgauge.cli.outputs import check_report, check_target, write_json
+from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.files import first_repeated
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     comparison = compare(
         runs,
         scores,
-        baseline=_baseline(options.baseline, files),
+        baseline=next((name for name, file in files.items() if options.baseline == file.file), options.baseline),
         groups=_groups(files, options),
         family=options.family,
         level=options.level,
@@ -118,8 +118,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_json(options.output, record)
     if options.report:
-        write_differences = import_module("vlgauge.cli.report").write_differences
-        write_differences(options.report, comparison, scored, options.rows_that_differ, options.told)
+        pages = import_module("vlgauge.scoring.pages")
+        page = pages.differences_page(comparison, scored, options.rows_that_differ, options.told)
+        write_output(options.report, page, "--report")
     if options.plot:
         written_picture(import_module("vlgauge.scoring.figures").comparison_figure(comparison), options.plot)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
@@ -222,11 +223,6 @@ def _refuse_scoring_options(options: argparse.Namespace) -> None:
     given += ["set"] if options.set else []
     if given:
         raise ValueError(f"--{given[0]} must be left out where every FILE holds scores")
-
-
-def _baseline(given: str | None, files: Mapping[str, GivenSystem]) -> str | None:
-    """Name of the baseline, which may be given by its file."""
-    return next((name for name, file in files.items() if given == file.file), given)
 
 
 def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> dict[str, str] | None:

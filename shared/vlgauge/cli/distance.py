@@ -118,7 +118,9 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
             f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )
-    known = results or _sidecar(source)
+    # What `vlgauge score --output` wrote beside a table.
+    beside = read_json(f"{source}{SIDECAR}", "FILE") if Path(f"{source}{SIDECAR}").is_file() else None
+    known = results or (beside if isinstance(beside, dict) else {})
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
     return Side(table_of_rows(rows, ids, what.upper()), signatures)
 
@@ -220,12 +222,6 @@ def _result_file(source: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) and isinstance(content.get("ids"), list) else None
-
-
-def _sidecar(source: str) -> dict[str, Any]:
-    """What `vlgauge score --output` wrote beside a table; nothing if there is no such file."""
-    content = read_json(f"{source}{SIDECAR}", "FILE") if Path(f"{source}{SIDECAR}").is_file() else None
-    return content if isinstance(content, dict) else {}
 
 
 def _columns(results: Mapping[str, Any]) -> list[list[float]]:

@@ -46,7 +46,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one = _add(experiments, "random-pairs", "do stories score higher with their own images than random stories do?")
     words = f"of {', '.join(PAIRED)}, with commas (default: {NAME}); the same random stories for all"
     one.add_argument("--metrics", default=NAME, help=words)
-    _add_random(one)
+    words = "stories beside each sequence (default: 5)"
+    one.add_argument("--random", type=int, default=5, metavar="N", help=words)
     one.set_defaults(run=run_random_pairs)
     one = _add(experiments, "correlation", "Kendall's tau-c with ratings, over all stories and where T or P are high")
     one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
@@ -56,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
     one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
     one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
-    _add_random(one)
+    one.add_argument("--random", type=int, default=5, metavar="N", help=words)
     one.set_defaults(run=run_ablations)
     one = _add(experiments, "fit-theta", "fit theta on the stories and write it, for --set theta=THETA")
     one.add_argument("--theta", metavar="THETA", required=True, help="JSON file to write")
@@ -81,10 +82,6 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
     parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     return parser
-
-
-def _add_random(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--random", type=int, default=5, metavar="N", help="stories beside each sequence (default: 5)")
 
 
 def run_random_pairs(options: argparse.Namespace) -> int:
@@ -151,7 +148,9 @@ def run_correlation(options: argparse.Namespace) -> int:
     t, p = result[f"{NAME}_temporal_misalignment"], result[f"{NAME}_np_proportion"]
     parts = parts_of_data(t, p, ratings)
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
-    _print_agreements(f"{NAME} with {options.ratings}", found)
+    taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
+    cells = [[name, n, tau.value, tau.low, tau.high, tau.pvalue] for name, (n, tau) in taus.items()]
+    print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95 % from", "to", "p"], cells))
     _print_left_out(found["all stories"].n_dropped, "a score or a rating")
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
@@ -252,12 +251,6 @@ def _agreement(
         resamples=options.resamples,
         seed=options.seed,
     )
-
-
-def _print_agreements(title: str, found: Mapping[str, Any]) -> None:
-    taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
-    rows = [[name, n, tau.value, tau.low, tau.high, tau.pvalue] for name, (n, tau) in taus.items()]
-    print(to_table([title, "stories", "tau-c", "95 % from", "to", "p"], rows))
 
 
 def _print_left_out(count: int, lacking: str) -> None:

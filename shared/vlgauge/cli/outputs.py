@@ -83,11 +83,7 @@ def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
 
 
 def write_result(target: str, record: Mapping[str, Any]) -> None:
-    """Write the result of `vlgauge score` in the form that the ending of the file names.
-
-    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no column,
-    stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
-    """
+    """Write the result of `vlgauge score` in the form that the ending of the file names, see `run_files`."""
     ending = Path(target).suffix.lower()
     for added, content in run_files(record, ending).items():
         write_output(f"{target}{added}", content)

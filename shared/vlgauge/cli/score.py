@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
-from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_result
+from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
@@ -143,7 +143,8 @@ def run(options: argparse.Namespace) -> int:
         written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
     # Last, as most can go wrong with it.
     if options.report:
-        import_module("vlgauge.cli.report").write_report(options.report, scored, options.told)
+        pages = import_module("vlgauge.scoring.pages")
+        write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
     return 0
 
 

@@ -160,7 +160,8 @@ def run_central(options: argparse.Namespace) -> int:
     if not known:
         raise ValueError("FILE must have three captions of an image or more, got fewer in every row")
     titles = ["central captions", "distance", "the others'", "words", "the others' words"]
-    print(to_table(titles, _shown(known, options)))
+    shown = known[: max(options.show, 0)]
+    print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
     _print_lengths(known, len(found) - len(known), options.seed)
     table = [None if one is None else asdict(one) for one in found]
     _write(options, {"rows": table}, lambda figure: _plot_central(figure, known))
@@ -182,11 +183,6 @@ def run_mauve(options: argparse.Namespace) -> int:
     table = [{"candidates from": record.pop("source")} | record for record in records]
     _write(options, {"rows": table}, lambda figure: _plot_mauve(figure, found))
     return 0
-
-
-def _shown(known: Sequence[CentralCaption], options: argparse.Namespace) -> list[list[Any]]:
-    chosen = known[: max(options.show, 0)]
-    return [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in chosen]
 
 
 def _print_lengths(known: Sequence[CentralCaption], left_out: int, seed: int) -> None:

@@ -403,11 +403,7 @@ def _unpacked(data: bytes) -> dict[str, Any]:
 
 
 def _titles(batch: Any) -> list[str]:
-    """Titles of the columns of a batch.
-
-    Raises:
-        TypeError: If it is none.
-    """
+    """Titles of the columns of a batch; TypeError if it is none."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return list(batch.schema.names)
     if isinstance(batch, pd.DataFrame):

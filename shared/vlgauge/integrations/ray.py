@@ -331,11 +331,7 @@ def _boxed_parquet(path: str) -> pa.Table:
 
 
 def _ids_of_parquet(path: str, title: str, required: Sequence[str], how: Reading | None) -> list[Any]:
-    """The cells of a column of a Parquet file.
-
-    Raises:
-        ValueError: If it lacks a column.
-    """
+    """The cells of a column of a Parquet file; ValueError if it lacks one that is required."""
     file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
     there = (file.schema if how == "boxed" else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:

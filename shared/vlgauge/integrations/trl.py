@@ -380,11 +380,7 @@ def combined_reward(
 
 
 def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
-    """Refuse rewards of which no term falls when a caption says less.
-
-    Raises:
-        ValueError: If all terms look at what is said alone.
-    """
+    """Refuse rewards of which no term falls when a caption says less, as all look at what is said alone."""
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
         raise ValueError(

@@ -192,11 +192,7 @@ def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int
 
 
 def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
-    """Refuse a table that has a column of the name of a score that is to be added.
-
-    Raises:
-        ValueError: At the first one.
-    """
+    """Refuse a table that has a column of the name of a score that is to be added."""
     there = set(titles)
     for name in added:
         if name in there:

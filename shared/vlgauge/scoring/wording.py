@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
 from vlgauge.media.tables import FILE, name_of_rows, rows_called
 
-
-@contextmanager
-def words_of_python() -> Iterator[None]:
-    """Let messages name the arguments of `vlgauge.score` and `vlgauge.compare`, not the options of the commands."""
-    with rows_called("`rows`"):
-        yield
+words_of_python = partial(rows_called, "`rows`")
+"""Context in which messages name the arguments of `vlgauge.score` and `vlgauge.compare`, not options of commands."""
 
 
 def option(name: str, value: str = "") -> str:

@@ -104,40 +104,24 @@ def random_signs(n_units: int, total: int, seed: int) -> Iterator[Floats]:
 
 
 def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
-    """Refuse groups that are not those of the items.
-
-    Raises:
-        ValueError: If there is not one label per item.
-    """
+    """Refuse groups of which there is not one label per item."""
     if groups is not None and len(groups) != n_items:
         raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
 
 
 def check_level(level: float) -> None:
-    """Refuse a level that no interval has.
-
-    Raises:
-        ValueError: If it does not lie between 0 and 1.
-    """
+    """Refuse a level that does not lie between 0 and 1."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"`level` must lie between 0 and 1, got {level}")
 
 
 def check_resamples(resamples: int) -> None:
-    """Refuse a number of samples of which nothing can be said.
-
-    Raises:
-        ValueError: If it is below 1.
-    """
+    """Refuse a number of samples below 1."""
     if resamples < 1:
         raise ValueError(f"`resamples` must be at least 1, got {resamples}")
 
 
 def check_seed(seed: int) -> None:
-    """Refuse what no generator of random numbers starts from.
-
-    Raises:
-        ValueError: If it is below 0.
-    """
+    """Refuse a seed below 0."""
     if seed < 0:
         raise ValueError(f"`seed` must be at least 0, got {seed}")

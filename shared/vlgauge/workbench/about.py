@@ -19,6 +19,7 @@ from vlgauge.version import __version__
 from vlgauge.workbench.inputs import FILES, examples_for
 from vlgauge.workbench.profiles import PROFILES, profile_note
 from vlgauge.workbench.scoring import first_config
+from vlgauge.workbench.snippets import OWN_FILES
 
 _PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
 
@@ -29,7 +30,6 @@ explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
 _PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
 needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
 on this machine."""
-_OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
 _OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
 _LICENCE = """vlgauge: Apache-2.0; the synonyms of `meteor` are derived from WordNet 3.0, under its own licence.
 Published models have licences of their own: see the card of each metric."""
@@ -98,7 +98,9 @@ def call_of(loaded: Metric) -> dict[str, Any]:
 def python_call(call: dict[str, Any], address: str) -> str:
     """The call in Python."""
     words = {name: cell for name, cell in call.items() if name not in FILES}
-    lines = [f"    {name}={_indented(pformat(cell, width=100), len(name) + 5)}," for name, cell in words.items()]
+    lines = []
+    for name, cell in words.items():
+        lines.append(f"    {name}={pformat(cell, width=100)},".replace("\n", "\n" + " " * (len(name) + 5)))
     imports = ["from gradio_client import Client"]
     if files := [name for name in FILES if name in call]:
         imports = ["import base64", "from pathlib import Path", "", *imports]
@@ -109,7 +111,7 @@ def python_call(call: dict[str, Any], address: str) -> str:
             lines.append(f"    {name}={many if isinstance(cell, list) else f'encoded({cell!r})'},")
     lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
     made = [f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
-    note = ["", _OWN_FILES] if files else [""]
+    note = ["", OWN_FILES] if files else [""]
     return "\n".join([*imports, *note, *made])
 
 
@@ -133,17 +135,13 @@ def dataset_call(loaded: Metric, address: str) -> str:
     return "\n".join(["from gradio_client import Client", "", *made, 'print(answer["mean"], answer["dataset"])'])
 
 
-def _indented(text: str, columns: int) -> str:
-    return text.replace("\n", "\n" + " " * columns)
-
-
 def shell_call(call: dict[str, Any], address: str) -> str:
     """The call by curl: the first step gives the number of the event, the second one its answer."""
     words = {name: cell for name, cell in call.items() if name not in FILES}
     body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
     note = []
     if files := [name for name in FILES if name in call]:
-        note = [_OWN_FILES]
+        note = [OWN_FILES]
         # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
         parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
         body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -25,7 +24,7 @@ from vlgauge.workbench.doors import Doors
 from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import examples_for
-from vlgauge.workbench.picker import html, picker, sheet, told_of, top_bar
+from vlgauge.workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
 from vlgauge.workbench.snippets import LONGEST_LINK
@@ -36,7 +35,6 @@ LOOPBACK = "127.0.0.1"
 FIRST = "groovist"  # without another wish
 N_PICKERS = 2
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SANS = [
     "Inter",
     "SF Pro Text",
@@ -215,10 +213,10 @@ def _theme() -> Any:
 def _head() -> str:
     """Style and script; the style of explanations, nested, holds in what explains alone."""
     explained, hero = ((EXPLAINED / name).read_text("utf-8") for name in ("style.css", "hero.css"))
-    own = [(_TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
+    own = [(TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
     nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
     own.append(f".gradio-container.gradio-container {{ {hero} }}")
-    script = (_TEMPLATES / "page.js").read_text("utf-8")
+    script = (TEMPLATES / "page.js").read_text("utf-8")
     return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
 
 
@@ -248,14 +246,10 @@ def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
     return about.updates(metric_of(form[0], config=form[1]), request)
 
 
+@in_one_sentence
 def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
     """What the page becomes when a metric was chosen; nothing for the one that is there."""
-    return _chosen(name, profile, form, told_of(told, "metric"))
-
-
-@in_one_sentence
-def _chosen(name: str, profile: str, form: tuple[str, str], wanted: Any) -> Any:
-    one_of("metric", wanted, metric_names())
+    wanted = one_of("metric", told_of(told, "metric"), metric_names())
     return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 
 

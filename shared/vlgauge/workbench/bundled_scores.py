@@ -37,16 +37,12 @@ def bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
     """The bundled examples in their order; of published models none is asked for, so that they have no score."""
     if profile != "embedded" and not needs_no_model(name):
         return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
-    return _scored(name, config)
-
-
-def _scored(name: str, config: str) -> tuple[Bundled, ...]:
     with _SCORING:
-        return _scored_once(name, config)
+        return _scored(name, config)
 
 
 @cache
-def _scored_once(name: str, config: str) -> tuple[Bundled, ...]:
+def _scored(name: str, config: str) -> tuple[Bundled, ...]:
     examples = examples_for(metric_of(name, config=config))
     found = []
     for one in examples:

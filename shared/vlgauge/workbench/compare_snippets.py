@@ -56,7 +56,8 @@ def compare_snippets(asked: Asked) -> dict[str, Snippet]:
         asked = asked.without(_OF_EACH)
     if asked.why_not:
         return {name: Snippet(why_not=asked.why_not) for name in ("Python", "CLI")}
-    shell = Snippet(why_not=_NO_ID) if _lacks_ids(asked) else Snippet(_shell(asked))
+    lacks_ids = asked.is_scored and not asked.is_wide and "id" not in asked.titles
+    shell = Snippet(why_not=_NO_ID) if lacks_ids else Snippet(_shell(asked))
     return {"Python": Snippet(_python(asked)), "CLI": shell}
 
 
@@ -68,10 +69,6 @@ def compare_link(asked: Asked, pair: int, rows_by: str) -> str:
     words |= {"profile": asked.profile} if asked.profile != "embedded" else {}
     words |= {"pair": str(pair)} if pair else {}
     return f"?{urlencode(words | {'rows': rows_by}, safe=',')}"
-
-
-def _lacks_ids(asked: Asked) -> bool:
-    return asked.is_scored and not asked.is_wide and "id" not in asked.titles
 
 
 def _python(asked: Asked) -> str:

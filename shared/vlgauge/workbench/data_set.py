@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
@@ -248,21 +248,15 @@ class _Tab:
                 self._found.pop(next(iter(self._found)))
         return gr.Dropdown(choices=known, info="Choose one, or type OWNER/NAME")
 
-    @property
-    def _opened(self) -> Callable[..., Any]:
-        hosting = self.hosting
-
-        @in_words_of(_LABELS)
-        def opened(name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
-            if not name:
-                return [None, gr.Dropdown(choices=[], value=None), ""]
-            own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
-            with hidden(own):
-                data_set = pinned(name.strip(), token=own)
-                names = configurations(data_set)
-            return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
-
-        return opened
+    @in_words_of(_LABELS)
+    def _opened(self, name: str | None, token: str, signed_in: gr.OAuthToken | None = None) -> list[Any]:
+        if not name:
+            return [None, gr.Dropdown(choices=[], value=None), ""]
+        own = token.strip() or (signed_in.token if signed_in else None) or self.hosting.token
+        with hidden(own):
+            data_set = pinned(name.strip(), token=own)
+            names = configurations(data_set)
+        return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
 
     def _rows_label(self, n_rows: int | None) -> str:
         """How many rows are asked for, of how many."""
@@ -273,50 +267,39 @@ class _Tab:
         n_rows = None if source is None else source.n_rows
         return [*guessed(metric, config, source), gr.Number(label=self._rows_label(n_rows))]
 
-    @property
-    def _uploaded(self) -> Callable[..., Any]:
-        limits = self.hosting.limits
+    @in_words_of(_LABELS)
+    def _uploaded(self, table: str | None, pictures: Sequence[str] | None) -> Any:
+        if not table:
+            return None
+        is_archive = table.lower().endswith(ARCHIVES)
+        return archive_rows(table, self.hosting.limits) if is_archive else UploadedRows(table, pictures or ())
 
-        @in_words_of(_LABELS)
-        def uploaded(table: str | None, pictures: Sequence[str] | None) -> Any:
-            if not table:
-                return None
-            is_archive = table.lower().endswith(ARCHIVES)
-            return archive_rows(table, limits) if is_archive else UploadedRows(table, pictures or ())
-
-        return uploaded
-
-    @property
-    def _begun(self) -> Callable[..., Any]:
-        hosting = self.hosting
-
-        @in_words_of(_LABELS)
-        def begun(
-            before: Run | None,
-            source: Source | None,
-            metric: str,
-            config: str | None,
-            profile: str,
-            first: float | None,
-            rows: float | None,
-            model: str,
-            *titles: Any,
-        ) -> list[Any]:
-            if before is not None and before.is_busy:
-                raise ValueError("`Score` must wait until the run before it has ended; stop that one first")
-            if source is None:
-                raise ValueError("`Data set` must be opened or a file uploaded first, there is none")
-            refuse_model(model.strip(), source.origin)
-            named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
-            chosen = (metric, config_of(metric, config), profile)
-            if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
-                raise ValueError("`Configuration` must be video for rows that have clips, got image; choose it above")
-            n_rows = None if rows is None else int(rows)
-            run = runs.begun(source, chosen, named, int(first or 0), n_rows, hosting)
-            run.is_busy = True
-            return [run, *_buttons(busy=True)]
-
-        return begun
+    @in_words_of(_LABELS)
+    def _begun(
+        self,
+        before: Run | None,
+        source: Source | None,
+        metric: str,
+        config: str | None,
+        profile: str,
+        first: float | None,
+        rows: float | None,
+        model: str,
+        *titles: Any,
+    ) -> list[Any]:
+        if before is not None and before.is_busy:
+            raise ValueError("`Score` must wait until the run before it has ended; stop that one first")
+        if source is None:
+            raise ValueError("`Data set` must be opened or a file uploaded first, there is none")
+        refuse_model(model.strip(), source.origin)
+        named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
+        chosen = (metric, config_of(metric, config), profile)
+        if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
+            raise ValueError("`Configuration` must be video for rows that have clips, got image; choose it above")
+        n_rows = None if rows is None else int(rows)
+        run = runs.begun(source, chosen, named, int(first or 0), n_rows, self.hosting)
+        run.is_busy = True
+        return [run, *_buttons(busy=True)]
 
 
 def _column(name: str, *, visible: bool, **options: Any) -> Any:

@@ -88,7 +88,8 @@ class Doors:
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        if not (method in _OPEN and _OPEN[method].fullmatch(path)) and not self._is_sign_in(method, path):
+        is_sign_in = method == "GET" and self._page.expects_oauth and _SIGN_IN.fullmatch(path)
+        if not (method in _OPEN and _OPEN[method].fullmatch(path)) and not is_sign_in:
             raise Refused("there is nothing here", 404)
         if method != "POST":
             await (self._told if _EVENTS.fullmatch(path) else self._app)(scope, receive, send)
@@ -101,9 +102,6 @@ class Doors:
             await self._app(scope, bounded_upload(scope, receive, self._hosting.upload_bytes), send)
             return
         await self._called(scope, receive, send)
-
-    def _is_sign_in(self, method: str, path: str) -> bool:
-        return method == "GET" and self._page.expects_oauth and bool(_SIGN_IN.fullmatch(path))
 
     async def _told(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Tell what becomes of calls; who goes away before they have ended stops them."""

@@ -7,15 +7,14 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 from gradio.utils import get_upload_folder
 
-from vlgauge.leaderboard import record_of
-from vlgauge.leaderboard.record import Dataset, Model, is_hub_id
+from vlgauge.leaderboard.record import Dataset, is_hub_id
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.row_sources import Origin
+from vlgauge.scoring.recording import records_of
 from vlgauge.workbench.pages import report_of
 from vlgauge.workbench.scoring import Scored
 
@@ -81,9 +80,6 @@ def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
     split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
-    own = Model(model, model.rpartition("/")[2], None)
-    date = f"{datetime.now(UTC):%Y-%m-%d}"
-    record = record_of(
-        found.result, found.explanation.name, own, dataset, ids=found.ids, date=date, notes=extent or None
-    )
+    run, names = {**found.result, "ids": found.ids}, [found.explanation.name]
+    (record,) = records_of(run, names, model, dataset, split=split, date=None, notes=extent or None)
     return f"{record.line()}\n"

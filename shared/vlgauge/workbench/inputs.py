@@ -162,18 +162,15 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
     if isinstance(cell, Mapping) and isinstance(cell.get("bytes"), bytes):
         return cell["bytes"]
     path = cell.get("path") if isinstance(cell, Mapping) else cell
-    if not isinstance(path, str) or not path:
-        return None if cell is None or path == "" else cell_refused(cell, place)
+    if cell is None or path == "":
+        return None
+    if not isinstance(path, str):
+        raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
     name = path.replace("\\", "/").rpartition("/")[2]
     if (found := uploads.get(name)) is None:
         what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
         raise ValueError(f"`{place}` must be {what} {name[:60]!r}; upload it beside the table")
     return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
-
-
-def cell_refused(cell: Any, place: str) -> Any:
-    """Refuse what is neither bytes nor the name of a file."""
-    raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
 
 
 def examples_for(metric: Metric) -> list[Example]:

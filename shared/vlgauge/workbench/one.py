@@ -70,7 +70,7 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
     )
     answered.success(None, js=_TO_RESULT, **QUICK)
     # An old result beside a refusal would be read as the answer to it.
-    answered.failure(_emptied, None, shown, **QUICK)
+    answered.failure(lambda: "", None, shown, **QUICK)
     return tab
 
 
@@ -129,10 +129,6 @@ def _shown(name: str, profile: str, config: str, number: int, missing: str) -> s
     if one.scored is None:
         return result.page_without_score(one.example, missing)
     return result.page_of_one(one.scored, profile, config, one.example.cells, number)
-
-
-def _emptied() -> str:
-    return ""
 
 
 @in_one_sentence

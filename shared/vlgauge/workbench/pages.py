@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +11,6 @@ from markupsafe import Markup, escape
 
 from vlgauge.catalog import metric_title
 from vlgauge.explain import Explanation
-from vlgauge.explain.pages import fragment
 from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import Comparison, MetricComparison, rows_that_differ
 from vlgauge.leaderboard.table import lack_others
@@ -21,15 +19,13 @@ from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.workbench.compare_snippets import Asked, compare_link, compare_snippets
 from vlgauge.workbench.compared_systems import Compared
-from vlgauge.workbench.picker import ICONS
+from vlgauge.workbench.picker import ICONS, part_of_page
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.snippets import Snippet
 
 N_ROWS_THAT_DIFFER = 10
 N_ROWS_SHOWN, N_BEST_SHOWN = 60, 20  # of a file, on the page; the report that is kept has fewer
 _NO_LINK = "A link has no place for files of yours"
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 # The frame runs nothing, and is as high as what it shows, also when a part of it is folded out.
 _FIT = (
@@ -56,7 +52,7 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
     for name, reason in scored.left_out:
         reasons.setdefault(reason, []).append(str(name))
     head = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
-    told = _page(
+    told = part_of_page(
         "left_out",
         origin=", ".join(part for part in head if part),
         reasons=sorted(reasons.items(), key=lambda one: -len(one[1])),
@@ -72,7 +68,7 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
 
 def page_without_rows() -> str:
     """What stands where no rows were scored yet: how they are."""
-    return _page("no_rows_yet")
+    return part_of_page("no_rows_yet")
 
 
 def page_of_tables(
@@ -80,7 +76,7 @@ def page_of_tables(
 ) -> str:
     """Tables in HTML, whose texts are escaped, or why there is none."""
     texts = {name: Snippet(text) for name, text in copied.items()}
-    return _page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
+    return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
@@ -93,7 +89,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
     rows = rows_that_differ(metric, two, N_ROWS_THAT_DIFFER)
     values = [metric.scores[name][row] for name in names for row in rows]
     axis = Axis.holding(values, metric.higher_is_better)
-    return _page(
+    return part_of_page(
         "compared",
         icons=ICONS,
         link=compare_link(asked, pair, metric.metric),
@@ -151,7 +147,3 @@ def _row(
 def report_of(explanation: Explanation) -> str:
     """The report that can be kept."""
     return explanation.html(worst=10, best=5)
-
-
-def _page(template: str, **values: Any) -> str:
-    return str(fragment(template, folder=_TEMPLATES, **values))

@@ -21,6 +21,12 @@ from vlgauge.workbench.scoring import config_of, metric_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 
+
+def part_of_page(template: str, **values: Any) -> str:
+    """Markup of a template of the workbench."""
+    return str(fragment(template, folder=TEMPLATES, **values))
+
+
 # What a column holds, as an icon; any other one is a text.
 _SIGNS: dict[type[Column], str] = {
     Captions: "set",
@@ -74,24 +80,21 @@ def told_of(event: Any, name: str) -> Any:
 
 def top_bar() -> str:
     """The name, what it is for, and the choice of light or dark; the tabs stand in the same line."""
-    return str(fragment("top_bar", folder=TEMPLATES, icons=ICONS, n=len(metric_names())))
+    return part_of_page("top_bar", icons=ICONS, n=len(metric_names()))
 
 
 def picker(name: str, config: str, profile: str) -> str:
     """The button with what is chosen, and the choices that a metric has beside."""
     own = config_of(name, config)
-    return str(
-        fragment(
-            "picker",
-            folder=TEMPLATES,
-            icons=ICONS,
-            metric=_option(name),
-            configs=[(one, one) for one in metric_of(name, config=own).configs],
-            config=own,
-            profiles={} if needs_no_model(name) else {words.partition(":")[0]: one for words, one in PROFILES.items()},
-            profile=profile,
-            models=models_in_words(name, profile),
-        )
+    return part_of_page(
+        "picker",
+        icons=ICONS,
+        metric=_option(name),
+        configs=[(one, one) for one in metric_of(name, config=own).configs],
+        config=own,
+        profiles={} if needs_no_model(name) else {words.partition(":")[0]: one for words, one in PROFILES.items()},
+        profile=profile,
+        models=models_in_words(name, profile),
     )
 
 
@@ -99,7 +102,7 @@ def picker(name: str, config: str, profile: str) -> str:
 def sheet() -> str:
     """The list of all metrics, which opens over the page."""
     groups = {group: [_option(name) for name in names] for group, names in metrics_by_group().items()}
-    return str(fragment("sheet", folder=TEMPLATES, icons=ICONS, groups=groups))
+    return part_of_page("sheet", icons=ICONS, groups=groups)
 
 
 @cache

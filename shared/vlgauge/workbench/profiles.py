@@ -15,13 +15,6 @@ PROFILES = {
 TOY = f"**Toy:** a small model trained on drawn scenes stands for the published one. Its numbers {TOY_NUMBERS}."
 
 
-def has_toy(name: str) -> bool:
-    """Whether the embedded profile of a metric has a model of our own in place of a published one."""
-    return any(
-        isinstance(asset, HubFiles) or (isinstance(asset, ByHand) and asset.has_toy) for asset in assets_of(name)
-    )
-
-
 def needs_no_model(name: str) -> bool:
     """Whether both profiles of a metric give the same scores."""
     return not assets_of(name)
@@ -33,7 +26,9 @@ def profile_note(name: str, profile: str) -> str:
     if not assets:
         return f"{metric_title(name)} needs no model: both profiles give the same scores."
     if profile == "embedded":
-        return TOY if has_toy(name) else "The published model comes with the installed packages."
+        # A model of our own is in the place of a published one.
+        has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ByHand) and one.has_toy) for one in assets)
+        return TOY if has_toy else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
     told = f"The published models. Nothing is fetched from here; `vlgauge prefetch {name}` does."

@@ -8,11 +8,11 @@ from typing import Any
 
 from vlgauge.catalog import metric_title
 from vlgauge.explain.examples import Example
-from vlgauge.explain.pages import fragment, number
+from vlgauge.explain.pages import number
 from vlgauge.explain.scale import NAMES, scale, show_among
 from vlgauge.signatures import TOY_NUMBERS
 from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of
-from vlgauge.workbench.picker import ICONS, TEMPLATES
+from vlgauge.workbench.picker import ICONS, part_of_page
 from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.snippets import link, snippets
 
@@ -35,7 +35,7 @@ def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
                 "short": one.example.title.partition(":")[0].partition(", and")[0],
             }
         )
-    return str(fragment("deck", folder=TEMPLATES, cards=cards, chosen=chosen))
+    return part_of_page("deck", cards=cards, chosen=chosen)
 
 
 def page_of_one(
@@ -47,24 +47,20 @@ def page_of_one(
     metric.is_large = True
     show_among(metric, [score for _, score in bundled_scores(metric.name, profile, config)])
     example = every[chosen if chosen is not None else base].example
-    query = link(metric.name, profile, config, cells, example)
-    return str(
-        fragment(
-            "result",
-            folder=TEMPLATES,
-            icons=ICONS,
-            metric=metric,
-            row=0,
-            title=metric_title(metric.name),
-            told=_OWN if chosen is None else _told(example),
-            why="" if chosen is None else example.why,
-            scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
-            notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
-            place=place_of(metric, bundled_scores(metric.name, profile, config)),
-            snippets=snippets(metric.name, profile, config, cells),
-            link=query,
-            why_no_link=_NO_LINK,
-        )
+    return part_of_page(
+        "result",
+        icons=ICONS,
+        metric=metric,
+        row=0,
+        title=metric_title(metric.name),
+        told=_OWN if chosen is None else _told(example),
+        why="" if chosen is None else example.why,
+        scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
+        notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
+        place=place_of(metric, bundled_scores(metric.name, profile, config)),
+        snippets=snippets(metric.name, profile, config, cells),
+        link=link(metric.name, profile, config, cells, example),
+        why_no_link=_NO_LINK,
     )
 
 
@@ -75,7 +71,7 @@ def page_without_score(example: Example, missing: str = "") -> str:
         example: The example.
         missing: Which models are not here, so that it cannot be scored.
     """
-    return str(fragment("not_scored", folder=TEMPLATES, told=_told(example), missing=missing))
+    return part_of_page("not_scored", told=_told(example), missing=missing)
 
 
 def _told(example: Example) -> str:

@@ -63,7 +63,8 @@ def _called(page: gr.Blocks, path: str, call: dict[str, Any]) -> tuple[Any, list
             raise Refused("`session_hash` must be a short word, got something else")
         return function, values
     if found := _NAMED.fullmatch(path):
-        function = next((one for one in page.fns.values() if one.api_name == found["name"] and _is_public(one)), None)
+        public = (one for one in page.fns.values() if one.api_visibility == "public" and one.queue)
+        function = next((one for one in public if one.api_name == found["name"]), None)
         if function is None:
             raise Refused("there is no call of this name", 404)
         values = call.get("data")
@@ -73,7 +74,3 @@ def _called(page: gr.Blocks, path: str, call: dict[str, Any]) -> tuple[Any, list
             raise Refused(f"`data` must be a list of {len(function.inputs)} values for this call, got something else")
         return function, values
     return None, []
-
-
-def _is_public(function: Any) -> bool:
-    return function.api_visibility == "public" and function.queue

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from protocol_tasks import evaluated
 
-from vlgauge.studies.protocols import average_precision, read_hat, read_nocaps_foil
-from vlgauge.studies.protocols.hallucination import DOMAINS
+from vlgauge.studies.protocols import read_hat, read_nocaps_foil
+from vlgauge.studies.protocols.hallucination import DOMAINS, average_precision
 
 HAT = [
     {"caption": "A  dog .", "references": ["a dog runs"], "image_path": "1.jpg", "contains_hallucination": False},

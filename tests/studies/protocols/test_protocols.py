@@ -9,9 +9,9 @@ import pytest
 from folders import GOLDEN
 from protocol_tasks import evaluated, interleaved, pairs, plain_figures, rated, values
 
-from vlgauge.studies.protocols import grouped_intervals, kendall, spearman
+from vlgauge.statistics import grouped_intervals
 from vlgauge.studies.protocols.pairs import RIGHT, Ties
-from vlgauge.studies.protocols.ratings import ANNOTATORS
+from vlgauge.studies.protocols.ratings import ANNOTATORS, kendall, spearman
 
 ORACLE = json.loads((GOLDEN / "pac_s" / "protocol_synthetic.json").read_text("utf-8"))
 

@@ -9,20 +9,19 @@ file is missing or has another layout, and OSError where it cannot be read.
 
 from collections.abc import Callable
 
-from vlgauge.statistics import grouped_intervals
 from vlgauge.studies.protocols.abstract50s import read_abstract50s
 from vlgauge.studies.protocols.activitynet_foil import read_activitynet_foil
 from vlgauge.studies.protocols.coco_systems import CocoSystems, SystemValue, read_coco_systems, system_values
 from vlgauge.studies.protocols.composite import read_composite
 from vlgauge.studies.protocols.corpora import read_corpus
-from vlgauge.studies.protocols.evaluation import Difference, Evaluation, Figure, Judgement, Task, judge
+from vlgauge.studies.protocols.evaluation import Evaluation, Figure, Judgement, Task, judge
 from vlgauge.studies.protocols.flickr8k import read_flickr8k_cf, read_flickr8k_expert
 from vlgauge.studies.protocols.foil import read_foil
-from vlgauge.studies.protocols.hallucination import average_precision, read_hat, read_nocaps_foil
+from vlgauge.studies.protocols.hallucination import read_hat, read_nocaps_foil
 from vlgauge.studies.protocols.pairs import CaptionPairs
 from vlgauge.studies.protocols.pascal50s import read_pascal50s
 from vlgauge.studies.protocols.polaris import read_nebula, read_polaris
-from vlgauge.studies.protocols.ratings import RatedCaptions, kendall, spearman
+from vlgauge.studies.protocols.ratings import RatedCaptions
 from vlgauge.studies.protocols.scoring import (
     BASELINES,
     LENGTH,
@@ -32,7 +31,7 @@ from vlgauge.studies.protocols.scoring import (
     metric_scores,
     read_scores,
 )
-from vlgauge.studies.protocols.sdci import GrowingCaptions, read_sdci
+from vlgauge.studies.protocols.sdci import read_sdci
 from vlgauge.studies.protocols.vatex_eval import read_vatex_eval
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {
@@ -59,19 +58,14 @@ __all__ = [
     "TEXT_FAMILIES",
     "CaptionPairs",
     "CocoSystems",
-    "Difference",
     "Evaluation",
     "Figure",
-    "GrowingCaptions",
     "Judgement",
     "RatedCaptions",
     "Scores",
     "SystemValue",
     "Task",
-    "average_precision",
-    "grouped_intervals",
     "judge",
-    "kendall",
     "length_scores",
     "metric_scores",
     "read_abstract50s",
@@ -90,6 +84,5 @@ __all__ = [
     "read_scores",
     "read_sdci",
     "read_vatex_eval",
-    "spearman",
     "system_values",
 ]

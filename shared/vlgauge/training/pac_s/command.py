@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -31,13 +31,11 @@ from vlgauge.training.pac_s.material import MISSING, Material, material_of
 from vlgauge.training.pac_s.options import Schedule, check_options, checkpoint_of
 from vlgauge.training.pac_s.options import add_options as add_options
 from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
-from vlgauge.training.pac_s.rounds import LOSS, train_learner
+from vlgauge.training.pac_s.rounds import LOSS, Learner, train_learner
 from vlgauge.training.pac_s.rows import Foil
 from vlgauge.training.pac_s.sources import test_pairs, training_rows
 from vlgauge.training.pac_s.towers import TowerLearner
 from vlgauge.writing import replacing
-
-Learner: TypeAlias = HeadLearner | TowerLearner
 
 PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
 PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")

@@ -6,16 +6,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
 from vlgauge.training.pac_s.batches import BatchOrder, Indices
-from vlgauge.training.pac_s.heads import clamp_scale
+from vlgauge.training.pac_s.heads import HeadLearner, clamp_scale
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.options import Schedule
+from vlgauge.training.pac_s.towers import TowerLearner
 
 if TYPE_CHECKING:
     import torch
@@ -23,12 +24,7 @@ if TYPE_CHECKING:
 LOSS = "validation_total"
 
 
-class Learner(Protocol):
-    """What is trained: tensors by name, and the loss that they have on some rows."""
-
-    parameters: dict[str, torch.Tensor]
-
-    def losses(self, rows: Indices) -> Losses: ...  # noqa: D102
+Learner: TypeAlias = HeadLearner | TowerLearner
 
 
 def train_learner(
