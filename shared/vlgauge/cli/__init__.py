@@ -153,7 +153,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Read the options, run the subcommand, tell errors in one line."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         # Whoever starts us may have closed them, and Python says None then.
         if getattr(sys, name) is None:

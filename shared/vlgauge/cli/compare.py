@@ -140,7 +140,6 @@ def score_list(text: str) -> list[str]:
 
 
 def _check_tables(options: argparse.Namespace) -> None:
-    """Refuse options of a table that is not printed."""
     if options.booktabs and options.format != "latex":
         raise ValueError(f"--booktabs must come with --format latex, got {options.format}")
     for name in ("caption", "label"):
@@ -149,7 +148,6 @@ def _check_tables(options: argparse.Namespace) -> None:
 
 
 def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, GivenSystem]:
-    """The systems of the files: one of each, or all of one."""
     (path, *others), titles = options.files, (options.predictions or "").split(",")
     if others:
         if options.system is not None:
@@ -182,7 +180,6 @@ def system_names(files: Sequence[str], given: str | None) -> list[str]:
 
 
 def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> GivenSystem:
-    """The scores or the predictions in a file."""
     found = None if options.input_format else read_run(path, metrics)
     if found is not None:
         return GivenSystem(found["ids"], found, file=path)
@@ -191,7 +188,6 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
 
 
 def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]:
-    """The ids of rows that are joined with others."""
     try:
         return take_column(rows, options.id or "id")
     except ValueError as error:
@@ -201,7 +197,6 @@ def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]
 def _scored(
     systems: Mapping[str, GivenSystem], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> dict[str, Scored]:
-    """The scores of the systems that are scored here."""
     if all(one.run is not None for one in systems.values()):
         _refuse_scoring_options(options)
         return {}

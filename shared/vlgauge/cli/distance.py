@@ -225,6 +225,5 @@ def _result_file(source: str) -> dict[str, Any] | None:
 
 
 def _columns(results: Mapping[str, Any]) -> list[list[float]]:
-    """Scores of the metrics; nothing if one of them is missing."""
     names = [f"{name}_scores" for name in METRICS]
     return [results[name] for name in names] if all(name in results for name in names) else []

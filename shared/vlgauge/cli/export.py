@@ -109,7 +109,6 @@ def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
 
 
 def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Record]:
-    """The records that the options choose."""
     wanted = (options.metric, options.model, options.dataset, options.profile)
     chosen = []
     for record in records:
@@ -149,7 +148,6 @@ def _card(path: str) -> str:
 
 
 def _print(exports: Sequence[Export]) -> None:
-    """Texts on standard output, several with a line above each."""
     for export in exports:
         if len(exports) > 1:
             print(f"# {export.kind} {export.repository}: {export.path}")

@@ -47,7 +47,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _count_references(options: argparse.Namespace) -> int:
-    """Count n-grams as cider does, and write."""
     if options.lowercase:
         raise ValueError(
             "--lowercase must come with --stories, which was left out; references are always in lower case"

@@ -189,7 +189,6 @@ def _needs_references(metric: Any) -> bool:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """Metrics and baselines, each once."""
     given = [name.strip() for name in (options.metric or "").split(",") if name.strip()]
     return [*given, *(name for name in BASELINES if options.baselines and name not in given)]
 
@@ -223,7 +222,6 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
-    """Refuse an option that is no rule of the protocol; ValueError."""
     for name in RULES:
         if getattr(options, name) is not None and name not in known:
             rules = ", ".join(f"--{rule.replace('_', '-')}" for rule in RULES if rule in known)

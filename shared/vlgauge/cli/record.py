@@ -71,7 +71,6 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def _told(checked: Checked | None, record: Record) -> str:
-    """What is known of the scores of a record."""
     unsigned = "" if record.scores_sha256 else ", unsigned"
     if checked is None:
         return f"not given{unsigned}"
@@ -79,7 +78,6 @@ def _told(checked: Checked | None, record: Record) -> str:
 
 
 def _summary(records: Sequence[Record], scored: Collection[Checked]) -> str:
-    """How many records there are, and what was compared."""
     count = f"{len(records)} record{'s' if len(records) != 1 else ''}"
     held = f"{count}: what follows from metric and signature is right, and the numbers do not contradict one another"
     if not scored:

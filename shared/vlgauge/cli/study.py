@@ -206,7 +206,6 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
 
 
 def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
-    """Print, write, draw."""
     print(to_table(list(table[0]), [list(row.values()) for row in table]))
     _write(options, {"rows": table}, lambda figure: draw(figure, table))
     return 0
@@ -222,7 +221,6 @@ def _write(options: argparse.Namespace, record: Mapping[str, Any], draw: Callabl
 
 
 def _panels(figure: Any, table: Table) -> dict[str, Any]:
-    """One panel per statistic."""
     labels = list(dict.fromkeys(row["metric"] for row in table))
     columns = min(3, len(labels))
     axes = figure.subplots(math.ceil(len(labels) / columns), columns, squeeze=False).ravel().tolist()
@@ -291,7 +289,6 @@ def _plot_central(figure: Any, known: Sequence[CentralCaption]) -> None:
 
 
 def _plot_mauve(figure: Any, found: Sequence[MauveRow]) -> None:
-    """Divergence curves, or bars where the package gives none."""
     axes = figure.subplots()
     axes.set_title(f"MAUVE (higher: more alike), {found[0].encoder}", fontsize="small")
     labels = [f"{row.source}, {row.candidates} v {row.references}: {row.mauve:.3f}" for row in found]

@@ -160,7 +160,6 @@ def _sources(one: Unchecked) -> str:
 
 
 def _print_list(options: argparse.Namespace) -> int:
-    """Every table and figure, or those of the metrics."""
     wanted = [one for one in published_tables() if not options.metrics or _is_of(one, options.metrics)]
     record = {"tables": [plain(one) | {"published": _published(one, None)} for one in wanted]}
     if options.output:
@@ -184,7 +183,6 @@ def _print_list(options: argparse.Namespace) -> int:
 
 
 def _is_of(one: PublishedTable, metrics: Sequence[str]) -> bool:
-    """Whether a command or a row of a table has one of the metrics."""
     families = [row.metric for row in rows() if (row.paper, row.table) == (one.paper, one.table) and row.metric]
     words = {*re.findall(r"\w+", one.command or ""), *map(metric_of, families)}
     return not words.isdisjoint(metrics)

@@ -391,7 +391,6 @@ def _read_cell(cell: Any) -> Any:
 
 
 def _packed(arrays: Mapping[str, Any]) -> bytes:
-    """Arrays by name as bytes."""
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
     return stream.getvalue()
@@ -403,7 +402,6 @@ def _unpacked(data: bytes) -> dict[str, Any]:
 
 
 def _titles(batch: Any) -> list[str]:
-    """Titles of the columns of a batch; TypeError if it is none."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return list(batch.schema.names)
     if isinstance(batch, pd.DataFrame):
@@ -417,14 +415,12 @@ def _titles(batch: Any) -> list[str]:
 
 
 def _cells(batch: Any, title: str) -> list[Any]:
-    """The cells of a column."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return list(batch.column(title).to_pylist())
     return list(batch[title])
 
 
 def _like(batch: Any, columns: Mapping[str, Any]) -> Any:
-    """The columns as a batch of the same kind."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return type(batch).from_pydict(dict(columns))
     return pd.DataFrame(columns) if isinstance(batch, pd.DataFrame) else dict(columns)

@@ -209,7 +209,6 @@ def _own_session(cpus: float) -> Iterator[None]:
 
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
-    """The Ray at an address, which goes on without us."""
     ray = imported_ray()
     ray.init(address=address, **_QUIET)
     try:
@@ -248,8 +247,6 @@ def told_plainly(folder: str | Path) -> Iterator[None]:
 
 
 class _Pool:
-    """Workers of a pass."""
-
     def __init__(self, workers: int, cpus: float, gpus: float) -> None:
         from ray.data import ActorPoolStrategy
 
@@ -325,7 +322,6 @@ class _Rows:
 
 
 def _boxed_parquet(path: str) -> pa.Table:
-    """A Parquet file, as a child process unpacks it."""
     data = read_bytes(path, "FILE")
     return parquet_table(data, "FILE", path, unpacked_limit(len(data)))
 
@@ -341,7 +337,6 @@ def _ids_of_parquet(path: str, title: str, required: Sequence[str], how: Reading
 
 
 def _read_boxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
-    """The columns of Parquet files that child processes unpack."""
     (path,) = batch.column("file").to_pylist()
     table = _boxed_parquet(path)
     return table.select([title for title in titles if title in table.schema.names])

@@ -146,5 +146,4 @@ def _checked(metric: Any) -> Metric:
 
 
 def _takes_sets(metric: Metric) -> bool:
-    """Whether an example of a metric is a set of captions."""
     return isinstance(metric.columns[0], Captions)

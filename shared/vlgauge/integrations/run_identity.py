@@ -156,7 +156,6 @@ def _pieces(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
 
 
 def _content_at(path: Path) -> Any:
-    """The content of a file, or of all files of a folder; None if there is neither."""
     if path.is_file():
         return contents_of([path])
     if path.is_dir():

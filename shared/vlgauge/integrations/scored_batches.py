@@ -93,7 +93,6 @@ class ScoredBatches:
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """The keys in which two runs differ, with those inside of them."""
     found = []
     for key in {**one, **other}:
         first, second = one.get(key), other.get(key)

@@ -205,7 +205,6 @@ class CaptionReward:
         unscored: npt.NDArray[np.bool_],
         log_metric: Callable[[str, float], None],
     ) -> None:
-        """Shares of all texts."""
         shares = {name: guards.count(name) for name in self.guards}
         shares |= {"undefined": int(np.sum(np.isnan(scores) & ~unscored)), "unscored": int(np.sum(unscored))}
         if self._logs_cut:
@@ -322,7 +321,6 @@ def _reward(
     unguarded: str | Sequence[str],
     **settings: Any,
 ) -> CaptionReward:
-    """One term, as `caption_reward` describes it."""
     loaded: Any = metric
     if isinstance(metric, str):
         bounded = bounded_settings(metric, referenced=references is not None)

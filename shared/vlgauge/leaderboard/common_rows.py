@@ -108,5 +108,4 @@ def _defined(scores: Scores) -> npt.NDArray[np.bool_]:
 
 
 def _counts(scores: Scores) -> dict[str, int]:
-    """Number of rows of which each system has a score."""
     return dict(zip(scores, _defined(scores).sum(axis=1).tolist(), strict=True))

@@ -306,7 +306,6 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
 
 
 def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:
-    """What is said of one metric, with groups of all pairs and a table of some."""
     worst = worst_values(joined.metric, joined.kind, joined.scores)
     told = told_of_undefined(joined.metric, joined.scores, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
@@ -377,7 +376,6 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 def _systems(
     joined: _Joined, tested: Tested, pairs: Sequence[Pair], worst: Mapping[str, float | None]
 ) -> tuple[System, ...]:
-    """The systems from the best to the worst."""
     order = ranked(tested.values, joined.higher_is_better)
     groups = rank_groups(order, [(pair.first, pair.second) for pair in pairs if pair.better is not None])
     decided = {name for pair in pairs if not pair.too_few for name in (pair.first, pair.second)}

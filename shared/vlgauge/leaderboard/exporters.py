@@ -116,7 +116,6 @@ def model_index(records: Sequence[Record]) -> list[Export]:
 
 
 def _eval_result(record: Record, task: str) -> EvalResult:
-    """A record in the form of the library of the Hub."""
     from huggingface_hub import EvalResult
 
     on, source = record.dataset, _source(record)

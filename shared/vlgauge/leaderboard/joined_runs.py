@@ -118,7 +118,6 @@ def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Se
 
 
 def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first: str, other: str) -> str:
-    """That two systems cannot be compared, and what to do."""
     of_people = [[size[1] for size in sizes[name]] for name in (first, other)]
     if of_people[0] != of_people[1]:
         return (

@@ -107,7 +107,6 @@ def records_table(
 
 
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
-    """ValueError for a metric with several signatures, which would share a column."""
     for metric, signatures in columns.items():
         if len(signatures) > 1:
             raise ValueError(
@@ -117,7 +116,6 @@ def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Recor
 
 
 def _caption(record: Record) -> str:
-    """The data set of a table, and whether its numbers are those of toys."""
     on = record.dataset
     revision = f" at {on.revision[:8]}" if on.revision else ""
     profile = ", with toy weights of the embedded profile" if record.profile == "embedded" else ""
@@ -125,7 +123,6 @@ def _caption(record: Record) -> str:
 
 
 def _summary(records: Sequence[Record]) -> str:
-    """What the values are, with which intervals, and when they were made."""
     dates = sorted({record.date for record in records})
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
@@ -134,7 +131,6 @@ def _summary(records: Sequence[Record]) -> str:
 
 
 def _kind(records: Sequence[Record]) -> str:
-    """What the values of a table are."""
     added = list(dict.fromkeys(record.title for record in records if record.metric in COUNTED))
     if not added:
         return "Means"
@@ -148,7 +144,6 @@ def _row(record: Record) -> tuple[str, str | None]:
 
 
 def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
-    """Names of the models, as far as needed to tell them apart."""
     names = {_row(record): record.model.name for record in records}
     for tell in (lambda row: row[0], lambda row: f"{row[0]} {(row[1] or 'of no revision')[:14]}"):
         taken = Counter(names.values())
@@ -203,7 +198,6 @@ def _group_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, st
 
 
 def _sizes(own: Collection[Record]) -> list[int]:
-    """The numbers of examples that the values of a column are of."""
     return sorted({record.n for record in own})
 
 

@@ -65,7 +65,6 @@ def _of_table(path: str) -> dict[str, Any] | None:
 
 
 def _beside(path: str) -> dict[str, Any] | None:
-    """What is no column of a table of scores; None where there is nothing."""
     if Path(path).suffix.lower() == ".parquet":
         content = _metadata(path)
     elif Path(path).suffix.lower() in _TABLES and Path(f"{path}{SIDECAR}").is_file():

@@ -49,7 +49,6 @@ def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False
 
 
 def _older(kind: str, repository: str, own: Mapping[str, bytes]) -> list[str]:
-    """Files of scores in a repository that are none of these."""
     return [path for path in files_there(kind, repository) if fnmatchcase(path, SCORE_FILES) and path not in own]
 
 

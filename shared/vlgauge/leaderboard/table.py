@@ -128,7 +128,6 @@ def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
 
 
 def _count_text(comparison: Comparison, compared: MetricComparison) -> str:
-    """Number of rows that every system defines, of how many."""
     n_rows = len(comparison.ids)
     if compared.n == n_rows:
         return str(n_rows)
@@ -142,7 +141,6 @@ def lack_others(compared: MetricComparison) -> bool:
 
 
 def _titles_beside(compared: MetricComparison) -> list[str]:
-    """Titles of `_beside`."""
     titles = ["own rows", "undefined"] if lack_others(compared) else []
     return titles + ([] if compared.systems[0].worst_value is None else ["as the worst"])
 
@@ -301,7 +299,6 @@ def groups_text(system: System) -> str:
 
 
 def _pairs_of(n_systems: int) -> int:
-    """Number of their pairs."""
     return n_systems * (n_systems - 1) // 2
 
 
@@ -477,7 +474,6 @@ def _html(table: Table) -> str:
 
 
 def _right(table: Table) -> list[bool]:
-    """Whether each column stands on the right."""
     return [all(row[i].right for row in table.rows) for i in range(len(table.header))]
 
 

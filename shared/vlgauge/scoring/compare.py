@@ -131,7 +131,6 @@ def compare(
 
 
 def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
-    """Names of the scores that are compared, and the metrics that have them."""
     every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     parts = [name.strip() for one in every if isinstance(one, str) for name in one.split(",") if name.strip()]
     loaded = [one for one in every if not isinstance(one, str)]
@@ -173,7 +172,6 @@ def _systems(
 
 
 def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str | None], id: str | None) -> GivenSystem:
-    """A system whose rows or scores are given."""
     if isinstance(rows, Scores):
         rows = rows.run()
     elif isinstance(rows, (str, PathLike)):

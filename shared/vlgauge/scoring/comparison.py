@@ -224,6 +224,5 @@ class Comparison:
 
 
 def _numbers(digits: int, scale: float, intervals: bool) -> Numbers:
-    """How numbers are written; ValueError if one of the three is none."""
     factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
     return Numbers(whole_number("digits", digits, 0), factor, true_or_false("intervals", intervals))

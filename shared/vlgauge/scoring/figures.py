@@ -63,8 +63,6 @@ def empty_figure(width: float, height: float) -> Any:
 
 @dataclass(frozen=True)
 class _Column:
-    """The scores of the rows by one name."""
-
     name: str
     scores: Sequence[float]
     signature: str
@@ -81,7 +79,6 @@ class _Column:
 
 
 def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
-    """The scores that have a signature of their own, or those that are named."""
     run = scored.run()
     signed = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
     found = {name: _Column(name, run[f"{name}_scores"], str(run[f"{name}_signature"])) for name in signed}

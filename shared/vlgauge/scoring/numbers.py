@@ -138,7 +138,6 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
 
 
 def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Which scores toys made, if any."""
     toys = [name for name, result in results.items() if made_by_toy(str(result[f"{name}_signature"]))]
     return [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}"] if toys else []
 

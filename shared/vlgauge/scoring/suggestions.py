@@ -37,7 +37,6 @@ def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[
 
 
 def _fits(column: Column, cell: Any) -> bool:
-    """Whether a cell can be one of the column."""
     if isinstance(column, Videos):
         return _is_file(cell, CLIPS) or kind_of_cell(cell) == "video"
     if isinstance(column, Images):

@@ -179,7 +179,6 @@ def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
 
 
 def _read(titles: Sequence[Any], wanted: Sequence[str]) -> list[str]:
-    """The titles of columns that are read."""
     named = {one for title in wanted for one in split_titles(title, titles)}
     return [title for title in titles if title in named]
 

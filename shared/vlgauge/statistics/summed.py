@@ -102,7 +102,6 @@ def summed_intervals(
 
 
 def _contrast(values: Mapping[int, Any], systems: tuple[int, ...]) -> Any:
-    """The value of a system, or the difference between two."""
     return values[systems[0]] if len(systems) == 1 else values[systems[0]] - values[systems[1]]
 
 
@@ -233,7 +232,6 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
 
 
 def _defined(counts: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each item is defined; one that lacks a count is not."""
     return np.asarray(~np.isnan(counts).any(axis=-1))
 
 

@@ -99,7 +99,6 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: s
 
 
 def _cell(value: Any, metric: str, place: str) -> float:
-    """A cell of a table; those of CSV are texts."""
     if isinstance(value, str):
         try:
             value = float(value) if value.strip() else None

@@ -82,7 +82,6 @@ def sentence_pairs(
 
 
 def _columns(data: Stories, rows: range) -> dict[str, Any]:
-    """The columns of some rows, as rovist_vg takes them."""
     some = slice(rows.start, rows.stop)
     regions = None if data.regions is None else list(data.regions[some])
     return {"predictions": list(data.stories[some]), "images": list(data.images[some]), "regions": regions}

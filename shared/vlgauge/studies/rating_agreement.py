@@ -114,7 +114,6 @@ def _standardised(values: Floats) -> Floats:
 
 
 def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
-    """A coefficient and its p-value, as scipy has them."""
     from scipy import stats
 
     found: Any

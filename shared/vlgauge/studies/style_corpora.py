@@ -179,7 +179,6 @@ def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], 
 
 
 def _json(path: FilePath, kind: type) -> Any:
-    """Content of a JSON file, a list or an object."""
     content = read_json(path, "FILE")
     if not isinstance(content, kind):
         raise ValueError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
@@ -187,7 +186,6 @@ def _json(path: FilePath, kind: type) -> Any:
 
 
 def _field(row: Any, key: str, kind: type, place: str) -> Any:
-    """The value of a key of the right kind."""
     if not isinstance(row, dict) or key not in row:
         raise ValueError(f"FILE must have {key!r} in every entry, and {place} has not")
     if not isinstance(row[key], kind):

@@ -106,7 +106,6 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
 
 
 def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
-    """Agreement of some captions with table and references from others."""
     if len(set(rest[1])) == 1:
         raise ValueError(
             f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"

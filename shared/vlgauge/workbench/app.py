@@ -172,7 +172,6 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
 
 
 def _warm_up() -> None:
-    """Score the bundled examples of every metric."""
     with suppress(*USER_ERRORS):
         compare.warm_up()
         leaderboard.page_of_systems()
@@ -205,7 +204,6 @@ def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, 
 
 
 def _theme() -> Any:
-    """Gradio's theme in our colours."""
     dark = {f"{key}_dark": value for key, value in _LOOK.items() if not key.endswith("_weight")}
     return gr.themes.Base(font=_SANS, font_mono=_MONO).set(**_LOOK, **dark, **_SIZES)
 
@@ -255,7 +253,6 @@ def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: g
 
 @in_one_sentence
 def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
-    """What the page becomes for another configuration or other models."""
     wanted, models = told_of(told, "config"), told_of(told, "profile")
     own = config_of(name, one_of("config", wanted, metric_of(name).configs) if wanted is not None else config)
     return _page_of(name, own, one_of("profile", models if models is not None else profile, tuple(PROFILES.values())))
@@ -264,7 +261,6 @@ def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
 def _page_of(
     name: str, config: str, profile: str, number: int | None = None, texts: dict[str, str] | None = None
 ) -> list[Any]:
-    """What the page becomes for an example of a metric."""
     loaded = metric_of(name, config=config)
     look = picker(name, config, profile)
     first = [name, config, profile, (name, config), *[look] * N_PICKERS]

@@ -166,7 +166,6 @@ def _unless(function: Any) -> Any:
 
 
 def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
-    """Systems of the package."""
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
         raise ValueError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
@@ -454,7 +453,6 @@ def _given(
     shared: Mapping[str, str],
     uploads: Mapping[str, str | None],
 ) -> tuple[list[Given], dict[str, tuple[str, str]]]:
-    """The systems, and by name of each its file and its column of predictions."""
     found: list[Given] = []
     places: dict[str, tuple[str, str]] = {}
     stems = [Path(name).stem for name in contents]

@@ -120,7 +120,6 @@ def _as_system(given: Given) -> GivenSystem:
 
 
 def _reordered(given: Given, rows: Sequence[int]) -> Given:
-    """Some rows of a system, in an order."""
     n, run = len(given.ids), given.run
     if run is not None:
         # What has one value per row; the two ends of an interval have not, also with two rows.

@@ -72,8 +72,6 @@ def _without_scores() -> list[Any]:
 
 
 class _Tab:
-    """The components of the tab, and what happens where."""
-
     def __init__(self, chosen: Chosen, hosting: Hosting) -> None:
         self.chosen, self.hosting = chosen, hosting
         self._found: dict[str, list[str]] = {}  # by session
@@ -259,7 +257,6 @@ class _Tab:
         return [data_set, gr.Dropdown(choices=names, value=names[0]), data_set.revision]
 
     def _rows_label(self, n_rows: int | None) -> str:
-        """How many rows are asked for, of how many."""
         of = f"Number of rows, of {n_rows:,}" if n_rows is not None else "Number of rows"
         return f"{of}; at most {self.hosting.most_rows} here" if self.hosting.most_rows else f"{of}; empty for all"
 
@@ -313,14 +310,12 @@ def _titles(cell: Any) -> list[str]:
 
 
 def _buttons(*, busy: bool, run: Run | None = None) -> list[Any]:
-    """The buttons that begin, stop and go on."""
     more = not busy and run is not None and not run.is_done
     label = f"Go on from row {run.reader.next_row:,}" if run is not None and more else "Go on"
     return [gr.Button(interactive=not busy), gr.Button(interactive=busy), gr.Button(label, visible=more)]
 
 
 def _cleared() -> list[Any]:
-    """The tab without a data set."""
     empty = gr.Dropdown(choices=[], value=None)
     columns = [_column(name, visible=False, choices=[], value=None) for name in NAMES]
     return [None, None, empty, empty, "", *columns, gr.Dataframe(value=None, visible=False), *updates()]
@@ -378,7 +373,6 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
 
 
 def _first_rows(source: Source) -> list[dict[str, Any]]:
-    """The texts of the first rows."""
     titles = [title for title, kind in source.kinds.items() if kind in ("text", "texts")]
     return [{title: row[title] for title in titles} for row in islice(source.rows(titles), N_PREVIEW)] if titles else []
 

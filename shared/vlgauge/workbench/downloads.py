@@ -76,7 +76,6 @@ def refuse_model(model: str, origin: Origin) -> None:
 
 
 def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
-    """The line for `results.jsonl`."""
     split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)

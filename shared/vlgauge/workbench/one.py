@@ -92,7 +92,6 @@ def first_example(loaded: Metric) -> int:
 
 
 def _look(loaded: Metric, cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """How the fields look for a metric, by name of the column."""
     columns = {column.name: column for column in loaded.columns}
     found: dict[str, dict[str, Any]] = {}
     for name, label in COLUMNS.items():
@@ -111,7 +110,6 @@ def _look(loaded: Metric, cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _filled(metric: str, config: str, number: int) -> dict[str, Any]:
-    """The fields with a bundled example."""
     cells = examples_for(metric_of(metric, config=config))[number].cells
     images = cells.get("images", [])
     texts: dict[str, Any] = {name: text_of(cells.get(name)) for name in TEXTS}
@@ -190,7 +188,6 @@ def scored(
 
 
 def _is_same(cells: dict[str, Any], example: Any) -> bool:
-    """Whether a form still holds an example."""
     return all(
         same_file(cell, example.get(name)) if name in FILES and cell else text_of(cell) == text_of(example.get(name))
         for name, cell in cells.items()

@@ -107,7 +107,6 @@ def sheet() -> str:
 
 @cache
 def _option(name: str) -> dict[str, Any]:
-    """A metric as the list shows it."""
     columns = [column for column in metric_of(name).columns if is_needed(column)]
     found = ("style" if column.name == "styles" else _SIGNS.get(type(column), "text") for column in columns)
     signs = list(dict.fromkeys(found))

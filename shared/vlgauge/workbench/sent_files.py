@@ -46,7 +46,6 @@ def _files_fault(value: Any, hosts: Collection[str]) -> str:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a value, at any depth."""
     left = [value]
     while left:
         one = left.pop()

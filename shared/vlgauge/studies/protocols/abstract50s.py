@@ -45,7 +45,6 @@ def read_abstract50s(
 
 
 def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
-    """Address of the picture of each pair."""
     owners: dict[str, set[str]] = {}
     for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
         place, fields = f"picture {number} of `{path}`", members(item)

@@ -108,7 +108,6 @@ def read_coco_systems(
 
 
 def _captions(records: Sequence[Any], path: Path) -> dict[Any, str]:
-    """The caption of each image."""
     found: dict[Any, str] = {}
     for number, record in enumerate(records):
         place = f"result {number} of `{path}`"

@@ -252,7 +252,6 @@ def _samples(
 
 
 def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences by figure, with Holm's correction over the pairs of each."""
     found = []
     for figure in dict.fromkeys(one.figure for one in differences):
         of = [one for one in differences if one.figure == figure]

@@ -83,7 +83,6 @@ def _judgements(path: Path) -> Iterator[Judgement]:
 
 
 def _by_caption(rows: Sequence[Judgement]) -> list[list[Judgement]]:
-    """The ratings of each image and caption, in the order of the first ones."""
     found: dict[tuple[str, str], list[Judgement]] = {}
     for row in rows:
         found.setdefault((row[0], row[3]), []).append(row)

@@ -112,7 +112,6 @@ def read_nocaps_foil(
 
 
 def _rows(path: Path) -> Iterator[tuple[Any, str]]:
-    """The objects of a list, each with its place for messages."""
     return ((row, f"row {index} of `{path}`") for index, row in enumerate(read_rows(str(path))))
 
 

@@ -60,7 +60,6 @@ def read_pascal50s(
 
 
 def _published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
-    """Image, kind, and pair with its votes in the order of the captions in the file of pairs."""
     read = read_matlab(pairs_path, ["new_input", "category"])
     voted = read_votes(votes_path)
     if not len(read["new_input"]) == len(read["category"]) == len(voted):

@@ -16,7 +16,6 @@ from vlgauge.studies.protocols.ratings import RatedCaptions
 def _read(
     name: str, files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """The test set, a row per rating."""
     path = one_file(files, f"{name}_test.csv")
     task = rated_table(name, path, images, references, own_removed=False)
     outside = [rating for rating in task.ratings.ravel().tolist() if not 0 <= rating <= 1]

@@ -102,7 +102,6 @@ def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, 
 
 
 def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
-    """Name, scores and signature of what a metric computes."""
     if metric.name == "bleu":
         return _bleu(metric, columns)
     result = metric.compute(**columns) or {}

@@ -146,7 +146,6 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
 
 
 def _table(files: Sequence[FilePath]) -> tuple[Path, list[dict[str, Any]]]:
-    """Where the table of sDCI is, and its rows."""
     for saved in (Path(files[0]), Path(files[0], "test")) if len(files) == 1 else ():
         if (saved / "state.json").is_file():
             return saved / "state.json", saved_rows(saved)

@@ -64,7 +64,6 @@ def read_vatex_eval(
 
 
 def _listed(path: Path) -> list[Any]:
-    """The list, or array as lists, of a pickle."""
     content = read_pickle(path)
     found = content.tolist() if isinstance(content, np.ndarray) else content
     if not isinstance(found, list):

@@ -106,7 +106,6 @@ def voted_task(
 
 
 def _draws(pairs: Sequence[VotedPair], rules: Rules) -> list[list[list[str]]]:
-    """References of each pair in each draw."""
     if not rules.references or rules.draws == "fixed":
         return [[pair.references for pair in pairs]]
     for number, pair in enumerate(pairs):

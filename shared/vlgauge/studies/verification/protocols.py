@@ -84,7 +84,6 @@ def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
 
 
 def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]]:
-    """Rows by their metric and its settings."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
     for row in found:
         groups.setdefault((metric_of(row.metric or ""), tuple(row.settings.items())), []).append(row)

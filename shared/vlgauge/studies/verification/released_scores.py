@@ -62,7 +62,6 @@ def _accuracy(path: Path) -> float:
 
 
 def _values(path: Path, key: str) -> list[str]:
-    """What stands behind a key, in the order of the file."""
     return [value.strip() for name, value in _LINE.findall(read_text(path)) if name == key]
 
 

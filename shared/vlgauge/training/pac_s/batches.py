@@ -66,7 +66,6 @@ class BatchOrder:
         return self.rows[self._batches[iteration - self._first]]
 
     def _go_to(self, epoch: int, first: int) -> None:
-        """Shuffle for an epoch that begins at an iteration."""
         self._epoch, self._first = epoch, first
         rng = np.random.default_rng([self.seed, epoch])
         self._batches = epoch_batches(self.images, self.groups, self.batch_size, rng)
