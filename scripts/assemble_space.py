@@ -1,7 +1,5 @@
 """Put together what a Space on the Hub holds. Nothing is asked of any network, and equal input gives equal bytes."""
 
-from __future__ import annotations
-
 import argparse
 import configparser
 import re

@@ -5,8 +5,6 @@ package, CHANGELOG.md and the hints of the metric scripts, or metadata that the 
 changelog that says what the unreleased part becomes is told, and with --dated, as the release itself asks, a fault.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -3,8 +3,6 @@
 The version is that of the package. Run it once, commit, tag; `docs/publishing.md` has the steps around it.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import re

@@ -3,8 +3,6 @@
 It also writes the section of each card that says what the metric needs from outside.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

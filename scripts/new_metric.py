@@ -1,7 +1,5 @@
 """Lay the folder of a new metric beside one of its family: it loads, and its tests say what is to be done next."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import builtins

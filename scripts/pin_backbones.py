@@ -3,8 +3,6 @@
 It reads lists only and fetches no weights; `vlgauge.encoders.clip.architectures` reads the file that it writes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -3,8 +3,6 @@
 The token is the one that the Hub's client finds (`hf auth login`, or the variable HF_TOKEN); it is no argument.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

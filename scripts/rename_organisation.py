@@ -3,8 +3,6 @@
 The package keeps its name. Without --write the changes are only counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

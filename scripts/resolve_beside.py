@@ -5,8 +5,6 @@ vlgauge beside it, where each version stays that may stay. What differs is what 
 Nothing is installed; needs the package index.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Runs under the embedded profile and needs no network.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -6,8 +6,6 @@ along. About a dozen runs, each as long as `make test`; what each printed is kep
 ``scripts/run_matrix.py --only 3 tests/encoders`` is one run again, of a part of the tests.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

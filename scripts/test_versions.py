@@ -7,8 +7,6 @@ out. ``scripts/test_versions.py lowest light tests/metrics/cider`` is one group,
 installed and how the tests ended is written to build/versions/tested.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

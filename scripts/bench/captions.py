@@ -5,8 +5,6 @@ also checks, stores and reads them, as every call of a metric does. All captions
 meteor.py beside this script.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -7,8 +7,6 @@ which other programs disturb less. Exits with status 1 when a score differs by m
 times on a CPU is below 20.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -4,8 +4,6 @@ Exits with status 1 when it takes longer or more than is wanted: 40 systems, 5,0
 1.5 GB.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -6,8 +6,6 @@ time. Exits with status 1 when a value or a p-value differs by more than 1e-9. M
 mmd_bert.py.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """Time GROOViST: the arithmetic on given features, and the share of the encoder with weights made on the spot."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

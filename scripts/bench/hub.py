@@ -7,8 +7,6 @@ of all processes together are of the processor, which others disturb less than t
 box takes over 10 % longer by the clock, opening included, or the first job over a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

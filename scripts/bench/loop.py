@@ -7,8 +7,6 @@ is encoded twice, when the image side of the second evaluation takes more than 5
 completions over 8 pictures take 0.3 s or more. Both are times of the CPU, which other programs disturb less.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import sys

@@ -5,8 +5,6 @@ is made from DIR for it, which holds the files of Debian's package wordnet-base.
 takes NLTK's place.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import random

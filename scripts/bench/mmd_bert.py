@@ -5,8 +5,6 @@ it. Ratios are of CPU time, which other programs on the machine disturb less tha
 value or a p-value differs by more than 1e-9.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

@@ -7,8 +7,6 @@ other programs disturb less. Exits with status 1 when a score differs by more th
 twice, or when the ratio of CPU times is below what `--ratio` asks for.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ shapes and random weights; the text encoder is MiniLM, a quarter of the publishe
 process, both sides cold. Exits with status 1 when a score differs by more than 1e-5 or the ratio is below 10.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -5,8 +5,6 @@ on one thread. Times are of the processor, which other programs disturb less tha
 profile: its CLIP is a toy of 2 MB, so that a published one changes the encoding stage and no other.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import random

@@ -3,8 +3,6 @@
 Stories repeat each other's sentences now and then, as those of a model do: a distinct pair is scored once.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

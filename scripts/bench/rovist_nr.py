@@ -1,7 +1,5 @@
 """Time RoViST-NR on generated stories against a plain token-by-token loop, and compare the scores."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import random

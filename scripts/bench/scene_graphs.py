@@ -4,8 +4,6 @@ Beside chair and spice stands the plain algorithm: each caption anew, the table 
 asked again. Exits with status 1 when numbers differ, or when 10,000 captions with 5 references take over a minute.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource

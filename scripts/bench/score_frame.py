@@ -4,8 +4,6 @@ Exits with status 1 when the frame takes more than 5 % longer: 10,000 rows, 4 me
 the least time of each counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

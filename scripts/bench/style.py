@@ -6,8 +6,6 @@ apart is exit status 1. CIDEr-D is that of pycocoevalcap, where it is installed.
 thread.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import math

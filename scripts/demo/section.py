@@ -1,7 +1,5 @@
 """What the report shows of one metric."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ written, the same bytes at every run; what a line holds is said in `vlgauge.dist
 `vlgauge.scene_graphs.synsets`, which read them.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import lzma

@@ -5,8 +5,6 @@
 Every caption is a drawn scene's own wording, or that of a scene that differs from it in one fact.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

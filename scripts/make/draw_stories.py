@@ -1,7 +1,5 @@
 """Draw the example stories of examples/drawn_stories.jsonl: sentences, pictures, and boxes of what is in them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

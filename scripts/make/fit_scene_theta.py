@@ -3,8 +3,6 @@
 Run it again whenever the toy CLIP, the English pipeline or the sentences of the stories change: a theta belongs to all.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -3,8 +3,6 @@
 Needs Playwright and Chromium, the extras groovist, embedded and explain.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

@@ -5,8 +5,6 @@ shuffled, repeats itself, or belongs to other pictures. groovist, rovist_c and r
 profile.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

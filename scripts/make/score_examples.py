@@ -3,8 +3,6 @@
 A test compares them with what the metrics give. Where a score is meant to change, run this and look at the difference.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

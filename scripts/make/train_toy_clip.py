@@ -6,8 +6,6 @@
 One seed, one machine and one number of threads give the same file bit for bit; other machines may round differently.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How a metric is called once it is on the Hub: the same section in every card."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

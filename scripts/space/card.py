@@ -1,7 +1,5 @@
 """The card of a Space: that of the metric, with the front matter and the addresses that the Hub wants."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of a static Space: the first screen of the workbench without a server, and the card. It asks for nothing."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Sequence

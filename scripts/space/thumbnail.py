@@ -1,7 +1,5 @@
 """The picture that stands for a Space where its address is shared: its name and question. No score is asked for."""
 
-from __future__ import annotations
-
 import io
 
 from PIL import Image, ImageDraw, ImageFont

@@ -7,8 +7,6 @@ Where the first step of Holm's correction finds a pair, so does the whole. Pairs
 by all of their signs, are sampled here.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets: tables of the documentation."""
 
-from __future__ import annotations
-
 import argparse
 import runpy
 import sys

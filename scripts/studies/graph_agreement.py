@@ -4,8 +4,6 @@ The file has a caption and its graph in a line, parted by a tab: ``tests/test_da
 repository zhuang-li/FactualSceneGraph, which is not part of this one. Tuples count as equal where SPICE matches them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How often intervals cover the true value, over scores as our metrics give them; `docs/reading.md` sums it up."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings

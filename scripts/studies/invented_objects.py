@@ -1,7 +1,5 @@
 """Does an invented object cost a caption more than a synonym? Scene graph metrics on drawn scenes, for their cards."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ are drawn of the larger set once, as `vlgauge compare` and `score --captions-per
 draws are averaged; or all points are scored, and what is compared is the excess over the null mean.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import runpy

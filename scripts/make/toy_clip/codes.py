@@ -1,7 +1,5 @@
 """Pictures and texts as rows of small numbers: the truth of every text of every picture is a few comparisons."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What the toy CLIP can do on scenes, stories and clips that it has not seen: shares of right comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

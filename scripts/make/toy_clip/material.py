@@ -1,7 +1,5 @@
 """What the toy CLIP is trained on: pictures, crops, stories and clips, each with right and with wrong texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The contrastive training of the toy CLIP, with wrong texts beside the right ones and without false negatives."""
 
-from __future__ import annotations
-
 import copy
 import math
 import time

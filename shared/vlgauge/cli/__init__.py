@@ -1,7 +1,5 @@
 """The `vlgauge` command."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import os

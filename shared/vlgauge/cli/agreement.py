@@ -1,7 +1,5 @@
 """`vlgauge agreement FILE`: how well metrics agree with ratings or rankings by people."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Mapping, Sequence

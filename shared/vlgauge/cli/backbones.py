@@ -1,7 +1,5 @@
 """`vlgauge backbones`: the encoders of pictures and texts that metrics can use, and which are on this machine."""
 
-from __future__ import annotations
-
 import argparse
 
 from vlgauge.encoders.clip.architectures import TABLE, ClipArchitecture

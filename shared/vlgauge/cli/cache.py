@@ -1,7 +1,5 @@
 """`vlgauge cache info` and `vlgauge cache clear`: the vectors that were kept on disk."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`vlgauge calibrate`: a scale of its own for a backbone, fitted on pairs of captions and pictures of the user's."""
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """`vlgauge protocol coco_systems CAPTIONS RESULT...`: every metric on the captions of several captioners."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`vlgauge compare METRIC A B`: compare systems by their predictions or scores."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """FILE that is no table: a data set of the Hub, a WebDataset archive, or a folder, by the options of the command."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """`vlgauge d-hm MODEL HUMAN`: how far a model's stories are from human ones, from scores or from the stories."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

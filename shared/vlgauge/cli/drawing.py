@@ -1,7 +1,5 @@
 """Pictures that commands draw with matplotlib, and write when they are complete."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

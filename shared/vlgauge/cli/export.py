@@ -1,7 +1,5 @@
 """`vlgauge export FORM results.jsonl`: records in the forms of the Hub, printed, written or sent as pull requests."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`vlgauge grounding EXPERIMENT FILE`: the experiments of GROOViST on a file of stories and their images."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

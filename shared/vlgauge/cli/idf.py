@@ -1,7 +1,5 @@
 """`vlgauge idf`: weights of a corpus: of the words of stories, or of the n-grams of references."""
 
-from __future__ import annotations
-
 import argparse
 
 from vlgauge.base.columns import References

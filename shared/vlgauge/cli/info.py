@@ -1,7 +1,5 @@
 """`vlgauge info`: versions, devices, caches and switches, for bug reports."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -1,7 +1,5 @@
 """Options of the files that commands read."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """`vlgauge list`: the metrics, what each measures, and whether what it needs is there."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Files that commands write: refused before the work if they cannot be, complete as soon as they are there."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module

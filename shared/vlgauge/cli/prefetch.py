@@ -1,7 +1,5 @@
 """`vlgauge prefetch`: fetch what metrics and encoders need, so that scoring works without network."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`vlgauge protocol NAME DATA... --metric METRIC,...`: evaluate metrics on a published data set."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json

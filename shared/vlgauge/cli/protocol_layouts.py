@@ -1,7 +1,5 @@
 """What the files of each protocol hold, as `vlgauge protocol --help` tells it."""
 
-from __future__ import annotations
-
 LAYOUTS = {
     "flickr8k_expert": (
         "flickr8k.json: {id: {image_path, ground_truth: [texts],",

@@ -1,7 +1,5 @@
 """What `vlgauge protocol` shows: tables with the published rows in them, JSON, and the plot over the references."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

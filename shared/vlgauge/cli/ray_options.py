@@ -1,7 +1,5 @@
 """Options of `vlgauge score --engine ray`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`vlgauge score --engine ray`: from the options to the folder of the result."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Mapping, Sequence

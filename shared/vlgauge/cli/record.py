@@ -1,7 +1,5 @@
 """`vlgauge record check FILE`: whether a file holds records of results, and whether scores are those of them."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Collection, Mapping, Sequence

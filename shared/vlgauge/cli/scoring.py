@@ -1,7 +1,5 @@
 """The options of commands that score: where the columns of a file are, and the settings of each metric."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`vlgauge sensitivity FILE`: p-values of the caption-set metrics for 1 to k candidates, as table and picture."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`vlgauge study NAME FILE`: the studies of Chan et al. on your caption sets, as table, JSON and picture."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

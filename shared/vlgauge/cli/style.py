@@ -1,7 +1,5 @@
 """`vlgauge style-fit` and `vlgauge style-report`: style tables, and what they recognize."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

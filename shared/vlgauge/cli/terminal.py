@@ -1,7 +1,5 @@
 """What commands print, within the width of the terminal; in a file or a pipe every line stays whole."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

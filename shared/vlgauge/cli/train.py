@@ -1,7 +1,5 @@
 """`vlgauge train RECIPE`: train your own weights by the recipes of the papers."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

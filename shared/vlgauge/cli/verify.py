@@ -1,7 +1,5 @@
 """`vlgauge verify [METRIC...]`: recompute published numbers; `--list` lists every table and figure."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Messages that name keywords of Python, in the words of the command line."""
 
-from __future__ import annotations
-
 import argparse
 import re
 

@@ -1,7 +1,5 @@
 """`vlgauge workbench`: try metrics in a browser, on this machine."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Several processes of one training: what only the first of them does, and all learn of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Which scores a metric can give as a reward: a text that is no caption gets the lowest of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

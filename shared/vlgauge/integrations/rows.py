@@ -1,7 +1,5 @@
 """Captions of a data set, joined with its rows by position and scored by several metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a run is known by: the content of what it reads, never its names, sizes or times alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Scores in small files of a folder, one per batch, so that a run that ended goes on where it stood."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The rows that every system has a score of, by which systems are compared, and what the others change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The runs of several systems, joined by the ids of their rows and checked: what can be compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The table of a paper: a row per system, a column per metric, and a caption that says what its marks mean."""
 
-from __future__ import annotations
-
 from vlgauge.catalog import score_title
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
 from vlgauge.leaderboard.table import (

@@ -1,7 +1,5 @@
 """Rank groups of records: which systems of a table the paired test of their scores does not tell apart."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tables of records: a row per model and a column per metric, one table per data set."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ for the file of Parquet that is exported. It finds damage and swapped files; who
 makes a digest that fits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

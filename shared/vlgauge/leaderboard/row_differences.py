@@ -1,7 +1,5 @@
 """In which rows two systems differ, and by how much."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Scores as the files that `vlgauge score --output` writes and `vlgauge.leaderboard.read_run` reads."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """The scores of each row beside records: where they lie in a data set of results, and how they are read there."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Sending exports to the Hub: a pull request per repository, and only when it is asked for."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

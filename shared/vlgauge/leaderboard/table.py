@@ -1,7 +1,5 @@
 """Tables of systems: from one table Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """Two systems by every metric at once: what is found in a sentence, and the differences on lines with one nought."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables for notebooks, in the colours that these have, light or dark."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape

@@ -1,7 +1,5 @@
 """The numbers of a whole call: values with intervals, directions and ranges, as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages that say why scores are what they are, and where systems differ; they need the extra `explain`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records of what was scored or compared in Python: who wrote the texts, on which data set, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Rows that are no table: a data set of the Hub, a WebDataset archive, or a folder."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

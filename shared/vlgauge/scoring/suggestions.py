@@ -1,7 +1,5 @@
 """Which columns of a table can be one that a metric reads; suggested to the user, never taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Tables that people have in Python, as rows of which metrics read columns: frames, Arrow, data sets, lists, files."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

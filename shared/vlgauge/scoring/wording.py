@@ -1,7 +1,5 @@
 """What messages call rows and columns: options on the command line, arguments in Python."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from functools import partial

@@ -4,8 +4,6 @@ Before anything is drawn, units are put into an order that follows from their va
 p-value of a seed is the same in whatever order the rows of a file stand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

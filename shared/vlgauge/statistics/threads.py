@@ -1,7 +1,5 @@
 """One thread for products of small matrices, where several threads would wait for each other longer than they work."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Studies of caption sets call metrics many times on the same captions, which are encoded and compared once."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

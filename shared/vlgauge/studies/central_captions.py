@@ -1,7 +1,5 @@
 """The caption nearest to the others of its image, which a metric of single captions likes best (Chan et al., B.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

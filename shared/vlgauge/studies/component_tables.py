@@ -1,7 +1,5 @@
 """Tables of the scores that d_hm compares: published files, files of ours, and bringing two of them into one order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

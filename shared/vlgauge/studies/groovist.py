@@ -5,8 +5,6 @@ these comparisons. An encoder with a memory sees each crop and each text once; w
 fit in it, the setting `feature_cache` of groovist keeps them on the disk.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """MAUVE of a model's captions against people's, beside that of people against people (Chan et al., appendix B.5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """MAUVE (Pillutla et al., 2021) of two sets of sentence vectors, by the package mauve-text of whoever asks for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """People's captions against other people's of the same image, at equal sizes (Chan et al., appendix B.4, Table B.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations

@@ -3,8 +3,6 @@
 They stand once, in ``data/published.json``; cards, `vlgauge protocol` and `vlgauge verify` take them from there.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 An image sequence and all stories beside it are compared in one call, so that its pictures are looked at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import chain

@@ -1,7 +1,5 @@
 """How well scores agree with ratings of people: rank and linear correlations with bootstrap intervals."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How soon does a metric tell sampled captions from people's, as more captions are sampled? (Chan et al., Figure 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ hold nearly always, even with random labels, so only captions that were left out
 `vlgauge.studies.style_report`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

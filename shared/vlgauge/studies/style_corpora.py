@@ -1,7 +1,5 @@
 """Captions with style labels, from the files in which their owners publish them."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

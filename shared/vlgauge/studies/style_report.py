@@ -1,7 +1,5 @@
 """The agreement of a corpus with style tables fitted on it, on parts of it, and on shuffled styles."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores over the sampling temperature, beside those of equal distributions (Chan et al., Figures 5 and 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

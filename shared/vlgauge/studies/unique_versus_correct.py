@@ -1,7 +1,5 @@
 """Do scores tell captions that repeat each other from captions of other images? (Chan et al., Figures B.2 and B.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the training recipes share: the options of a run, and what is checked before it."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What trainings over epochs leave beside the weights: the record, the tables of the card, a picture of the losses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of training rows, line by line: JSON lines or CSV, with texts and paths of pictures in their columns."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Mapping

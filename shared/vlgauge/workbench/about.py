@@ -1,7 +1,5 @@
 """The tab that says what the numbers stand on, how to cite them, and how a program gets them."""
 
-from __future__ import annotations
-
 import json
 import platform
 import shlex

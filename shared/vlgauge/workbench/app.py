@@ -1,7 +1,5 @@
 """The page with its tabs, and the server that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Thread

@@ -1,7 +1,5 @@
 """The bundled examples of a metric, scored once, and where a score lies among theirs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The systems that come with the package: made up, of ten scenes, in one table with a column for each."""
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from threading import Lock
 

@@ -1,7 +1,5 @@
 """A page that takes no value that its fields do not offer, and says so in one line."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is chosen for all tabs, and what their events have in common."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tab that compares two systems or more, by one metric or several."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence

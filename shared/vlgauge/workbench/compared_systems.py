@@ -1,7 +1,5 @@
 """Systems on the same rows, scored here or before, by one metric or several: what the page shows of them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The tab that scores a data set of the Hub or a file."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence

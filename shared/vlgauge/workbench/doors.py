@@ -1,7 +1,5 @@
 """The wall before the server: what comes in, from where, how much of it, and which files it names."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

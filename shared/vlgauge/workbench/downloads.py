@@ -1,7 +1,5 @@
 """The files of a run that a visitor can download."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """What a user can mend, told in one sentence."""
 
-from __future__ import annotations
-
 import logging
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """How long something takes yet, told from how long it took so far."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How much a workbench takes on, where it is served: on one's own machine, or for anybody on a Space."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 No text of theirs is ever taken for the path of a file: a picture is what was uploaded.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

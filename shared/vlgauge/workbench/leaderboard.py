@@ -1,7 +1,5 @@
 """The tab that ranks the records of `results.jsonl`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """The tab that scores one example."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of explanations inside the page of the workbench, each in a frame, so that no style meets another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

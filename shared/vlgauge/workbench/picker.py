@@ -1,7 +1,5 @@
 """Which metric, configuration and models: a button that says it, and a list of all metrics to search."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

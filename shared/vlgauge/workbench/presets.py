@@ -1,7 +1,5 @@
 """Known data sets of captions, as examples in the picker: their split and columns; nothing of them was fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which models a profile uses: what the published ones need, and what of it is not on this machine."""
 
-from __future__ import annotations
-
 from vlgauge.catalog import metric_title
 from vlgauge.prefetching.assets import ByHand, HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import is_there

@@ -1,7 +1,5 @@
 """The result of one example: the number, what was found, where it lies, and what explains it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Records of a results data set of the Hub, and the rank groups by the scores that lie beside them."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

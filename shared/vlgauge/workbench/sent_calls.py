@@ -1,7 +1,5 @@
 """Calls that name no function of the page, too many values, or files that were not uploaded are refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection

@@ -4,8 +4,6 @@ Gradio 6.31 fetches a file object whose ``path`` is an address, takes any path o
 that does not say that it is a file, and writes a traceback to the log for one that it cannot read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any

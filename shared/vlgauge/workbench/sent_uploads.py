@@ -1,7 +1,5 @@
 """Uploads are bounded while they arrive, and hold files alone."""
 
-from __future__ import annotations
-
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.datastructures import Headers

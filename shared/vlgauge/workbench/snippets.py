@@ -1,7 +1,5 @@
 """What scores exactly what is shown: from Python, from the command line, and as the address of the page."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Columns of an uploaded table, and the pictures that it names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

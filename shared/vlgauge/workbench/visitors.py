@@ -1,7 +1,5 @@
 """Who asks, and whose turn it is: the queue serves first who had the least of the models' time."""
 
-from __future__ import annotations
-
 import ipaddress
 import math
 import random

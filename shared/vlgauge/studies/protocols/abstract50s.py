@@ -6,8 +6,6 @@ and its address. The votes do not name the picture: it is the one whose sentence
 pair.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ Read are the files of EMScore's folder: ``final_right_video_sentences.json`` and
 {"timestamps": [[start, end]], "sentences": [texts]}}`` by two annotators.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 No script was published. Read is the table of the Hugging Face data set yuwd/Composite, one row per rating.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """The corpora that the published numbers on videos weigh their words by."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What every protocol gives back: figures of one metric or of several, and the differences between these."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Finding and reading the files of a data set that a user brings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath

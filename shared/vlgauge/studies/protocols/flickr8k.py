@@ -3,8 +3,6 @@
 Both are ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [{"caption", "rating"}]}}``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 "foil"}]``, where the original and its foils share an id; ``captions_val2014.json`` is that of COCO.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ Both are lists of objects, in the repository DavidMChan/aloha. ``hat-trainval.js
 ``baseline``, a caption, ``foil``, the same with one object exchanged, ``references``, ``image_path`` and ``domain``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pairs of captions of which one is better: how often does the score say so?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

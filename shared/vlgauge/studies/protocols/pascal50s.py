@@ -5,8 +5,6 @@ variables ``new_input``, structures of image and two captions, and ``category``,
 ``pascal_50s.json`` of FLEUR's code: ``{kind: [{"image", "captions": [2], "label", "references": [5]}]}``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Their tables have the layout of Composite on the Hub; references stay as they are, also where one equals the caption.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

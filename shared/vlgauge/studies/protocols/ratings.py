@@ -1,7 +1,5 @@
 """Captions that people rated: rank correlation of scores and ratings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A table has a row per picture: ``image``, ``captions`` and ``neg_captions``, two lists of texts of one length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ references), ``human_scores.pkl`` (3 n ratings, those of one person together) an
 features of that folder are projected by CLIP: good for EMScore, useless for PAC-S, whose projection is another one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pairs of captions about which 48 people voted, each of whom saw another reference (Vedantam et al., 2015)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

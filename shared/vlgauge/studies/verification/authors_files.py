@@ -1,7 +1,5 @@
 """Numbers that the authors' code prints for files of its own, and what the papers print about a corpus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial

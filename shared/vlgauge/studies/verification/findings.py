@@ -1,7 +1,5 @@
 """What a check finds, and what it works with: the user's data, the metrics, which of them are wanted."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

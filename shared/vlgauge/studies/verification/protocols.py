@@ -1,7 +1,5 @@
 """The tables of PAC-S and the first one of GROOViST, by the protocols of their data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers of a paper from the scores of single captions that its authors released, without any model."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Batches of rows with at most one row per image, the same for the same seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -6,8 +6,6 @@ generated after the image. By default only the two projections are trained, on f
 JSON lines and the curve of the losses. `--scenes 20000 --profile embedded` needs no data and no download.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Rows without any download: drawn scenes, drawn again in another style, with paraphrased captions."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Before and after: how often the right caption of an image scores above a wrong one, with bootstrap intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The training rows as numbers of distinct images and texts, so that each is encoded and held once."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The options of `vlgauge train pac_s`, and which are refused."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a training leaves beside the weights: the log, the curve, the model card."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training rows: from JSON lines or CSV, or drawn; and pairs of a right and a wrong caption to test with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The rows that the options name: of files, or drawn."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 

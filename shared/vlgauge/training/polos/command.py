@@ -9,8 +9,6 @@ encoder's dropout is on, and a row of a batch keeps as many references as the on
 (safetensors), training.json, training.svg and a card. An interrupted run goes on when it is called again.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Rated captions: from JSON lines or CSV, or of drawn scenes with simulated ratings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

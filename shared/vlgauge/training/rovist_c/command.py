@@ -8,8 +8,6 @@ the others choose the epoch. OUT gets weights (safetensors), configuration, toke
 card. An interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Stories as lists of sentences, from the published files, from JSON lines, or drawn."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An epoch of the training of rovist_c, and what is measured after it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

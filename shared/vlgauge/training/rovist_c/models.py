@@ -1,7 +1,5 @@
 """The model to train: a published ALBERT with a new head, or a small fresh one with a tokenizer of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

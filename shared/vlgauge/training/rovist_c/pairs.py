@@ -1,7 +1,5 @@
 """From stories to the samples of the paper: two neighbouring sentences, in order or swapped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What is kept of a training: the model, its record, a picture of the losses, and a card."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

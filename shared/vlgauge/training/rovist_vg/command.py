@@ -10,8 +10,6 @@ its vectors are made once. OUT gets weights (safetensors), configuration, traini
 interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

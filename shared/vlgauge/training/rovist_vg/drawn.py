@@ -1,7 +1,5 @@
 """Pairs from drawn scenes, and small word vectors that are made of their phrases alone."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence

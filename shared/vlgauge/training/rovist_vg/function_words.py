@@ -1,7 +1,5 @@
 """Words that say nothing of what a region shows, which the paper takes out of the phrases that it trains on."""
 
-from __future__ import annotations
-
 _LISTED = """
 a an the this that these those some any each every either neither both all such no another other same own
 i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers

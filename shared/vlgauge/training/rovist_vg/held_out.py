@@ -1,7 +1,5 @@
 """How well a checkpoint tells stories about drawn scenes apart, by the metric itself."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pairs of a region and a phrase: from a CSV beside crops, or from Flickr30k Entities."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable
