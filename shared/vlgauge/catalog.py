@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import os
 import re
 import sys
 import threading
@@ -124,12 +125,14 @@ def metric_folder(name: str, argument: str = "name") -> Path:
     Raises:
         ValueError: If there is no such metric; the message lists those that there are.
     """
+    root = metrics_root()
+    # As the folder is spelled, also where the disk takes capitals for small letters.
+    if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
+        return root / name
     names = metric_names()
-    if name not in names:
-        close = _close_names(name, names) if isinstance(name, str) else []
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        raise ValueError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
-    return metrics_root() / name
+    close = _close_names(name, names) if isinstance(name, str) else []
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    raise ValueError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
 
 
 def _close_names(name: str, names: list[str]) -> list[str]:
