@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import socket
 import sys
 from pathlib import Path
 from unittest.mock import patch
@@ -33,12 +34,10 @@ def session():
         yield
 
 
-@pytest.mark.parametrize(
-    ("address", "where"), [(None, "on this machine"), ("10.1.2.3:6379", "with the cluster at '10.1.2.3:6379'")]
-)
+@pytest.mark.parametrize(("address", "where"), [(None, "on this machine"), ("auto", "with the cluster at 'auto'")])
 def test_a_ray_that_does_not_start_is_one_sentence(address, where):
     ray = pytest.importorskip("ray")
-    message = re.escape(f"Ray could not be started {where}; Ray says: timed out; see that it runs")
+    message = re.escape(f"Ray could not be started {where}: timed out; see that it runs")
     with (
         patch.object(ray, "is_initialized", lambda: False),
         patch.object(ray, "init", side_effect=Exception("timed\nout")),
@@ -47,6 +46,21 @@ def test_a_ray_that_does_not_start_is_one_sentence(address, where):
         of_ray.session(address, 1, 0),
     ):
         pass
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_cluster_at_whose_door_nobody_listens_is_one_sentence_at_once(scheme):
+    ray = pytest.importorskip("ray")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"{scheme}127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            patch.object(ray, "is_initialized", lambda: False),
+            patch.object(ray, "init", side_effect=AssertionError("asked")),
+            pytest.raises(ConnectionError, match=rf"with the cluster at '{re.escape(address)}': .*refused; see that"),
+            of_ray.session(address, 1, 0),
+        ):
+            pass
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ import builtins
 import json
 import logging
 import os
+import re
 import shutil
+import socket
 import tempfile
 import traceback
 import warnings
@@ -38,6 +40,7 @@ BATCH_ROWS = 256
 _ROW = "vlgauge_row"  # a row of a text file, as JSON
 _RESTARTS = 3  # of a worker that died, and tries of the batch that it had
 _SPARE_CPUS = 2  # that read, beside the workers
+_ANSWER_SECONDS = 30  # of a cluster, until its door opens
 _QUIET: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -173,7 +176,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
                 raise ConnectionError(
-                    f"Ray could not be started {where}; Ray says: {why}; see that it runs, or leave out --engine ray"
+                    f"Ray could not be started {where}: {why}; see that it runs, or leave out --engine ray"
                 ) from error
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
@@ -210,6 +213,9 @@ def _own_session(cpus: float) -> Iterator[None]:
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
     ray = imported_ray()
+    # Where nobody listens, Ray itself tries for more than six minutes.
+    if door := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d{1,5})", address):
+        socket.create_connection((door[1], int(door[2])), timeout=_ANSWER_SECONDS).close()
     ray.init(address=address, **_QUIET)
     try:
         yield
