@@ -92,10 +92,9 @@ class Aloha(scene_graphs.PhraseGraphMetric):
                 ]
                 details.append({"matches": pairs, "references": [list(group) for group in others]})
                 advance(1)
-        extra: dict[str, Any] = {"n_empty": sum(not mine for mine in own)}
-        if return_details:
-            extra["details"] = details
-        return self.result(scores, made_with=self.made_with(parser, encoder), **extra)
+        told = details if return_details else None
+        n_empty = sum(not mine for mine in own)
+        return self.result(scores, made_with=self.made_with(parser, encoder), details=told, n_empty=n_empty)
 
 
 def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -136,11 +136,10 @@ class Capture(scene_graphs.PhraseGraphMetric):
                 advance(1)
         unread: dict[str, Any] = {} if self.soft else {"dtype": None, "pooling": None}
         made_with = self.made_with(parser, encoder) | unread
-        record = self.result(
-            columns[:, 0].tolist(), made_with=made_with, **({"details": details} if return_details else {})
-        )
+        told = details if return_details else None
+        record = self.result(columns[:, 0].tolist(), made_with=made_with, details=told)
         for kind, column in zip(KINDS, columns[:, 1:].T, strict=True):
-            record |= self.sub_score(record, kind, column.tolist())
+            record = self.with_score(record, f"{self.name}_{kind}", column.tolist())
         return record
 
 

@@ -135,9 +135,8 @@ class Chair(scene_graphs.ObjectMetric):
             name: [int(count) for count in column] for name, column in zip(COUNTS, counts.T, strict=True)
         }
         made_with = {"tagger": tagger} if tagger else {}
-        if return_details:
-            extra["details"] = details
-        record = self.result(chair_i(counts).tolist(), made_with=made_with, **extra)
+        told = details if return_details else None
+        record = self.result(chair_i(counts).tolist(), made_with=made_with, details=told, **extra)
         return self._with_corpus(record, counts)
 
     def result_of(self, parts: Any) -> dict[str, Any]:
@@ -149,8 +148,7 @@ class Chair(scene_graphs.ObjectMetric):
     def _with_corpus(self, record: dict[str, Any], counts: Any) -> dict[str, Any]:
         """The result with the numbers of all captions together, which are not means."""
         total = counts.sum(axis=0)
-        signature = record[f"{self.name}_signature"].replace(self.name, f"{self.name}_s", 1)
-        record |= base.result_record(f"{self.name}_s", (counts[:, 0] > 0).astype(float).tolist(), signature, {})
+        record = self.with_score(record, f"{self.name}_s", (counts[:, 0] > 0).astype(float).tolist())
         corpus = {
             "recall": recall(total),
             "precision": precision(total),

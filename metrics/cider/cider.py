@@ -110,8 +110,8 @@ class Cider(base.TokenMetric):
             {"tokens": own, "references": theirs, "per_reference": parts[bounds[i] : bounds[i + 1]].tolist()}
             for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
-        explained = details if return_details else None
-        return self.scored(len(predictions), rows, scores, explained, made_with={"df": name})
+        told = details if return_details else None
+        return self.scored(len(predictions), rows, scores, told, made_with={"df": name})
 
     def _warn_of_other_references(self, total: int) -> None:
         """Warn once where two calls counted words in different references, such as batches of one data set."""

@@ -9,7 +9,7 @@ CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched;
 as well. For videos it is EMScore: every word finds its best frame and every frame its best word. Higher is better.
 """
 
-_INPUTS = clip_score.inputs_of("clip_s", 2.5)
+_INPUTS = clip_score.INPUTS.format(name="clip_s", w=2.5)
 
 
 class ClipS(clip_score.ClipScoreMetric):

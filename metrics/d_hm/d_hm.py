@@ -94,7 +94,6 @@ class DHm(base.ComponentMetric):
         references: Sequence[Mapping[str, float]],
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Compare the stories."""
         model, human = (
             np.array([[row[name] for name in COMPONENTS] for row in rows], dtype=np.float64)
             for rows in (predictions, references)
@@ -103,8 +102,5 @@ class DHm(base.ComponentMetric):
         scores = human_distance(parts).tolist()
         named = dict(zip(("d_g", "d_c", "d_r"), parts.T.tolist(), strict=True))
         extra: dict[str, Any] = {name: results.mean_of_defined(values) for name, values in named.items()}
-        if return_details:
-            extra["details"] = [
-                dict(zip((*named, "score"), row, strict=True)) for row in zip(*named.values(), scores, strict=True)
-            ]
-        return self.result(scores, **extra)
+        details = [dict(zip((*named, "score"), row, strict=True)) for row in zip(*named.values(), scores, strict=True)]
+        return self.result(scores, details=details if return_details else None, **extra)

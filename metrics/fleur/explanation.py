@@ -13,7 +13,7 @@ class Fleur(CaptionedPicture):
     """Captions with the answers of the judge, and the others of their picture."""
 
     name = "fleur"
-    first_config = ""
+    family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
         "A model of pictures and text grades the caption from 0 to 1; the score is the mean over the digits that it "
@@ -23,19 +23,8 @@ class Fleur(CaptionedPicture):
         "The model can be talked round: a caption that praises itself may get a better grade.",
     )
 
-    @property
-    def template(self) -> str:
-        """Its own, with the answer above the captions."""
-        return "fleur/explanation"
-
-    @property
-    def key(self) -> str:
-        """Its own, which tells of the bars too."""
-        return "fleur/key"
-
     def _parts(self, row: int) -> str:
-        detail = self.details[row]
-        return f"the judge wrote {quoted(detail['answer'])}"
+        return f"the judge wrote {quoted(self.details[row]['answer'])}"
 
     def undefined(self, row: int) -> str:
         """No number in the answer, or digits that a server did not tell."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import judges  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -154,12 +153,9 @@ class Fleur(judges.JudgeMetric):
         with_references[rows], more = self._graded(judge, asked)
         for row, own in zip(rows, more, strict=True):
             details[row]["with_references"] = own
-        extra = {"details": details} if return_details else {}
-        record = self.result(scores, made_with=self.made_with(judge), altered=altered, **extra)
-        if not rows:
-            return record
-        signature = f"ref_{record[f'{self.name}_signature']}"
-        return record | base.result_record(f"ref_{self.name}", with_references.tolist(), signature, {})
+        told = details if return_details else None
+        record = self.result(scores, made_with=self.made_with(judge), details=told, altered=altered)
+        return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
     def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:
         """What the judge is asked about a caption; white space in it is one blank, as in the released code."""
@@ -209,11 +205,7 @@ class Fleur(judges.JudgeMetric):
     ) -> tuple[list[float], list[dict[str, Any]]]:
         """Score of each question, NaN where its answer has no number; and what the judge wrote."""
         answers = judge.answers(
-            questions,
-            self.opening,
-            longest=self.max_new_tokens,
-            batch_size=self.batch_size,
-            progress=self.progress,
+            questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
         self._check_digits(judge)  # a server shows its tokens in its answers only
         scores, details, n_untold = [], [], 0

@@ -237,14 +237,14 @@ class Groovist(grounding.GroundingMetric):
         recount = extract if self.units == "nouns" and phrase_source != GIVEN else None
         asked: dict[str, Any] = {"theta": theta.value, "matching": self.matching, "sentence_image": sentence_image}
         extra |= analysed(self.analysis or (), stories, phrases, scored, split=split, noun_phrases=recount, **asked)
-        if return_details:
-            rows = zip(scored, phrases, stories, strict=True)
-            extra["details"] = [story_details(*row, truncated=read.truncated) for row in rows]
+        rows = zip(scored, phrases, stories, strict=True)
+        details = [story_details(*row, truncated=read.truncated) for row in rows] if return_details else None
         made_with = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
         made_with |= {"concreteness": rated_by, "theta": str(theta)}
         if phrase_source == GIVEN:
             made_with |= {"units": None, "placeholders": None}
-        return self.result([self._shown(story.score) for story in scored], made_with=made_with, **extra)
+        scores = [self._shown(story.score) for story in scored]
+        return self.result(scores, made_with=made_with, details=details, **extra)
 
     def _shown(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score

@@ -133,9 +133,9 @@ class Onlystyle(style.StyleMetric):
             "in_sample": self.count_in_sample(table, captions),
             "no_evidence": len(captions) - known,
             **self._all_styles(table, captions, targets),
-            **({"details": details} if return_details else {}),
         }
-        return self.result(scores, made_with=self.signed_table(table), **extra)
+        told = details if return_details else None
+        return self.result(scores, made_with=self.signed_table(table), details=told, **extra)
 
     def _all_styles(self, table: style.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
         """The keys that need the score in every style."""

@@ -12,7 +12,7 @@ generated captions and images as further positives; RefPAC-S takes references in
 word finds its best frame and every frame its best word. Higher is better.
 """
 
-_INPUTS = clip_score.inputs_of("pac_s", 2.0)
+_INPUTS = clip_score.INPUTS.format(name="pac_s", w=2.0)
 
 VERSIONS = ("1", "++")
 

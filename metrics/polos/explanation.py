@@ -12,7 +12,7 @@ class Polos(CaptionedPicture):
     """Captions with what the head says beside each of their references, and the others of their picture."""
 
     name = "polos"
-    first_config = ""
+    family_template = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
         "The score is what people would rate the caption, as a network guesses that was fitted to ratings: from 0 to "
@@ -20,16 +20,6 @@ class Polos(CaptionedPicture):
         "It is no share of what is right: compare captions of one picture, with the same references.",
         "A caption that copies a reference scores well whatever the picture shows.",
     )
-
-    @property
-    def template(self) -> str:
-        """Its own, with the references below the captions."""
-        return "polos/explanation"
-
-    @property
-    def key(self) -> str:
-        """That of all captioned pictures."""
-        return "captioned_key"
 
     def _parts(self, row: int) -> str:
         detail = self.details[row]

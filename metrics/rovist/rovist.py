@@ -104,6 +104,7 @@ class Rovist(base.StoryImageMetric):
     higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
     needs = ("rovist",)
+    source_settings = PARTS  # which have signatures of their own
     columns = (base.Story("predictions"), base.Images("images", optional=True))
 
     def __init__(
@@ -124,10 +125,6 @@ class Rovist(base.StoryImageMetric):
         on = {"device": self.device}
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
-
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings that are no part's; the parts have signatures of their own."""
-        return {name: value for name, value in super().signature_fields().items() if name not in PARTS}
 
     def take_rows_alone(self) -> None:
         """One picture or text at a time, in the parts."""
@@ -164,9 +161,7 @@ class Rovist(base.StoryImageMetric):
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]
         scores = [overall(*values) for values in zip(*columns, strict=True)]
-        if return_details:
-            rows = zip(scores, *columns, strict=True)
-            extra["details"] = [dict(zip(("score", *PARTS), row, strict=True)) for row in rows]
+        details = [dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True)]
         signatures = "\n".join(extra[f"{name}_signature"] for name in PARTS)
         made_with = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}
-        return self.result(scores, made_with=made_with, **extra)
+        return self.result(scores, made_with=made_with, details=details if return_details else None, **extra)

@@ -38,8 +38,7 @@ class RovistC(Explanation):
 
     def values(self, row: int) -> dict[str, Any]:
         """Each sentence with the probability that it follows; None for the first."""
-        detail = self.details[row]
-        return {"lines": sentence_lines(detail)}
+        return {"lines": sentence_lines(self.details[row])}
 
 
 def sentence_lines(detail: Any) -> list[dict[str, Any]]:

@@ -219,8 +219,5 @@ class RovistNr(base.StoryMetric):
                 )
                 texts.append(sentences)
                 advance(1)
-        scores = [story.score for story in scored]
-        if not return_details:
-            return self.result(scores)
         details = [{"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True)]
-        return self.result(scores, details=details)
+        return self.result([story.score for story in scored], details=details if return_details else None)

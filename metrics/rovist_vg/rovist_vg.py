@@ -157,7 +157,7 @@ class RovistVg(grounding.GroundingMetric):
         made_with |= {"nouns": noun_source, "idf": idf_source}
         if noun_source == GIVEN:
             made_with |= {"sentences": None, "placeholders": None}
-        return self.result(scores, made_with=made_with, **({"details": details} if return_details else {}))
+        return self.result(scores, made_with=made_with, details=details if return_details else None)
 
     def _compared(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any

@@ -102,12 +102,10 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
                 scores[row] = soft_spice_score(cosines, self.direction)
             elif not others:
                 scores[row] = np.nan
-            if return_details:
-                details.append(_detail(phrases, others, cosines))
-        extra: dict[str, Any] = {"n_empty": sum(not phrases and bool(others) for phrases, others in said)}
-        if return_details:
-            extra["details"] = details
-        return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), **extra)
+            details.append(_detail(phrases, others, cosines))
+        n_empty = sum(not phrases and bool(others) for phrases, others in said)
+        told = details if return_details else None
+        return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), details=told, n_empty=n_empty)
 
 
 def _detail(phrases: dict[str, tuple[str, ...]], others: Iterable[str], cosines: Floats) -> dict[str, Any]:

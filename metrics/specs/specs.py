@@ -61,5 +61,5 @@ class Specs(clip_score.BackboneMetric):
         self, predictions: Sequence[str], images: Sequence[Any], return_details: bool = False
     ) -> dict[str, Any]:
         cosines, details, made_with = self.cosines(predictions, images)
-        extra = {"details": details} if return_details or self.details else {}
-        return self.result(specs_scores(cosines).tolist(), made_with=made_with, **extra)
+        told = details if return_details or self.details else None
+        return self.result(specs_scores(cosines).tolist(), made_with=made_with, details=told)

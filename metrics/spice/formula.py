@@ -15,73 +15,14 @@ Words = tuple[str, ...]
 
 # Attributes that are colours and numbers, as the paper's sub-scores sort them; "gray" and "grey" are one word twice.
 COLOURS = frozenset(
-    [
-        "black",
-        "blue",
-        "brown",
-        "cyan",
-        "gold",
-        "golden",
-        "gray",
-        "green",
-        "grey",
-        "indigo",
-        "maroon",
-        "orange",
-        "pink",
-        "purple",
-        "red",
-        "silver",
-        "tan",
-        "turquoise",
-        "violet",
-        "white",
-        "yellow",
-    ]
+    """black blue brown cyan gold golden gray green grey indigo maroon orange pink purple red silver tan turquoise
+    violet white yellow""".split()  # noqa: SIM905
 )
 NUMBERS = frozenset("one two three four five six seven eight nine ten".split())  # noqa: SIM905
 SIZES = frozenset(
-    [
-        "big",
-        "broad",
-        "bulky",
-        "compact",
-        "colossal",
-        "deep",
-        "enormous",
-        "fat",
-        "giant",
-        "gigantic",
-        "great",
-        "high",
-        "huge",
-        "immense",
-        "jumbo",
-        "large",
-        "little",
-        "long",
-        "low",
-        "massive",
-        "miniature",
-        "mini",
-        "narrow",
-        "petite",
-        "puny",
-        "short",
-        "shallow",
-        "skinny",
-        "slender",
-        "slim",
-        "small",
-        "tall",
-        "teeny",
-        "thick",
-        "thin",
-        "tiny",
-        "towering",
-        "vast",
-        "wide",
-    ]
+    """big broad bulky compact colossal deep enormous fat giant gigantic great high huge immense jumbo large little
+    long low massive miniature mini narrow petite puny short shallow skinny slender slim small tall teeny thick
+    thin tiny towering vast wide""".split()  # noqa: SIM905
 )
 
 

@@ -88,11 +88,10 @@ class Spice(scene_graphs.SceneGraphMetric):
                     details.append(_detail(candidate, hits, said))
                 advance(1)
         extra: dict[str, Any] = {name: columns[name] for name in ("precisions", "recalls")}
-        if return_details:
-            extra["details"] = details
-        record = self.result(columns["scores"], made_with=self.made_with(identity), **extra)
+        told = details if return_details else None
+        record = self.result(columns["scores"], made_with=self.made_with(identity), details=told, **extra)
         for kind in KINDS:
-            record |= self.sub_score(record, kind, columns[kind])
+            record = self.with_score(record, f"{self.name}_{kind}", columns[kind])
         return record
 
 

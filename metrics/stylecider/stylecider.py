@@ -95,6 +95,6 @@ class Stylecider(style.StyleMetric):
             "in_sample": self.count_in_sample(table, captions),
             "references_in_sample": known,
             "no_evidence": len(captions) - weighty,
-            **({"details": details} if return_details else {}),
         }
-        return self.result(scores, made_with=self.signed_table(table), **extra)
+        told = details if return_details else None
+        return self.result(scores, made_with=self.signed_table(table), details=told, **extra)

@@ -38,11 +38,7 @@ class Trm(CaptionSets):
     )
     on_axis = (0.0,)
     statistic = "Q"
-
-    @property
-    def template(self) -> str:
-        """Columns, and no cloud."""
-        return "trm/explanation"
+    family_template = ""
 
     def reason(self, row: int) -> str:
         """P and the share that is farthest from what splits give."""

@@ -14,7 +14,7 @@ class Vqascore(CaptionedPicture):
     """Captions with the probability of the answer, and the others of their picture."""
 
     name = "vqascore"
-    first_config = ""
+    family_template = family_key = first_config = ""
     on_axis = (0.0, 1.0)
     reading = (
         "A model of pictures and text is asked whether the picture shows the caption; the score is the probability of "
@@ -23,19 +23,8 @@ class Vqascore(CaptionedPicture):
         "The model doubts what it cannot see, and often misses counts and who does what to whom.",
     )
 
-    @property
-    def template(self) -> str:
-        """Its own, with the answer above the captions."""
-        return "vqascore/explanation"
-
-    @property
-    def key(self) -> str:
-        """Its own, which tells of the bars too."""
-        return "vqascore/key"
-
     def _parts(self, row: int) -> str:
-        detail = self.details[row]
-        return f"{quoted(detail['answer'])} has {number(self.scores[row])}"
+        return f"{quoted(self.details[row]['answer'])} has {number(self.scores[row])}"
 
     def undefined(self, row: int) -> str:
         """A server told other tokens."""

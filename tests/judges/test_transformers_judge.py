@@ -278,11 +278,11 @@ def test_each_picture_is_seen_once(judges, kind):
     hook = module.register_forward_hook(count, with_kwargs=True)
     shown = [picture(i) for i in (7, 8)]
     asked = [Question(("Rate ", "!"), (caption,), one) for caption in CAPTIONS for one in shown]
-    before = judge.picture_passes
+    before = judge._features.passes
     found = judge.chances(asked, ["Yes"] * 8, OPENING, batch_size=3)
     answers = judge.answers(asked, OPENING, longest=2, batch_size=2)
     hook.remove()
-    assert (sum(given), judge.picture_passes - before) == (2, 2)
+    assert (sum(given), judge._features.passes - before) == (2, 2)
     # The same numbers as with nothing kept.
     for i in (0, 5):
         judge._features.forget()
@@ -300,9 +300,9 @@ def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
     alone = judge.chances(asked, ["Yes"] * 4, OPENING)
     judge._features.forget()
     judge.chances([asked[1], asked[3]], ["Yes"] * 2, OPENING, batch_size=2)
-    before = judge.picture_passes
+    before = judge._features.passes
     together = judge.chances(asked, ["Yes"] * 4, OPENING, batch_size=4)
-    assert judge.picture_passes - before == 2
+    assert judge._features.passes - before == 2
     assert np.stack(together) == pytest.approx(np.stack(alone), abs=1e-5)
 
 
@@ -331,9 +331,9 @@ def test_what_is_kept_is_bounded(judges, monkeypatch):
     monkeypatch.setattr(picture_features, "MOST_BYTES", 2 * each)
     judge.chances(shown, ["Yes"] * 4, OPENING, batch_size=4)
     assert len(judge._features._kept) == 2
-    before = judge.picture_passes
+    before = judge._features.passes
     judge.chances(shown, ["Yes"] * 4, OPENING, batch_size=4)
-    assert judge.picture_passes - before >= 2
+    assert judge._features.passes - before >= 2
 
 
 def test_other_weights_see_anew(judges):

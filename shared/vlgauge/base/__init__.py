@@ -15,7 +15,6 @@ from vlgauge.base.columns import Captions, Column, Images, References, Story, Te
 from vlgauge.base.components import ComponentMetric, Components
 from vlgauge.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
 from vlgauge.progress import progress_bar
-from vlgauge.results import result_record
 from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
@@ -38,7 +37,6 @@ __all__ = [
     "one_of",
     "plain_number",
     "progress_bar",
-    "result_record",
     "true_or_false",
     "valid_unicode",
     "whole_number",

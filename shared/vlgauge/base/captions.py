@@ -59,16 +59,13 @@ class CaptionMetric(Metric):
         every = np.full(n_rows, np.nan)
         every[list(rows)] = list(scores)
         for name, own in (counts or {}).items():
-            column: list[float] = [math.nan] * n_rows
-            for row, number in zip(rows, own, strict=True):
-                column[row] = number
-            extra[name] = column
+            numbers = dict(zip(rows, own, strict=True))
+            extra[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
+        explained: list[Mapping[str, Any]] | None = None
         if details is not None:
-            explained: list[Mapping[str, Any]] = [{} for _ in range(n_rows)]
-            for row, detail in zip(rows, details, strict=True):
-                explained[row] = detail
-            extra["details"] = explained
-        return self.result(every.tolist(), made_with=made_with, **extra)
+            by_row = dict(zip(rows, details, strict=True))
+            explained = [by_row.get(row, {}) for row in range(n_rows)]
+        return self.result(every.tolist(), made_with=made_with, details=explained, **extra)
 
 
 class TokenMetric(CaptionMetric):

@@ -85,6 +85,7 @@ class Metric(HostedMetric, ABC):
         is_mean: Whether the number of a call is the mean of the scores of its rows.
         compares_sets: Whether a score depends on how many captions a row has.
         unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
+        source_settings: Settings that name models, parsers or files; a call adds to the signature what was read there.
         has_reference_scores: Whether it has a second score, ``ref_NAME``, where there are references.
         rewards_silence: Whether a caption that says less cannot score worse, since only what is said is looked at: no
             reward by itself.
@@ -107,6 +108,7 @@ class Metric(HostedMetric, ABC):
     is_mean: ClassVar[bool] = True
     compares_sets: ClassVar[bool] = False
     unsigned: ClassVar[tuple[str, ...]] = ()
+    source_settings: ClassVar[tuple[str, ...]] = ()
     has_reference_scores: ClassVar[bool] = False
     rewards_silence: ClassVar[bool] = False
     undefined_hint: ClassVar[str] = ""
@@ -239,16 +241,30 @@ class Metric(HostedMetric, ABC):
         self.add_batch(**row)
 
     def result(
-        self, scores: Sequence[float], *, made_with: Mapping[str, Any] | None = None, **extra: Any
+        self, scores: Sequence[float], *, made_with: Mapping[str, Any] | None = None, details: Any = None, **extra: Any
     ) -> dict[str, Any]:
         """The dictionary that every metric returns; see `vlgauge.results.result_record`.
 
         Args:
             scores: One score per row, NaN where it is undefined.
             made_with: Fields of the signature that only this call knows, see `signature`.
+            details: What explains each score; None if nobody asked.
             **extra: Further values; their keys get the metric's name as prefix.
         """
-        return result_record(self.name, scores, self.signature(**(made_with or {})), extra)
+        more = extra if details is None else extra | {"details": details}
+        return result_record(self.name, scores, self.signature(**(made_with or {})), more)
+
+    def with_score(self, record: Mapping[str, Any], key: str, scores: Sequence[float], **extra: Any) -> dict[str, Any]:
+        """A result with another score, which has the same signature but for its name.
+
+        Args:
+            record: The result that `result` made.
+            key: Name of the other score, prefix of its keys.
+            scores: One per row.
+            **extra: Further values of the other score.
+        """
+        signature = key + record[f"{self.name}_signature"].removeprefix(self.name)
+        return {**record, **result_record(key, scores, signature, extra)}
 
     @property
     def uses_models(self) -> bool:
@@ -269,8 +285,8 @@ class Metric(HostedMetric, ABC):
         return format_signature(self.name, {name: fields[name] for name in ordered})
 
     def signature_fields(self) -> dict[str, Any]:
-        """Settings by name; a metric with models or files takes out what names them and adds what identifies them."""
-        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned}
+        """Settings by name, without those that name models or files: a call adds what identifies them."""
+        left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned, *self.source_settings}
         return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
 
     def not_apart(self) -> str | None:

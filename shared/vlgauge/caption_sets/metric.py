@@ -29,7 +29,6 @@ from vlgauge.caption_sets.vectors import (
     CaptionVectors,
     KnownVectors,
     check_lengths,
-    encoded_captions,
     given_captions,
     groups_of_equal_sizes,
     known_vectors,
@@ -112,35 +111,6 @@ class CaptionSetMetric(Metric):
             for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
                 statistics.check_partition_count(n, m, self.max_partitions)
 
-    def score_sets(
-        self,
-        predictions: Sequence[Sequence[str]],
-        references: Sequence[Sequence[str]],
-        score_group: Callable[[list[int], int, statistics.Partitions | None], GroupScores],
-        row_bytes: Callable[[int, int], int],
-        *,
-        return_details: bool,
-        made_with: dict[str, Any],
-    ) -> dict[str, Any]:
-        """The result dictionary of a metric of one statistic, from groups of rows of equal sizes.
-
-        Args:
-            predictions: Candidates of each row.
-            references: References of each row.
-            score_group: Scores the rows at some positions, given the number of candidates and the partitions.
-            row_bytes: Working memory of a row, given its number of captions and of partitions.
-            return_details: Whether the result has the details of each row.
-            made_with: Fields of the signature that only this call knows.
-        """
-
-        def scored(rows: Sequence[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
-            found, details = score_group(list(rows), n, ways)
-            return {"": found}, details
-
-        return self.score_statistics(
-            predictions, references, iter, scored, row_bytes, return_details=return_details, made_with=made_with
-        )
-
     def score_statistics(
         self,
         predictions: Sequence[Sequence[str]],
@@ -172,7 +142,7 @@ class CaptionSetMetric(Metric):
         """
         self.check_sizes(predictions, references, minimum=minimum)
         if self._key is None:
-            self._warn_of_sizes(sizes_of(predictions, references))
+            self._warn_of_sizes(list(zip(map(len, predictions), map(len, references), strict=True)))
         tested = self._statistics(len(predictions), extreme or {"": "large"})
         details: Details = [{} for _ in predictions]
         groups = list(groups_of_equal_sizes(predictions, references, minimum=minimum))
@@ -193,9 +163,8 @@ class CaptionSetMetric(Metric):
             # A row of a larger corpus, to whose tests it is added.
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
-        if return_details:
-            extra["details"] = details
-        return self.result(tested[""].scores.tolist(), made_with=made_with, **extra)
+        told = details if return_details else None
+        return self.result(tested[""].scores.tolist(), made_with=made_with, details=told, **extra)
 
     def extremes(self) -> dict[str, str]:
         """The statistics as `score_statistics` takes them."""
@@ -285,11 +254,6 @@ class CaptionSetMetric(Metric):
         return {"n_partitions": ways.count, "exact": ways.exact, **stds}
 
 
-def sizes_of(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """Numbers of candidates and of references of each row."""
-    return list(zip(map(len, predictions), map(len, references), strict=True))
-
-
 def _null_details(found: Statistic, index: int) -> dict[str, Any]:
     """The columns of the null distribution of one row; nothing without a test."""
     if found.null is None:
@@ -330,11 +294,14 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
             return self._encoded
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
-        if self._known is not None:
-            return self._known.of(predictions, references)
-        return encoded_captions(
-            predictions, references, self.text_encoder(), batch_size=self.batch_size, progress=self.progress
-        )
+        known = self._known
+        if known is None:
+            captions = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
+            known = self._encoded_captions(captions)
+        return known.of(predictions, references)
+
+    def _encoded_captions(self, captions: Sequence[Sequence[str]]) -> KnownVectors:
+        return known_vectors(captions, self.text_encoder(), batch_size=self.batch_size, progress=self.progress)
 
     @contextmanager
     def among(
@@ -352,8 +319,7 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         source = self.encoder if isinstance(self.encoder, str) else id(self.encoder)
         made_by = (source, self.profile, self.pooling, self.device)
         if made_by not in vectors:
-            encoder = self.text_encoder()
-            vectors[made_by] = known_vectors(captions, encoder, batch_size=self.batch_size, progress=self.progress)
+            vectors[made_by] = self._encoded_captions(captions)
         self._known = vectors[made_by]
         try:
             yield
@@ -415,7 +381,7 @@ class VectorSetMetric(CaptionVectorMetric):
             # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
-        def scored(rows: list[int], n: int, ways: statistics.Partitions | None) -> GroupScores:
+        def scored(rows: Sequence[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
             stacked = vectors.stack(rows)
             if unseen:
                 stacked = np.where(np.array([row in unseen for row in rows])[:, None, None], np.nan, stacked)
@@ -424,11 +390,12 @@ class VectorSetMetric(CaptionVectorMetric):
                 note["n_distinct"] = len(set(vectors.positions[row].tolist()))
                 if return_details:
                     note["plane"] = {} if row in unseen else principal_plane(vectors.stack([row])[0])
-            return found, details
+            return {"": found}, details
 
-        return self.score_sets(
+        return self.score_statistics(
             predictions,
             references,
+            iter,
             scored,
             row_bytes,
             return_details=return_details,

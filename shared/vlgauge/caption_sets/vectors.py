@@ -37,15 +37,6 @@ class CaptionVectors:
         return self.table[np.stack([self.positions[row] for row in rows])]
 
 
-def encoded_captions(
-    predictions: CaptionSets, references: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress
-) -> CaptionVectors:
-    """Vectors from an encoder, which sees each distinct caption of the call once."""
-    row_of, rows = _vector_rows(predictions, references)
-    table = encoder.encode(list(row_of), batch_size=batch_size, progress=progress)
-    return CaptionVectors(table, rows, encoder.identity)
-
-
 @dataclass(frozen=True, eq=False)
 class KnownVectors:
     """Vectors of captions by which several calls go.
@@ -84,7 +75,7 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
             one array of shape ``(n_captions, d)`` per example.
     """
     if isinstance(embeddings, Mapping):
-        row_of, rows = _vector_rows(predictions, references, known=embeddings)
+        row_of = _row_of_each(predictions, references, embeddings)
         vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in row_of]
         for caption, vector in zip(row_of, vectors, strict=True):
             if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
@@ -92,7 +83,8 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
                     f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
                     f"{caption!r} and {vectors[0].shape} for {next(iter(row_of))!r}"
                 )
-        return CaptionVectors(np.stack(vectors) if vectors else np.zeros((0, 0)), rows, "given")
+        table = np.stack(vectors) if vectors else np.zeros((0, 0))
+        return KnownVectors(row_of, table, "given").of(predictions, references)
     if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
         raise ValueError(
             "`embeddings` must be a mapping from caption to vector, or a pair (candidates, references) of lists of "
@@ -124,22 +116,18 @@ def groups_of_equal_sizes(
         yield n, m, rows
 
 
-def _vector_rows(
-    predictions: CaptionSets, references: CaptionSets, known: Mapping[str, Any] | None = None
-) -> tuple[dict[str, int], list[npt.NDArray[np.intp]]]:
-    """Row of each distinct caption in the table of vectors, and per example the rows of its pooled captions."""
+def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mapping[str, Any]) -> dict[str, int]:
+    """Row of each distinct caption, all of which must be known, in a table of vectors."""
     row_of: dict[str, int] = {}
-    rows = []
     for example, (candidates, refs) in enumerate(zip(predictions, references, strict=True)):
         for name, captions in (("predictions", candidates), ("references", refs)):
             for i, caption in enumerate(captions):
-                if known is not None and caption not in known:
+                if caption not in known:
                     raise ValueError(
                         f"`embeddings` must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
                     )
                 row_of.setdefault(caption, len(row_of))
-        rows.append(np.array([row_of[caption] for caption in (*candidates, *refs)], dtype=np.intp))
-    return row_of, rows
+    return row_of
 
 
 def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:

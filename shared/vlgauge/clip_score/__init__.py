@@ -2,7 +2,7 @@
 
 from vlgauge.clip_score.backbone_metric import BackboneMetric, ReferencedBackboneMetric
 from vlgauge.clip_score.calibration import read_calibration
-from vlgauge.clip_score.inputs import inputs_of
+from vlgauge.clip_score.inputs import INPUTS
 from vlgauge.clip_score.metric import ClipScoreMetric
 
-__all__ = ["BackboneMetric", "ClipScoreMetric", "ReferencedBackboneMetric", "inputs_of", "read_calibration"]
+__all__ = ["INPUTS", "BackboneMetric", "ClipScoreMetric", "ReferencedBackboneMetric", "read_calibration"]

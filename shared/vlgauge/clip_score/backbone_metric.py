@@ -210,16 +210,20 @@ class BackboneMetric(Metric):
         }
         return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
 
-    def _fields(self, names: Mapping[str, Any]) -> dict[str, Any]:
-        """What numbers depend on, in the order of the signature."""
+    def _fields(
+        self, names: Mapping[str, Any], own: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What numbers depend on, in the order of the signature, with what only a metric has at two places."""
         return {
             "enc": names["enc"],
             "dtype": self.dtype,
             "prep": PREPROCESSING,
+            **(own or {}),
             "arch": names["arch"],
             "proj": names["proj"],
             "prompt": self.prompt.strip() or "none",
             "long": self.long_text,
+            **(more or {}),
             "on_error": self.on_error,
         }
 
@@ -230,10 +234,11 @@ class BackboneMetric(Metric):
     def _warn_of_texts(self, rows: TextRows) -> None:
         """One warning per kind of trouble with texts, with the number of cases."""
         n_texts, most = rows.pieces.n_owners, self.tokens().context
+        n_long = int(np.count_nonzero(rows.pieces.is_long))
         handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
         troubles = {
             f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
-            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": rows.n_long,
+            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": n_long,
             f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
         }
         for text, count in troubles.items():

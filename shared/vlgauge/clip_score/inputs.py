@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_INPUTS = """
+INPUTS = """
 Args:
     predictions: list of captions.
     images: list of images (path, bytes, PIL image or uint8 array), one per caption; config "image", the default.
@@ -31,13 +31,3 @@ Examples:
     >>> print(0.0 <= result["{name}"] <= {w:g})
     True
 """
-
-
-def inputs_of(name: str, w: float) -> str:
-    """What a metric of the family takes and returns, with a call as an example.
-
-    Args:
-        name: Of the metric.
-        w: The largest score of an image.
-    """
-    return _INPUTS.format(name=name, w=w)

@@ -21,8 +21,8 @@ from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.backbones import known_backbone
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
-from vlgauge.media.pictures import PREPROCESSING, distinct_images
-from vlgauge.results import median_of_defined, result_record
+from vlgauge.media.pictures import distinct_images
+from vlgauge.results import median_of_defined
 from vlgauge.settings import finite_number, one_of, shown, warn, whole_number
 from vlgauge.signatures import format_signature, parse_signature
 
@@ -81,7 +81,8 @@ class ClipScoreMetric(BackboneMetric):
         self.n_frames = checked_frames(n_frames, known)
         self.emscore_batch_size = whole_number("emscore_batch_size", emscore_batch_size, 1)
         if known == "video":
-            self._look_at_videos()
+            predictions, _, references = self.columns
+            self.columns = (predictions, Videos("videos"), references)
         super().__init__(config, *args[1:], **host)
         row = known_backbone(self.backbone)
         if known == "video" and row is not None and row.tokens != "clip":
@@ -119,13 +120,12 @@ class ClipScoreMetric(BackboneMetric):
         if self.calibration is not None:
             scored = replace(scored, scores=self.calibration.scores([note["cosine"] for note in scored.details]))
         self._warn(rows, scored)
-        extra = {"details": scored.details} if return_details else {}
-        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), **extra)
+        told = scored.details if return_details else None
+        record = self.result(scored.scores.tolist(), made_with=self.fields(made_with, more), details=told)
         if scored.reference_scores is None:
             return record
-        signature = f"ref_{record[f'{self.name}_signature']}"
         found = scored.reference_scores.tolist()
-        return record | result_record(f"ref_{self.name}", found, signature, {"median": median_of_defined(found)})
+        return self.with_score(record, f"ref_{self.name}", found, median=median_of_defined(found))
 
     def result_of(self, parts: Parts) -> dict[str, Any]:
         """The result of a corpus; its median is none of the rows' medians."""
@@ -182,11 +182,6 @@ class ClipScoreMetric(BackboneMetric):
             )
         return super()._sort_keywords(given)
 
-    def _look_at_videos(self) -> None:
-        """Take videos instead of images, in this instance."""
-        predictions, _, references = self.columns
-        self.columns = (predictions, Videos("videos"), references)
-
     def _scored_images(self, vectors: ClipVectors | EncodedRow, rows: TextRows, cells: Sequence[Any]) -> Scored:
         pictures, picture_of = distinct_images(cells)
         clamp = self.variant == "paper"
@@ -240,20 +235,12 @@ class ClipScoreMetric(BackboneMetric):
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """What the numbers depend on, in the order of the signature."""
-        return {
-            "enc": names["enc"],
-            "dtype": self.dtype,
-            "prep": PREPROCESSING,
-            "variant": self.variant,
-            **({"w": self.w} if self.config_name == "image" and self.calibration is None else {}),
-            **({} if self.calibration is None else {"calibration": self.calibration.digest[:8]}),
-            "arch": names["arch"],
-            "proj": names["proj"],
-            "prompt": self.prompt.strip() or "none",
-            "long": self.long_text,
-            **more,
-            "on_error": self.on_error,
-        }
+        own: dict[str, Any] = {"variant": self.variant}
+        if self.calibration is not None:
+            own["calibration"] = self.calibration.digest[:8]
+        elif self.config_name == "image":
+            own["w"] = self.w
+        return self._fields(names, own, more)
 
     def _warn(self, rows: TextRows, scored: Scored) -> None:
         """One warning per kind of trouble, with the number of cases."""

@@ -60,11 +60,6 @@ class TextRows:
         return found
 
     @property
-    def n_long(self) -> int:
-        """Number of texts that are too long to be encoded as a whole."""
-        return int(np.count_nonzero(self.pieces.is_long))
-
-    @property
     def all_pieces(self) -> tuple[list[str], list[str] | None]:
         """Candidates and references in pieces, repeated as often as they occur; None for no references."""
         texts, cut = self.pieces.texts, len(self.units)

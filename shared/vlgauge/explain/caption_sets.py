@@ -27,11 +27,7 @@ class CaptionSets(Explanation):
 
     statistic: ClassVar[str] = "score"
     ellipses: ClassVar[bool] = False
-
-    @property
-    def template(self) -> str:
-        """The cloud, where a metric has nothing else to show."""
-        return "cloud"
+    family_template = "cloud"
 
     def pvalue(self, row: int) -> float:
         """Share of the splits whose score is at least as large; NaN without a test."""

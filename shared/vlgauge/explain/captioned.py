@@ -24,18 +24,10 @@ class CaptionedPicture(Explanation):
 
     on_axis: ClassVar[tuple[float, ...]] = (0.0,)
     ranks_rows = True
+    family_template = "captioned"
+    family_key = "captioned_key"
     first_config = "image"
     reading_of_videos: ClassVar[str]
-
-    @property
-    def template(self) -> str:
-        """One for the whole family."""
-        return "captioned"
-
-    @property
-    def key(self) -> str:
-        """One for the whole family."""
-        return "captioned_key"
 
     @cached_property
     def of_videos(self) -> bool:

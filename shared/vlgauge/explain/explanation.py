@@ -45,6 +45,8 @@ class Explanation(ABC):
         first_config: Configuration that needs nothing of the user's, where a metric has several.
         note_alone: What is to be said of `settings_alone`.
         ranks_rows: Whether what explains a row shows other rows, such as captions of one picture.
+        family_template: The template of an example, where a family has one for all; else that of the metric.
+        family_key: The template of what the marks mean, likewise.
         bars_title: What the bars of `contributions` are of.
         is_large: Whether one example has a page to itself, where folds of what was scored stand open.
         columns: The columns that were scored.
@@ -62,6 +64,8 @@ class Explanation(ABC):
     first_config: ClassVar[str] = ""
     note_alone: ClassVar[str] = ""
     ranks_rows: ClassVar[bool] = False
+    family_template: ClassVar[str] = ""
+    family_key: ClassVar[str] = ""
     bars_title: ClassVar[str] = ""
     is_large: bool = False
 
@@ -133,13 +137,13 @@ class Explanation(ABC):
 
     @property
     def template(self) -> str:
-        """The template of an example: that of the metric, where its family has none for all."""
-        return f"{self.name}/explanation"
+        """The template of an example."""
+        return self.family_template or f"{self.name}/explanation"
 
     @property
     def key(self) -> str:
         """The template of what the marks mean."""
-        return f"{self.name}/key"
+        return self.family_key or f"{self.name}/key"
 
     @property
     def kind(self) -> str:

@@ -62,11 +62,6 @@ class GroundingMetric(StoryImageMetric):
         self.device, self.batch_size = device, whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings that are no source; `_compute` adds the sources by what was read there."""
-        fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in self.source_settings}
-
     def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
         """What a call needs for its sentences and words that is not given with it.
 

@@ -25,12 +25,13 @@ class JudgeMetric(Metric):
 
     Attributes:
         paper_model: The model under the profile "paper" where none is named; None for none.
-        openings: What LLaVA and CLIP-FlanT5 read around the question.
+        opening: What LLaVA and CLIP-FlanT5 read around the question.
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
     has_reference_scores: ClassVar[bool] = True
     unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
+    source_settings = ("model", "dtype", "tower", "adapter")
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[Opening]
     # The image tower of a model that has none of its own; only vqascore asks such models.
@@ -83,11 +84,6 @@ class JudgeMetric(Metric):
             adapter=self.adapter,
             own=own,
         )
-
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings that a number depends on; the model is named by what was loaded."""
-        fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("model", "dtype", "tower", "adapter")}
 
     def made_with(self, judge: Judge) -> dict[str, Any]:
         """What names the judge in the signature, and how it sees pictures and reads questions."""

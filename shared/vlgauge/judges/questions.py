@@ -59,8 +59,12 @@ class Question:
     @property
     def key(self) -> tuple[str, bytes, str, str]:
         """What tells questions apart: equal ones are asked once."""
-        seen = b"" if self.picture is None else self.picture.key
-        return self.text(), seen, self.replied, "" if self.again is None else self.again.text()
+        return self.text(), self.picture_key, self.replied, "" if self.again is None else self.again.text()
+
+    @property
+    def picture_key(self) -> bytes:
+        """What tells its picture from others; empty for none."""
+        return b"" if self.picture is None else self.picture.key
 
 
 @dataclass(frozen=True)
@@ -91,30 +95,24 @@ class Judge(Protocol):
     @property
     def identity(self) -> str:
         """Name and digest of the weights, for signatures."""
-        ...
 
     @property
     def dtype(self) -> str:
         """Of the arithmetic, for signatures."""
-        ...
 
     @property
     def preparation(self) -> str:
         """What is done to a picture before the model's own preprocessing, for signatures."""
-        ...
 
     @property
     def reads_digits(self) -> bool:
         """Whether each digit of a number is a token of its own, as far as that is known."""
-        ...
 
     def opening(self, opening: Opening) -> str:
         """Name of what surrounds a question, for signatures: that of the method, or ``chat``."""
-        ...
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
         """Which questions have a caption that spells a special token, which is taken apart before it is read."""
-        ...
 
     def answers(
         self,
@@ -134,7 +132,6 @@ class Judge(Protocol):
             batch_size: Questions per forward pass.
             progress: See `vlgauge.progress`.
         """
-        ...
 
     def chances(
         self,
@@ -156,4 +153,3 @@ class Judge(Protocol):
             batch_size: Questions per forward pass.
             progress: See `vlgauge.progress`.
         """
-        ...

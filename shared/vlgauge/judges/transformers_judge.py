@@ -110,11 +110,6 @@ class LoadedJudge:
         self._lock = threading.Lock()
 
     @property
-    def picture_passes(self) -> int:
-        """Number of pictures that went through the image tower so far, but for those of gradients."""
-        return self._features.passes
-
-    @property
     def n_bytes(self) -> int:
         """Bytes of the weights."""
         return sum(p.numel() * p.element_size() for p in self._model.parameters())
@@ -224,7 +219,7 @@ class LoadedJudge:
         for i, key in enumerate(keys):
             first.setdefault(key, i)
         # All questions about a picture one after the other, so that what was seen in it is at hand.
-        seen = {key: _picture_key(questions[i]) for key, i in first.items()}
+        seen = {key: questions[i].picture_key for key, i in first.items()}
         shortest: dict[bytes, int] = {}
         for key in first:
             shortest[seen[key]] = min(len(str(key)), shortest.get(seen[key], sys.maxsize))
@@ -336,7 +331,7 @@ class LoadedJudge:
                     # Fleur's and Expert's code give the grade with an end token, and LLaVA's adds another one.
                     ends = 2 * str(self._tokenizer.eos_token)
                     text = f"{text} ASSISTANT: {question.replied}{ends}USER: {again}"
-                return self._halves(text, seen, opening, answer, b"" if pixels is not None else _picture_key(question))
+                return self._halves(text, seen, opening, answer, b"" if pixels is not None else question.picture_key)
             if self._parts.kind == "paligemma" and picture is not None and not again:
                 found = _Prepared(self._behind_picture(text, picture))
             else:
@@ -470,7 +465,6 @@ class LoadedJudge:
         return {name: value for name, value in found.items() if self._takes(name)}
 
     def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
-        """The turns in the chat template."""
         # Of a model that thinks first, the first token would be that of a thought.
         more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
         with self._template_told():
@@ -490,15 +484,10 @@ class LoadedJudge:
             ) from error
 
     def _takes(self, name: str) -> bool:
-        """Whether the model takes an input by its name."""
         return name in ("input_ids", "attention_mask", *inspect.signature(self._model.forward).parameters)
 
     def _digit(self, token: int) -> list[int]:
         return [self._digits.index(token)] if token in self._digits else []
-
-
-def _picture_key(question: Question) -> bytes:
-    return b"" if question.picture is None else question.picture.key
 
 
 def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
@@ -514,7 +503,6 @@ def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
 
 
 def _with_answer(one: _Prepared, kind: str) -> _Prepared:
-    """A question with its answer behind it."""
     import torch
 
     more = torch.tensor([one.answer], dtype=torch.long).reshape(1, -1)
@@ -548,6 +536,3 @@ def _alike(prepared: Sequence[_Prepared]) -> Iterator[list[int]]:
     for row, one in enumerate(prepared):
         groups.setdefault(one.shapes, []).append(row)
     yield from groups.values()
-
-
-__all__ = ["LoadedJudge", "Parts", "squared"]

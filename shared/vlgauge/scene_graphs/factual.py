@@ -148,16 +148,12 @@ def names_factual(parser: object) -> bool:
     return isinstance(parser, str) and (parser == FACTUAL or parser.startswith(f"{FACTUAL}:"))
 
 
-def factual_parser(parser: str, *, device: str, batch_size: int, profile: str) -> FactualParser:
-    """The parser that a setting stands for."""
-    return FactualParser(_model_of(parser), device=device, batch_size=batch_size, profile=profile)
-
-
 def look_for_factual(parser: str, profile: str) -> None:
-    """Look for what `factual_parser` needs, without fetching or reading it."""
+    """Look for what the parser of a setting needs, without fetching or reading it."""
     check_torch("`parser`", PACKAGES, EXTRA)
-    look_for_model(_model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
+    look_for_model(model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
 
 
-def _model_of(parser: str) -> str:
+def model_of(parser: str) -> str:
+    """The model of a setting that stands for FACTUAL."""
     return parser.partition(":")[2] or MODEL

@@ -8,8 +8,7 @@ from typing import Any
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.results import result_record
-from vlgauge.scene_graphs.factual import FactualParser, factual_parser, look_for_factual, names_factual
+from vlgauge.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
@@ -41,6 +40,7 @@ class SceneGraphMetric(Metric):
 
     columns = (Text("predictions"), References("references"))
     needs = ("english",)
+    source_settings = ("parser", "pipeline")
 
     def __init__(
         self,
@@ -61,11 +61,6 @@ class SceneGraphMetric(Metric):
         self.batch_size = whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings but those of the parser; a call adds which one read its captions."""
-        fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("parser", "pipeline")}
-
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
         """Fields of a signature that only a call knows.
 
@@ -77,17 +72,6 @@ class SceneGraphMetric(Metric):
             return {"enc": encoder, "parser": parser}
         # No model took part where graphs were given: the number is that of either profile.
         return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
-
-    def sub_score(self, record: Mapping[str, Any], name: str, scores: Sequence[float]) -> dict[str, Any]:
-        """The result of a part of a score, whose keys and signature begin with its own name.
-
-        Args:
-            record: The result of the whole.
-            name: Of the part, behind that of the metric.
-            scores: One per row.
-        """
-        key = f"{self.name}_{name}"
-        return result_record(key, scores, record[f"{self.name}_signature"].replace(self.name, key, 1), {})
 
     def look_for_sources(self, given: Any = None) -> Preflight:
         """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
@@ -108,7 +92,8 @@ class SceneGraphMetric(Metric):
             return self.parser
         warn_of_strange(captions)
         if names_factual(self.parser):
-            return factual_parser(self.parser, device=self.device, batch_size=self.batch_size, profile=self.profile)
+            own: dict[str, Any] = {"device": self.device, "batch_size": self.batch_size, "profile": self.profile}
+            return FactualParser(model_of(self.parser), **own)
         return RuleParser(self.pipeline, profile=self.profile)
 
     def _parsed(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class GraphParser(Protocol):
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
         """The graph of each caption; that of one without a noun is empty."""
-        ...
 
 
 class RuleParser:
@@ -93,14 +92,10 @@ def _alternatives(doc: Doc) -> list[Tuple]:
         if not _is_thing(token):
             continue
         other = token.head
-        joined = token.dep_ == "conj" and other.i in first and _said_or(other)
+        joined = token.dep_ == "conj" and other.i in first and _has(other, "cc", "or")
         first[token.i] = first[other.i] if joined else token.i
         groups.setdefault(first[token.i], []).append(_lemma(token))
     return [tuple(dict.fromkeys(group)) for group in groups.values()]
-
-
-def _said_or(token: Token) -> bool:
-    return any(child.dep_ == "cc" and child.lower_ == "or" for child in token.children)
 
 
 def _tuples(doc: Doc) -> list[Tuple]:
@@ -121,15 +116,15 @@ def _is_thing(token: Token) -> bool:
         return False
     if token.tag_ not in _NOUNS:
         return token.tag_ == "JJ" and token.dep_ in _NOUN_PLACES and any(one.dep_ == "det" for one in token.children)
-    return not (_is_place(token) or (_governs_of(token) and _lemma(token) in _QUANTITIES))
+    return not (_is_place(token) or (_has(token, "prep", "of") and _lemma(token) in _QUANTITIES))
 
 
 def _is_place(token: Token) -> bool:
-    return token.dep_ in ("appos", "pobj") and _lemma(token) in _PLACES and _governs_of(token)
+    return token.dep_ in ("appos", "pobj") and _lemma(token) in _PLACES and _has(token, "prep", "of")
 
 
-def _governs_of(token: Token) -> bool:
-    return any(child.dep_ == "prep" and child.lower_ == "of" for child in token.children)
+def _has(token: Token, dependency: str, word: str) -> bool:
+    return any(child.dep_ == dependency and child.lower_ == word for child in token.children)
 
 
 def _lemma(token: Token) -> str:
@@ -179,11 +174,7 @@ def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
         yield from ((subject, relation, other) for relation, other in relations)
         yield from ((subject, quality) for quality in _qualities(verb, things))
         if not relations and not agents and not is_copula and verb.dep_ not in ("aux", "auxpass"):
-            yield subject, _participle(verb) if passive else predicate
-
-
-def _participle(verb: Token) -> str:
-    return str(verb.lower_)
+            yield subject, verb.lower_ if passive else predicate
 
 
 def _subjects(verb: Token) -> list[Token]:

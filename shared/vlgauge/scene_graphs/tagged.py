@@ -14,10 +14,6 @@ _PARTS = {"J": "adj", "V": "verb", "R": "adv"}
 class NltkLemmas:
     """From the words of a caption to their lemmas, by the tags of NLTK's tagger and WordNet's endings.
 
-    Args:
-        setting: What wants the tagger, for messages: 'dialect="opera"'.
-        instead: What to choose where it is missing.
-
     Attributes:
         identity: Name and version of the tagger, for signatures.
 

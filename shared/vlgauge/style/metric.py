@@ -44,11 +44,6 @@ class StyleMetric(Metric):
         self._read_table: StyleTable | None = None
         super().__init__(*args, **host)
 
-    def signature_fields(self) -> dict[str, Any]:
-        """The settings that a number depends on; the table is named by `signed_table`."""
-        fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name not in ("table", "table_revision")}
-
     def style_table(self, given: Any) -> StyleTable:
         """The table of this call, else that of the settings, read at its first use.
 

@@ -344,7 +344,7 @@ def test_captions_references_and_reasons_see_a_picture_once(tmp_path):
     vqascore = vlgauge.load("vqascore", **chosen)
     vqascore.compute(**rows)
     assert vqascore.judge() is metric.judge()
-    assert metric.judge().picture_passes == 2
+    assert metric.judge()._features.passes == 2
     assert metric.judge().forwards == 3 + 3 + 3 + 3
 
 
