@@ -174,7 +174,6 @@ def _overlapping(one: str, other: str) -> bool:
 
 
 def _note(mine: Any, reference: Any, kinds: Any, measures: Any) -> dict[str, Any]:
-    """How a caption was matched with one reference."""
     return {
         kind: {
             "matched": [[" ".join(a[i]), " ".join(b[j])] for i, j in found.pairs],

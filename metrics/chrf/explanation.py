@@ -61,5 +61,4 @@ def _reach(text: str, other: str) -> Sequence[int]:
 
 
 def _mark(length: int) -> Mark:
-    """The mark of a character by its longest shared run."""
     return Mark(FOR, length == CHARACTER_ORDERS) if length >= _SHORT else Mark(AGAINST)

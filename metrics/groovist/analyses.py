@@ -128,26 +128,13 @@ def analysed(
         counts = [of.n_extracted for of in phrases]
         if noun_phrases is not None:
             counts = [sum(map(len, of)) for of in noun_phrases()[0]]
-        found["np_proportion"] = noun_phrase_proportions(stories, counts, split)
+        n_words = [sum(n_real_words(words(text, split)) for text in story) for story in stories]
+        found["np_proportion"] = list(map(noun_phrase_proportion, counts, n_words))
     if "temporal_misalignment" in names:
         found["temporal_misalignment"] = misaligned_stories(
             stories, phrases, scored, sentence_image, theta, matching=matching
         )
     return found
-
-
-def noun_phrase_proportions(
-    stories: Sequence[Sequence[str]], n_phrases: Sequence[int], split: Callable[[str], list[str]]
-) -> list[float]:
-    """P of each story.
-
-    Args:
-        stories: Sentences of each story.
-        n_phrases: Number of phrases of each story as extracted.
-        split: How a sentence is split again before it is cut into words.
-    """
-    n_words = [sum(n_real_words(words(text, split)) for text in story) for story in stories]
-    return list(map(noun_phrase_proportion, n_phrases, n_words))
 
 
 def misaligned_stories(

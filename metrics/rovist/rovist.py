@@ -148,7 +148,6 @@ class Rovist(base.StoryImageMetric):
         features: Sequence[Any] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        """Score the stories by each part, on the rows that were read once."""
         data = {"regions": regions, "nouns": nouns, "features": features}
         given = {name: value for name, value in data.items() if value is not None}
         self.look_for_sources(images, nouns, regions, features).end()

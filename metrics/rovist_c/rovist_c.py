@@ -139,7 +139,6 @@ class RovistC(base.StoryMetric):
         return found
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
-        """Score the stories, all their pairs in one stream of batches."""
         self.look_for_sources().end()
         split = language.sentence_splitter(self.sentences)
         texts = [language.story_sentences(story, split) for story in predictions]

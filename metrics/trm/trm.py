@@ -317,7 +317,9 @@ class Trm(caption_sets.CaptionVectorMetric):
             unseen = np.array(
                 [one.get("n_empty") == len(pooled) for one, pooled in zip(details, captions, strict=True)]
             )
-            self._warn_of_unseen(int(np.count_nonzero(unseen)))
+            if count := int(np.count_nonzero(unseen)):
+                # All distances tie there, and Q would be 0, as of a perfect model.
+                warn(f"{count} rows have no word that the distance {self.distance!r} sees, so their `trm` is undefined")
             undefined = np.isnan(values).any(axis=(1, 2)) | unseen
             self._warn_of_ties(order[~undefined], values[~undefined])
             with threads.one_blas_thread():
@@ -339,11 +341,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
-
-    def _warn_of_unseen(self, count: int) -> None:
-        """Say that captions are empty to the distance: all tie, and Q would be 0, as of a perfect model."""
-        if count:
-            warn(f"{count} rows have no word that the distance {self.distance!r} sees, so their `trm` is undefined")
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
         """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""

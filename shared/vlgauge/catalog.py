@@ -130,15 +130,11 @@ def metric_folder(name: str, argument: str = "name") -> Path:
     if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
         return root / name
     names = metric_names()
-    close = _close_names(name, names) if isinstance(name, str) else []
+    # "CIDEr", or as the Hub has it: "vlgauge/rouge_l".
+    plain = name.rpartition("/")[2].lower().replace("-", "_") if isinstance(name, str) else ""
+    close = difflib.get_close_matches(plain, names, n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     raise ValueError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
-
-
-def _close_names(name: str, names: list[str]) -> list[str]:
-    """Known names like one that is written in another way, or as the Hub has it: "CIDEr", "vlgauge/rouge_l"."""
-    plain = name.rpartition("/")[2].lower().replace("-", "_")
-    return difflib.get_close_matches(plain, names, n=1)
 
 
 def metric_facts(name: str) -> MetricFacts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -55,6 +57,15 @@ def not_importable(missing: str, error: ImportError) -> str:
     why = " ".join(str(error).split())[:300]
     newer = f"; run: pip install --upgrade {remedy}" if remedy else ""
     return f"{what}, and what is installed does not fit, in version or build ({why}){newer}"
+
+
+@contextmanager
+def importing(missing: str) -> Iterator[None]:
+    """Context of imports that may fail; ImportError in the words of `not_importable`."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(not_importable(missing, error)) from error
 
 
 def _is_here(name: str) -> bool:

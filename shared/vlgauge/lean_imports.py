@@ -181,5 +181,4 @@ def _names(module: ModuleType) -> dict[str, Any]:
 
 
 def _stand_ins(module: ModuleType) -> dict[str, _StandIn]:
-    """The stand-ins of a module by name."""
     return {name: value for name, value in list(_names(module).items()) if type(value) is _StandIn}

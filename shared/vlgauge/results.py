@@ -186,7 +186,6 @@ def _line_width(widths: Sequence[int]) -> int:
 
 
 def _row_lines(row: Sequence[str], widths: Sequence[int], most_lines: int) -> list[list[str]]:
-    """The lines that a row takes."""
     cells = [_folded(text, width, most_lines) for text, width in zip(row, widths, strict=True)]
     return [list(line) for line in zip_longest(*cells, fillvalue="")]
 

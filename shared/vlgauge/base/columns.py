@@ -62,11 +62,6 @@ class Column(ABC):
         """Rows as `_compute` sees them, from the stored column."""
         return column.to_pylist()
 
-    @property
-    def is_heavy(self) -> bool:
-        """Whether its rows have a size that counts."""
-        return type(self).size is not Column.size
-
     def size(self, stored: Any) -> int:
         """Bytes of a stored row that count against the limit of one write; 0 where they can be neglected."""
         return 0

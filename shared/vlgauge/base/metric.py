@@ -55,11 +55,6 @@ _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
 
-def default_profile() -> str:
-    """The profile where none is given: that of the environment variable VLGAUGE_PROFILE, or "paper"."""
-    return os.environ.get("VLGAUGE_PROFILE") or "paper"
-
-
 class Metric(HostedMetric, ABC):
     """Abstract base over `evaluate.Metric`.
 
@@ -133,7 +128,8 @@ class Metric(HostedMetric, ABC):
         if config_name not in (None, "default", *self.configs):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
             raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
-        self.profile = one_of("profile", default_profile() if profile is None else profile, PROFILES)
+        usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
+        self.profile = one_of("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
         self.reading = checked_reading(reading)
         super().__init__(*args, **host)
@@ -429,7 +425,7 @@ class Metric(HostedMetric, ABC):
     def _chunks(self, stored: Mapping[str, list[Any]]) -> Iterator[dict[str, list[Any]]]:
         """Rows in pieces whose bytes one Arrow array can hold; no piece for no rows."""
         count, start, size = len(next(iter(stored.values()))), 0, 0
-        heavy = [column for column in self.columns if column.is_heavy]
+        heavy = [column for column in self.columns if type(column).size is not Column.size]
         for i in range(count if heavy else 0):
             row_size = sum(column.size(stored[column.name][i]) for column in heavy)
             if i > start and size + row_size > MAX_BYTES_PER_WRITE:

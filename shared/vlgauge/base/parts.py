@@ -75,12 +75,8 @@ def joined(parts: Iterable[Parts]) -> Parts:
         for key, values in one.texts.items():
             texts[key] = texts.get(key, frozenset()) | values
     means = frozenset().union(*(one.means for one in every))
-    return Parts(len_of(every), columns, means, sums, {key: steps.tolist() for key, steps in draws.items()}, texts)
-
-
-def len_of(parts: Iterable[Parts]) -> int:
-    """Number of rows of all."""
-    return sum(one.n_rows for one in parts)
+    n_rows = sum(one.n_rows for one in every)
+    return Parts(n_rows, columns, means, sums, {key: steps.tolist() for key, steps in draws.items()}, texts)
 
 
 def on_grid(values: Any) -> list[int]:

@@ -259,7 +259,6 @@ def _processes(ranks: Sequence[int]) -> str:
 
 
 def _tell(path: str, value: Any) -> None:
-    """Write a value for the other processes."""
     write(path, json.dumps(value))
 
 

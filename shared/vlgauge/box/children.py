@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from vlgauge.box import frames, scratch, visitors, walls
 from vlgauge.files import TooMuch
@@ -203,7 +203,9 @@ class Box:
                     raise _beyond(what, added, seconds)
                 if last["failed"] == "AskedError" and child.refused is not None:
                     raise child.refused
-                _raise(str(last["failed"]), str(last["why"]))
+                # Of what a function may raise, the other side has a few kinds.
+                kinds: dict[str, type[Exception]] = {"TooMuch": TooMuch, "OSError": OSError}
+                raise kinds.get(str(last["failed"]), ValueError)(str(last["why"]))
             return parts
 
     def start(self) -> None:
@@ -309,11 +311,6 @@ def _tell(child: _Child, question: dict[str, Any], asked: Asked | None) -> None:
 
 def _beyond(what: str, added: int, seconds: float) -> Beyond:
     return Beyond(f"{what} cannot be read within {added // MEGABYTE:,} MB and {seconds:g} s")
-
-
-def _raise(kind: str, why: str) -> NoReturn:
-    """What a function of the table raised, as one of the few kinds that the other side may have."""
-    raise {"TooMuch": TooMuch, "OSError": OSError}.get(kind, ValueError)(why)
 
 
 # -- The watch --------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class _Common:
         self.sweeper: subprocess.Popen[bytes] | None = None
 
     def new_folder(self) -> str:
-        """An empty folder for one child.
+        """An empty folder for one child, which its owner removes.
 
         Raises:
             OSError: If none can be made.
@@ -73,15 +73,7 @@ class _Common:
 
 
 _common = _Common()
-
-
-def new_folder() -> str:
-    """An empty folder for one child, which its owner removes.
-
-    Raises:
-        OSError: If none can be made.
-    """
-    return _common.new_folder()
+new_folder = _common.new_folder
 
 
 def forget() -> None:

@@ -168,5 +168,4 @@ def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: Te
 
 
 def _frame_numbers(video: Sequence[Picture] | None) -> list[int]:
-    """Number of each frame in its file, or in the list that was given."""
     return [getattr(picture, "index", position) for position, picture in enumerate(video or ())]

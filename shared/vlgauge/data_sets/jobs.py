@@ -220,7 +220,6 @@ def _splits(settings: dict[str, Any], config: str) -> list[str]:
 
 
 def _opened(settings: dict[str, Any]) -> Any:
-    """The rows of a split, undecoded."""
     with in_words(settings["id"]):
         builder = datasets.load_dataset_builder(_path(settings), settings["config"], **_own(settings))
         form = type(builder).__module__.rpartition(".")[2]

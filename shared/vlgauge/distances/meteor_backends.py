@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.distances.meteor import VARIANT, Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 from vlgauge.weights.preflight import Preflight
@@ -78,14 +78,10 @@ def open_meteor(
 
 def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
     """The variant of the METEOR of an installed NLTK, and its function of reference and hypothesis."""
-    try:
+    with importing("`backend='nltk'` needs NLTK, which cannot be imported here; run pip install nltk"):
         import nltk
         from nltk.corpus import wordnet
         from nltk.translate.meteor_score import single_meteor_score
-    except ImportError as error:
-        raise ImportError(
-            not_importable("`backend='nltk'` needs NLTK, which cannot be imported here; run pip install nltk", error)
-        ) from error
     try:
         version = wordnet.get_version()
     except LookupError:

@@ -26,7 +26,7 @@ from vlgauge.progress import Progress, progress_bar, quiet_transformers
 from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import joint_digest
-from vlgauge.weights.reading import given_as, read_tensors
+from vlgauge.weights.reading import given_as, loading, read_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -192,7 +192,6 @@ class LayeredEncoder:
         return torch.stack(found.hidden_states), seen
 
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """The record of each text of a batch."""
         import torch
 
         with exact(torch.device(self._device)):
@@ -218,17 +217,11 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     source = str(found.folder)
     with quiet_transformers(), torch.random.fork_rng(devices=[]), given_as(setting):
         state = read_tensors(found.weights)
-        try:
+        with loading(f"`{setting}` must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)
             # The fused kernels of torch differ from batch to batch.
             model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
-        except Exception as error:
-            # A file that is cut short or of another kind: the library raises nearly anything.
-            why = " ".join(str(error).split())[:200]
-            raise ValueError(
-                f"`{setting}` must have a text encoder that loads, got {source!r}, which fails with: {why}"
-            ) from error
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         own = {name: state[name].float() for name in known_tensors.surplus(state, known_tensors.LAYERS)}
         known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)

@@ -83,7 +83,6 @@ def described(folder: Path, kind: Kind, setting: str, identity: str | None = Non
 
 
 def _address(name: str, kind: Kind, profile: str, setting: str) -> tuple[str, str | None]:
-    """Repository and revision."""
     if profile == "embedded":
         raise WeightsNotFound(
             f"`{setting}` must have its model in a folder under the embedded profile, which fetches nothing, got "

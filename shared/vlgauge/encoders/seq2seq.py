@@ -11,7 +11,7 @@ from vlgauge.pool import pool
 from vlgauge.progress import quiet_transformers
 from vlgauge.torch_use import check_fork, check_torch, resolved_device
 from vlgauge.weights import known_tensors
-from vlgauge.weights.reading import given_as, read_tensors
+from vlgauge.weights.reading import given_as, loading, read_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -94,17 +94,11 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     source = str(found.folder)
     with quiet_transformers(), given_as(setting):
         state = read_tensors(found.weights)
-        try:
+        with loading(f"`{setting}` must have a T5 that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             # Its numbers are those of the file: none are drawn at random before.
             with torch.device("meta"):
                 model = T5ForConditionalGeneration(T5Config.from_pretrained(source, local_files_only=True))
-        except Exception as error:
-            # A file that is cut short or of another kind: the library raises nearly anything.
-            why = " ".join(str(error).split())[:200]
-            raise ValueError(
-                f"`{setting}` must have a T5 that loads, got {source!r}, which fails with: {why}"
-            ) from error
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         own = _named_as(state, shapes, tied=bool(model.config.tie_word_embeddings))
         known_tensors.refuse_other_tensors(own, shapes, "T5", source)

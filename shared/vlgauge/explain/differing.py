@@ -57,7 +57,6 @@ class Differing:
         return fragment("differing", title=self.title, metric=metric, rows=shown)
 
     def _is_better(self, row: Row) -> bool:
-        """Whether the first system is."""
         return (row.difference > 0) == self.explanations[0].facts.higher_is_better
 
     def _sides(self, row: Row) -> list[Markup]:

@@ -370,7 +370,6 @@ def report(
 
 
 def _overview(one: Explanation) -> dict[str, Any]:
-    """The row of a metric in the table of all."""
     value = one.result.get(one.name)
     ends = () if one.interval is None else (one.interval.low, one.interval.high)
     few = f" (fewer than {FEW} rows)" if one.interval is not None and one.interval.of_few else ""

@@ -11,17 +11,13 @@ from typing import Any
 
 import vlgauge
 from vlgauge.catalog import metrics_root
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.results import visible
 from vlgauge.signatures import TOY_NUMBERS
 
-try:
+with importing('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"'):
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
-except ImportError as error:
-    raise ImportError(
-        not_importable('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"', error)
-    ) from error
 
 TEMPLATES = Path(__file__).parent / "templates"
 MINUS = "\N{MINUS SIGN}"

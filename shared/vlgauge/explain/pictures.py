@@ -146,7 +146,6 @@ def _meet(one: Area, other: Area) -> bool:
 
 
 def _tag(mark: Mark, area: Area, unit: float) -> str:
-    """The number of a mark on a ground of its own."""
     left, top, right, bottom = area
     return (
         f'<g class="tg {mark.tone}"><rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '

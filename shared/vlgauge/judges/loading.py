@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.installed import check_version, not_importable
+from vlgauge.installed import check_version, importing
 from vlgauge.judges.adapters import add_adapter
 from vlgauge.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.judges.questions import Judge
@@ -30,16 +30,14 @@ from vlgauge.torch_use import check_torch, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.weights.preflight import Preflight
+from vlgauge.weights.reading import RefusedModel, loading, refused
 
 PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
 # Before, the greedy answer of a Qwen-VL depended on the rows beside it, and PaliGemma's question saw its answer.
 LEAST = "5.0"
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 DTYPES = tuple(BYTES)
-
-
-class RefusedModel(ValueError):
-    """A model that is not what it should be, in words of ours."""
+_EXPECTED = "`model` must be a model that loads"
 
 
 def judge_of(
@@ -123,25 +121,17 @@ def _loaded(
     device_map: str | Mapping[str, Any] | None,
 ) -> LoadedJudge:
     """A judge whose every tensor is from the files."""
-    try:
+    with importing('judges need more packages; run: pip install "vlgauge[fleur]"'):
         import torch
         import transformers  # noqa: F401
-    except ImportError as error:
-        told = not_importable('judges need more packages; run: pip install "vlgauge[fleur]"', error)
-        raise ImportError(told) from error
     if device_map is None:
         refuse_too_large(files.name, stored_numbers(files.folder), dtype, device)
-    with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        try:
-            if tower is not None:
-                parts = load_clip_t5(files, tower, getattr(torch, dtype), device)
-            else:
-                parts = _parts(files, getattr(torch, dtype), device, device_map)
-        except (ImportError, RefusedModel):
-            raise
-        except Exception as error:
-            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
-            raise _refused(files, " ".join(str(error).split())[:200]) from error
+    own = loading(_EXPECTED, files.name, (ImportError, RefusedModel))
+    with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
+        if tower is not None:
+            parts = load_clip_t5(files, tower, getattr(torch, dtype), device)
+        else:
+            parts = _parts(files, getattr(torch, dtype), device, device_map)
     if adapter is not None:
         add_adapter(parts.model, adapter)
     known_tensors.refuse_not_finite(parts.model.state_dict(), files.name, "model")
@@ -157,7 +147,6 @@ def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
 
 
 def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:
-    """Model, tokenizer and processor of a folder."""
     import transformers
     from transformers.models.auto import modeling_auto
 
@@ -185,13 +174,13 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     more = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.JUDGE)
     for what, names in (("no weights for", lacking), ("unknown weights", more)):
         if names:
-            raise _refused(files, f"{what} {', '.join(sorted(names)[:3])}")
+            raise refused(_EXPECTED, files.name, f"{what} {', '.join(sorted(names)[:3])}")
     model = model.eval() if device_map is not None else model.to(device).eval()
     if kind == "text":
         return Parts(kind, model, transformers.AutoTokenizer.from_pretrained(folder, **common))
     processor = transformers.AutoProcessor.from_pretrained(folder, **common)
     if not hasattr(processor, "image_processor"):
-        raise _refused(files, "its files name no processor of pictures")
+        raise refused(_EXPECTED, files.name, "its files name no processor of pictures")
     # Pillow resizes here as everywhere.
     processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
     return Parts(kind, model, processor.tokenizer, processor)
@@ -227,7 +216,3 @@ def free_bytes(device: str) -> int | None:
         return None
     lines = [line.split() for line in meminfo.read_text("utf-8").splitlines()]
     return next((1024 * int(line[1]) for line in lines if line and line[0] == "MemAvailable:"), None)
-
-
-def _refused(files: JudgeFiles, why: str) -> RefusedModel:
-    return RefusedModel(f"`model` must be a model that loads, got {files.name!r}, which fails with: {why}")

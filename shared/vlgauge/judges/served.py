@@ -231,7 +231,6 @@ class ServedJudge:
         return math.log(chance) if chance > 0 else -math.inf
 
     def _completed(self, question: Question, longest: int) -> Completion:
-        """What the server writes."""
         method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
         asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
         told = ask_server(

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.box import is_boxed
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.media import boxed
 from vlgauge.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
 from vlgauge.remembered import Remembered
@@ -289,8 +289,6 @@ def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
 
 
 def _av() -> Any:
-    try:
+    with importing('video files need PyAV; run: pip install "vlgauge[video]"'):
         import av
-    except ImportError as error:
-        raise ImportError(not_importable('video files need PyAV; run: pip install "vlgauge[video]"', error)) from error
     return av

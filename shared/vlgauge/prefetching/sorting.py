@@ -87,7 +87,6 @@ def _folder(path: Path) -> Sorted:
 
 
 def _file(path: Path) -> Sorted:
-    """A file by what is in it."""
     try:
         with open_file(path, "FOLDER") as stream:
             start = stream.read(_FIRST)

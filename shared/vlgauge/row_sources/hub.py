@@ -115,7 +115,9 @@ class HubRows:
         told = _told(self._tunnel.run("opened", config=config, split=split)[0])
         self._own = {"config": str(told["config"]), "split": str(told["split"])}
         self.origin = Origin(data_set.id, self._own["config"], self._own["split"], data_set.revision)
-        self.kinds: Mapping[str, Kind] = {str(title): _known_kind(kind) for title, kind in told["kinds"].items()}
+        self.kinds: Mapping[str, Kind] = {
+            str(title): kind if kind in get_args(Kind) else "other" for title, kind in told["kinds"].items()
+        }
         n_rows = told.get("n_rows")
         self.n_rows: int | None = n_rows if isinstance(n_rows, int) and n_rows > 0 else None
 
@@ -178,7 +180,3 @@ def _refuse_unreachable() -> None:
 
 def _taker(rows: list[Mapping[str, Any]]) -> Callable[[Answer], None]:
     return lambda part: rows.append(unpacked(part))
-
-
-def _known_kind(kind: Any) -> Kind:
-    return kind if kind in get_args(Kind) else "other"

@@ -125,7 +125,6 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
 
 
 def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
-    """One tuple of words in lower case."""
     if isinstance(parts, str) or not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"`{name}` must be a list of words, got {parts!r:.60}")
     if len(parts) not in lengths:

@@ -168,7 +168,6 @@ def _once(groups: Iterable[list[str]]) -> list[list[str]]:
 
 
 def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[str]:
-    """Each caption of a call once."""
     captions = list(dict.fromkeys(chain(predictions, chain.from_iterable(references))))
     for caption in captions:
         if (n_words := len(caption.split())) > LONGEST:

@@ -158,7 +158,6 @@ def _of_noun(noun: Token, things: dict[int, str]) -> Iterator[Tuple]:
 
 
 def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
-    """What a verb says of its subjects."""
     subjects = [things[noun.i] for noun in _subjects(verb) if noun.i in things]
     if not subjects:
         return

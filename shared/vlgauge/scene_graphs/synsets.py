@@ -152,7 +152,6 @@ def _bases() -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1)
 def _members() -> dict[str, list[str]]:
-    """The lemmas of each synset that has several."""
     found: dict[str, list[str]] = {}
     for line in _synset_lines():
         lemma, *parts = line.split("\t")

@@ -121,7 +121,6 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
 
 
 def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Table]:
-    """Header and content of the file."""
     if not os.path.isfile(path):
         raise FileNotFoundError(f"`table` must be a file, and none is at {shown}")
     data = read_bytes(path, "`table`")

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from vlgauge.files import csv_rows, read_text
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound
 
 UNKNOWN_WEIGHT = 1.0
@@ -154,7 +154,6 @@ def _delimiter(header: str, shown: str) -> str:
 
 
 def _float(text: str) -> float:
-    """The number, NaN for what is none."""
     try:
         return float(text)
     except ValueError:
@@ -216,15 +215,9 @@ def noun_lemmas(word: str) -> Iterator[str]:
 
 def wordnet_lemmas() -> Callable[[str], list[str]]:
     """NLTK's noun lemma, the shortest base form that WordNet knows; reads its data and downloads nothing."""
-    try:
+    told = '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
+    with importing(told):
         from nltk.stem import WordNetLemmatizer
-    except ImportError as error:
-        raise ImportError(
-            not_importable(
-                '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"',
-                error,
-            )
-        ) from error
     lemmatizer = WordNetLemmatizer()
     try:
         lemmatizer.lemmatize("dogs")

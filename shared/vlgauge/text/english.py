@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.weights.files import WeightsNotFound, sha256_of
 
@@ -44,15 +44,9 @@ IDENTITY = f"{NAME}-{VERSION}@{hashlib.sha256(json.dumps(FILES, sort_keys=True).
 
 def import_spacy() -> Any:
     """The module spacy."""
-    try:
+    told = 'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"'
+    with importing(told):
         import spacy
-    except ImportError as error:
-        raise ImportError(
-            not_importable(
-                'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"',
-                error,
-            )
-        ) from error
     return spacy
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.settings import shown
 from vlgauge.text.treebank import (
@@ -158,16 +158,9 @@ def _ends_sentence(before: str, stops: str, following: str) -> bool:
 
 def punkt_splitter() -> Callable[[str], list[str]]:
     """NLTK's trained English sentence splitter, Punkt; reads its data from disk, once, and downloads nothing."""
-    try:
+    with importing('`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
         from nltk import data
         from nltk.tokenize.punkt import PunktTokenizer
-    except ImportError as error:
-        raise ImportError(
-            not_importable(
-                '`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"',
-                error,
-            )
-        ) from error
     try:
         tokenizer = pool.get(("punkt", *data.path), lambda: PunktTokenizer("english"))
     except LookupError:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import shown
@@ -272,15 +272,9 @@ class NltkNouns:
         setting: str = 'nouns="nltk"',
         instead: str = 'nouns="embedded"',
     ) -> None:
-        try:
+        with importing(f'`{setting}` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
             import nltk
             from nltk.tag.perceptron import PerceptronTagger
-        except ImportError as error:
-            raise ImportError(
-                not_importable(
-                    f'`{setting}` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"', error
-                )
-            ) from error
         try:
             self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
         except LookupError:

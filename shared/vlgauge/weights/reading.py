@@ -135,6 +135,38 @@ def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
             )
 
 
+class RefusedModel(ValueError):
+    """A model that is not what it should be, in words of ours."""
+
+
+def refused(expected: str, name: str, why: str) -> RefusedModel:
+    """The error for a model that does not load.
+
+    Args:
+        expected: What was to be loaded, such as "`model` must be a model that loads".
+        name: Of the model.
+        why: What it fails with.
+    """
+    return RefusedModel(f"{expected}, got {name!r}, which fails with: {why}")
+
+
+@contextmanager
+def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Context of what a library loads: of a file that is cut short or of another kind it raises nearly anything.
+
+    Args:
+        expected: As of `refused`.
+        name: As of `refused`.
+        kept: Errors that are raised as they are.
+    """
+    try:
+        yield
+    except kept:
+        raise
+    except Exception as error:
+        raise refused(expected, name, " ".join(str(error).split())[:200]) from error
+
+
 @contextmanager
 def given_as(setting: str) -> Iterator[None]:
     """Let messages about a file name the setting that it was given as, where that is not `checkpoint`."""

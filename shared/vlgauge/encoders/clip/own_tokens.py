@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.lean_imports import lean_import
 
 PADDING, END = 0, 1
@@ -19,12 +19,8 @@ class OwnTokens:
     """Token ids of texts by a file of the model: those of the text, the end token, padding up to the context."""
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
-        try:
+        with importing('SigLIP 2 needs more packages; run: pip install "vlgauge[clip]"'):
             from tokenizers import Tokenizer
-        except ImportError as error:
-            raise ImportError(
-                not_importable('SigLIP 2 needs more packages; run: pip install "vlgauge[clip]"', error)
-            ) from error
 
         self.context = context
         self._canonical = canonical

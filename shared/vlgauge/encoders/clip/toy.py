@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.files import DATA
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.settings import warn
 from vlgauge.signatures import TOY_NUMBERS
 from vlgauge.weights.files import WeightsNotFound, sha256_of
@@ -77,12 +77,8 @@ def toy_record() -> dict[str, Any]:
 
 def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
     """Tensors of the toy CLIP by open_clip's names, float32, ready for `load_state_dict(strict=True)`."""
-    try:
+    with importing('the toy CLIP needs more packages; run: pip install "vlgauge[clip]"'):
         from safetensors.torch import load_file
-    except ImportError as error:
-        raise ImportError(
-            not_importable('the toy CLIP needs more packages; run: pip install "vlgauge[clip]"', error)
-        ) from error
 
     file = path or toy_file()
     if not file.is_file():

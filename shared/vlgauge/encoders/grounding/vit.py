@@ -21,7 +21,7 @@ from vlgauge.encoders.clip.pixels import (
     sorted_ids,
 )
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
@@ -96,12 +96,8 @@ def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     """The ViT that has these tensors, in evaluation mode, float32."""
-    try:
+    with importing('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"'):
         from transformers import ViTModel
-    except ImportError as error:
-        raise ImportError(
-            not_importable('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"', error)
-        ) from error
     model = ViTModel(vit_config(state))
     names = model.state_dict()
     # Each version of transformers has its own names, and either reads what the other wrote.

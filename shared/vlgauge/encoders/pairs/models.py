@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.files import DATA, read_json
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, joint_digest
-from vlgauge.weights.reading import check_stored, read_torch_object
+from vlgauge.weights.reading import RefusedModel, check_stored, loading, read_torch_object, refused
 
 EMBEDDED = DATA / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
@@ -25,6 +25,7 @@ AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9N
 # The fused kernels of torch for the CPU differ by 5e-6 in a probability, and from batch to batch by more than this one.
 ATTENTION = "eager"
 _OF_FIVE = "TokenizersBackend"
+_EXPECTED = "`model` must be a sequence-pair classifier that loads"
 
 SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
@@ -37,10 +38,6 @@ BASE = "albert/albert-large-v1"
 BASE_REVISION = "e00395aacfbe564dea329c3d1f1babc0bbf54809"
 PINNED_BASE = f"{BASE}@{BASE_REVISION}"
 _HINT = "or profile='embedded' for the small model that comes along, which knows drawn scenes only"
-
-
-class RefusedModel(ValueError):
-    """A model that is not what it should be, in words of ours."""
 
 
 @dataclass(frozen=True)
@@ -169,25 +166,14 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
 
 def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     """Tokenizer and classifier in float32 and evaluation mode, every tensor of it from the files."""
-    try:
+    with importing('classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'):
         import torch
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            not_importable(
-                'classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"', error
-            )
-        ) from error
 
-    with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        try:
-            tokenizer = _tokenizer_of(found)
-            classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
-        except (ImportError, RefusedModel):
-            raise
-        except Exception as error:
-            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
-            raise _refused(found, " ".join(str(error).split())[:200]) from error
+    own = loading(_EXPECTED, found.name, (ImportError, RefusedModel))
+    with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
+        tokenizer = _tokenizer_of(found)
+        classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
     known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
     if classifier.config.num_labels not in (1, 2):
         raise ValueError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
@@ -241,9 +227,9 @@ def _of_folder(found: PairModel) -> Any:
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
-        raise _refused(found, f"no weights for {_listed(lacking)}")
+        raise refused(_EXPECTED, found.name, f"no weights for {_listed(lacking)}")
     if surplus:
-        raise _refused(found, f"unknown weights {_listed(surplus)}")
+        raise refused(_EXPECTED, found.name, f"unknown weights {_listed(surplus)}")
     return classifier
 
 
@@ -299,12 +285,6 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
         old = next((old for old in _RENAMED if key.startswith(old)), "")
         renamed[_RENAMED.get(old, "") + key.removeprefix(old)] = value
     return renamed
-
-
-def _refused(found: PairModel, why: str) -> RefusedModel:
-    return RefusedModel(
-        f"`model` must be a sequence-pair classifier that loads, got {found.name!r}, which fails with: {why}"
-    )
 
 
 def _listed(keys: Any) -> str:

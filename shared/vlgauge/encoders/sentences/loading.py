@@ -8,33 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.installed import not_importable
+from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
 from vlgauge.weights import known_tensors
+from vlgauge.weights.reading import loading
 
 
 def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
     """The model in float32 and evaluation mode, every tensor of it from the folder, without network or foreign code."""
-    try:
+    with importing('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"'):
         import torch
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-    except ImportError as error:
-        raise ImportError(
-            not_importable('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"', error)
-        ) from error
 
     with quiet_transformers(), torch.random.fork_rng(devices=[]):
-        try:
+        with loading("`encoder` must be a model that loads", str(folder)):
             model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
             )
-        except Exception as error:
-            # A file that is cut short, of another shape, or missing: the library raises nearly anything.
-            why = " ".join(str(error).split())[:200]
-            raise ValueError(
-                f"`encoder` must be a model that loads, got {str(folder)!r}, which fails with: {why}"
-            ) from error
         check_tensors(model, folder)
         known_tensors.refuse_not_finite(model.state_dict(), str(folder), "encoder")
     if pooling == "cls":
