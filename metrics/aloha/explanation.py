@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
-from vlgauge.explain.said import SaidThings
-from vlgauge.explain.said import chip
+from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.said import SaidThings, chip
 
 SUPPORTED = 0.5  # below, a matched object is shown as one that nothing supports
 

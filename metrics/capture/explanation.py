@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number
-from vlgauge.explain.said import SaidThings
-from vlgauge.explain.said import chip
-from vlgauge.explain.said import counted
-from vlgauge.explain.said import drawn
-from vlgauge.explain.said import nil
+from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil
 
 KINDS = ("objects", "attributes", "relations")
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vlgauge.explain.explanation import Explanation
-from vlgauge.explain.marks import AGAINST
-from vlgauge.explain.marks import FOR
-from vlgauge.explain.marks import Mark
-from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
 from vlgauge.explain.pages import quoted
 
 

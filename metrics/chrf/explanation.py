@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.explain.marks import AGAINST
-from vlgauge.explain.marks import FOR
-from vlgauge.explain.marks import Mark
-from vlgauge.explain.marks import pieces_of_runs
+from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
 from vlgauge.explain.referenced import ReferencedCaption
 
 from .formula import CHARACTER_ORDERS

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from vlgauge.explain.explanation import Explanation
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.plots import digit_bars
 
 _PLACES = {1: ("ones",), 2: ("tens", "ones"), 3: ("hundreds", "tens", "ones")}

@@ -8,10 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from vlgauge.explain.explanation import Explanation
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import safe
-from vlgauge.explain.plots import Axis
-from vlgauge.explain.plots import percent
+from vlgauge.explain.pages import number, safe
+from vlgauge.explain.plots import Axis, percent
 
 PARTS = {"d_g": ("grounding", "groovist"), "d_c": ("coherence", "rovist_c"), "d_r": ("non-redundancy", "rovist_nr")}
 

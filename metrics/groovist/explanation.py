@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.explain.grounded import GroundedStory
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import signed
+from vlgauge.explain.pages import number, signed
 
 
 class Groovist(GroundedStory):

@@ -8,10 +8,7 @@ from typing import Any
 
 from vlgauge.explain.marks import pieces_of_runs
 from vlgauge.explain.pages import signed
-from vlgauge.explain.styled import StyledCaption
-from vlgauge.explain.styled import share_mark
-from vlgauge.explain.styled import weights
-from vlgauge.explain.styled import weights_note
+from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
 STEPS = (0.0005, 0.008)  # a word gets a mark, and a strong one, if it adds so much
 N_LISTED = 4  # n-grams below a caption

@@ -8,12 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vlgauge.explain import Explanation
-from vlgauge.explain import explain
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import safe
-from vlgauge.explain.plots import Axis
-from vlgauge.explain.plots import dots
+from vlgauge.explain import Explanation, explain
+from vlgauge.explain.pages import number, safe
+from vlgauge.explain.plots import Axis, dots
 
 N_TICKS = 60  # stories that are drawn beside one; of more, every so manyth by size
 

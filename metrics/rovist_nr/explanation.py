@@ -11,14 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from vlgauge.explain.explanation import Explanation
-from vlgauge.explain.marks import AGAINST
-from vlgauge.explain.marks import NIL
-from vlgauge.explain.marks import Mark
-from vlgauge.explain.marks import pieces_of_runs
-from vlgauge.explain.pages import in_words
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
-from vlgauge.explain.pages import safe
+from vlgauge.explain.marks import AGAINST, NIL, Mark, pieces_of_runs
+from vlgauge.explain.pages import in_words, number, quoted, safe
 from vlgauge.explain.plots import Axis
 from vlgauge.explain.shares import Share
 

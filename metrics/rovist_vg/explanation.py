@@ -8,10 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from vlgauge.explain.grounded import GroundedStory
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
-from vlgauge.explain.pages import safe
-from vlgauge.explain.pages import signed
+from vlgauge.explain.pages import number, quoted, safe, signed
 
 
 class RovistVg(GroundedStory):

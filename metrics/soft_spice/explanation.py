@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
-from vlgauge.explain.said import SaidThings
-from vlgauge.explain.said import chip
-from vlgauge.explain.said import drawn
+from vlgauge.explain.pages import number, quoted
+from vlgauge.explain.said import SaidThings, chip, drawn
 
 NEAR = 0.7  # above, two phrases mostly mean one thing
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vlgauge.explain.said import SaidThings
-from vlgauge.explain.said import chip
-from vlgauge.explain.said import counted
-from vlgauge.explain.said import drawn
-from vlgauge.explain.said import nil
+from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil
 
 
 class Spice(SaidThings):

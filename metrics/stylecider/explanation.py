@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge.explain.marks import AGAINST
-from vlgauge.explain.marks import FOR
-from vlgauge.explain.marks import Mark
-from vlgauge.explain.marks import pieces_of_runs
-from vlgauge.explain.pages import quoted
-from vlgauge.explain.pages import signed
-from vlgauge.explain.styled import StyledCaption
-from vlgauge.explain.styled import share_mark
-from vlgauge.explain.styled import weights
-from vlgauge.explain.styled import weights_note
+from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
+from vlgauge.explain.pages import quoted, signed
+from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
 STEPS = (0.0002, 0.004)  # a word gets a mark, and a strong one, if it adds so much
 MISSED = (0.05, 0.2)  # or if no reference has it and it weighs so much

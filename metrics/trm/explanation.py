@@ -8,11 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vlgauge.explain.caption_sets import SURPRISING
-from vlgauge.explain.caption_sets import CaptionSets
+from vlgauge.explain.caption_sets import SURPRISING, CaptionSets
 from vlgauge.explain.pages import number
-from vlgauge.explain.plots import chart
-from vlgauge.explain.plots import rectangle
+from vlgauge.explain.plots import chart, rectangle
 
 RANKS = ("shortest", "middle", "longest")
 _BELOW = ("short", "middle", "long")  # a column: the whole words would touch

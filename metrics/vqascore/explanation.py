@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vlgauge.explain.captioned import CaptionedPicture
-from vlgauge.explain.pages import number
-from vlgauge.explain.pages import quoted
+from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.plots import percent
 
 
