@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from claims import true_of
 
 from vlgauge import scenes
 from vlgauge.scenes.content import OPPOSITES, single_scenes
@@ -155,7 +156,7 @@ def test_incomplete_captions_are_true_and_leave_something_out():
     n_complete = 0
     for seed, scene in enumerate(scenes.scenes(150, 12)):
         said = scenes.statement(scene, np.random.default_rng(seed), complete=False)
-        assert said.claim.true_of(scene)
+        assert true_of(said.claim, scene)
         assert scenes.captions(scene, seed, complete=False) == [said.text]
         assert all(phrase in said.text for phrase in said.phrases)
         n_complete += said.claim == scenes.statement(scene, np.random.default_rng(seed)).claim
@@ -192,7 +193,7 @@ def test_one_fact_changes_and_the_captions_become_false(what):
         else:
             assert [names.get(what, what)] == [name[1] if isinstance(name, tuple) else name for name in moved]
         assert other.key != scene.key
-        assert not scenes.statement(other, np.random.default_rng(seed)).claim.true_of(scene)
+        assert not true_of(scenes.statement(other, np.random.default_rng(seed)).claim, scene)
         assert read(scenes.captions(other, seed)[0]).key == other.key
         if len(other.objects) == 2:
             one, two = other.objects
@@ -216,9 +217,9 @@ def test_a_claim_holds_in_either_order_and_fails_on_any_wrong_part():
         scenes.Claim(background="black"),
         scenes.Claim((scenes.Mention("star"), scenes.Mention("ring")), "above"),
     ]
-    assert all(claim.true_of(scene) for claim in true)
-    assert not any(claim.true_of(scene) for claim in false)
-    assert not true[2].true_of(scenes.Scene((star,), None, "white"))
+    assert all(true_of(claim, scene) for claim in true)
+    assert not any(true_of(claim, scene) for claim in false)
+    assert not true_of(true[2], scenes.Scene((star,), None, "white"))
 
 
 def test_wrong_settings_are_refused():

@@ -21,7 +21,7 @@
 The splits share no content, picture by picture, also in stories and clips. Nothing here needs torch.
 """
 
-from vlgauge.scenes.clips import DIRECTIONS, SceneClip, clips, moving
+from vlgauge.scenes.clips import DIRECTIONS, SceneClip, clips
 from vlgauge.scenes.content import BACKGROUNDS, CHANGES, COLOURS, SHAPES, SIZES, SPLITS, Scene, Thing, changed, scenes
 from vlgauge.scenes.drawing import STYLES, Drawing, draw_scene
 from vlgauge.scenes.stories import SceneStory, stories
@@ -48,7 +48,6 @@ __all__ = [
     "changed",
     "clips",
     "draw_scene",
-    "moving",
     "scenes",
     "statement",
     "stories",

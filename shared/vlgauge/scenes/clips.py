@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes.content import Scene, Thing, changed, check_split, single_scenes
+from vlgauge.scenes.content import Scene, changed, check_split, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, placed_at
 from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick
 
@@ -118,16 +118,3 @@ def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> li
         raise ValueError(f"`n` must be at most {len(contents)}, the number of {split} clips, got {n}")
     chosen = [contents[index] for index in rng.permutation(len(contents))[:n]]
     return [SceneClip(scene, way, int(rng.integers(8, 13)), int(rng.integers(2**31)), style) for scene, way in chosen]
-
-
-def moving(thing: Thing, background: str, direction: str, *, n_frames: int = 10, seed: int = 0) -> SceneClip:
-    """A clip of one's own choice.
-
-    Raises:
-        ValueError: If the direction is unknown or there is no frame.
-    """
-    if direction not in DIRECTIONS:
-        raise ValueError(f"`direction` must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
-    if n_frames < 1:
-        raise ValueError(f"`n_frames` must be at least 1, got {n_frames}")
-    return SceneClip(Scene((thing,), None, background), direction, n_frames, seed)

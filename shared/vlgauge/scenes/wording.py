@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import cycle, islice, permutations
+from itertools import cycle, islice
 
 import numpy as np
 
-from vlgauge.scenes.content import OPPOSITES, Scene, Thing
+from vlgauge.scenes.content import Scene, Thing
 
 SIZE_WORDS = {"small": ("small", "little", "tiny"), "large": ("large", "big", "huge")}
 SHAPE_WORDS = {
@@ -49,11 +49,6 @@ class Mention:
     colour: str | None = None
     size: str | None = None
 
-    def fits(self, thing: Thing) -> bool:
-        """Whether the object may be meant."""
-        pairs = ((self.shape, thing.shape), (self.colour, thing.colour), (self.size, thing.size))
-        return all(said in (None, seen) for said, seen in pairs)
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -68,17 +63,6 @@ class Claim:
     mentions: tuple[Mention, ...] = ()
     relation: str | None = None
     background: str | None = None
-
-    def true_of(self, scene: Scene) -> bool:
-        """Whether the scene shows all that is claimed; it may show more."""
-        if self.background not in (None, scene.background):
-            return False
-        for order in permutations(range(len(scene.objects)), len(self.mentions)):
-            fits = all(m.fits(scene.objects[index]) for m, index in zip(self.mentions, order, strict=True))
-            seen = scene.relation if order[:1] == (0,) else OPPOSITES.get(scene.relation or "")
-            if fits and self.relation in (None, seen):
-                return True
-        return False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from claims import true_of
 
 from vlgauge import scenes
 from vlgauge.encoders.clip import toy
@@ -33,7 +34,7 @@ def test_codes_decide_the_truth_as_claims_do():
     chosen = [s for s in chosen if {t.colour for t in s.objects} <= {"red", "blue", "green"}][:60]
     claims = [scenes.statement(scene, rng, complete=False).claim for scene in chosen]
     claims += [scenes.Claim(), scenes.Claim((scenes.Mention(), scenes.Mention("star")), "above")]
-    expected = [[claim.true_of(scene) for claim in claims] for scene in chosen]
+    expected = [[true_of(claim, scene) for claim in claims] for scene in chosen]
     rows = (np.array([make(each) for each in values]) for make, values in ((scene_row, chosen), (claim_row, claims)))
     np.testing.assert_array_equal(truth(*rows), expected)
     assert len(chosen) > 20
