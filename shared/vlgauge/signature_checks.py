@@ -53,12 +53,7 @@ def signature_fault(facts: MetricFacts, fields: Mapping[str, str]) -> str:
 
 
 def bounds_of(facts: MetricFacts, fields: Mapping[str, str]) -> Bounds:
-    """What no score of a metric is below or above with the settings of a signature; None where there is no number.
-
-    Args:
-        facts: Of the metric.
-        fields: Of the signature, without a fault.
-    """
+    """What no score of a metric is below or above with the settings of a signature; None where there is no number."""
     low, high = (-math.inf if facts.bounds[0] is None else facts.bounds[0]), facts.bounds[1]
     high = math.inf if high is None else high
     for settings, *ends in facts.bounds_with:

@@ -85,10 +85,6 @@ class TokenMetric(CaptionMetric):
     ) -> tuple[list[Tokens], list[list[Tokens]], list[int]]:
         """Tokens of the rows that have references; each distinct caption is split once.
 
-        Args:
-            predictions: one caption per row.
-            references: its references.
-
         Returns:
             Tokens of the candidates, tokens of their references, and the numbers of these rows. The others have no
             score.
@@ -108,10 +104,6 @@ class TokenMetric(CaptionMetric):
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[TokenIds, Ints, list[int]]:
         """Tokens as `tokenized` finds them, as integers.
-
-        Args:
-            predictions: one caption per row.
-            references: its references.
 
         Returns:
             Tokens of the candidate of a row, of its references, of the next candidate; the row of each of

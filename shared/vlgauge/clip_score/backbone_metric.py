@@ -99,10 +99,6 @@ class BackboneMetric(Metric):
 
         The cosine of a caption that was split is the mean over its sentences.
 
-        Args:
-            predictions: One caption per row.
-            images: Cells of the images.
-
         Warns:
             UserWarning: Of texts that do not fit, and of images that could not be read.
         """
@@ -124,12 +120,7 @@ class BackboneMetric(Metric):
     def unit_vectors(
         self, predictions: Sequence[str], images: Sequence[Any]
     ) -> tuple[Vectors, Vectors, Positions, Any]:
-        """Unit vectors of captions, and of the distinct images, the image of each caption, and the encoder.
-
-        Args:
-            predictions: One caption per row.
-            images: Cells of the images.
-        """
+        """Unit vectors of captions, and of the distinct images, the image of each caption, and the encoder."""
         vectors, _ = self._vectors()
         assert isinstance(vectors, ClipVectors)
         pictures, picture_of = distinct_images(images)

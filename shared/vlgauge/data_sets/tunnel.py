@@ -24,13 +24,7 @@ Token = str | bool | None
 
 @dataclass(frozen=True)
 class Pinned:
-    """A data set at a commit, with the token that opens it.
-
-    Attributes:
-        id: Owner and name.
-        revision: The commit.
-        token: Whose it is.
-    """
+    """A data set at a commit, with the token that opens it."""
 
     id: str
     revision: str

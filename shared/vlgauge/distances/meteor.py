@@ -338,12 +338,7 @@ def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
 
 
 def _scores_within(captions: _Captions, sizes: Ints) -> Floats:
-    """METEOR of every ordered pair of captions of an example, the reference first, one example behind the other.
-
-    Args:
-        captions: Captions of all examples.
-        sizes: How many captions each example has.
-    """
+    """METEOR of every ordered pair of captions of an example, the reference first, one example behind the other."""
     ends, firsts = np.cumsum(sizes**2), np.cumsum(sizes) - sizes
     scores = np.empty(int(np.sum(sizes**2)))
     for start in range(0, len(scores), _PAIRS_AT_ONCE):

@@ -33,13 +33,11 @@ class GroundingMetric(StoryImageMetric):
     Attributes:
         words: Name of the setting, and of the per-call data, that tell the words: "noun_phrases" or "nouns".
         unit: What one of them is called, for messages.
-        source_settings: Settings that name a source, which a signature names by what was read there.
     """
 
     columns = (Story("predictions"), Images("images", optional=True))
     words: ClassVar[str]
     unit: ClassVar[str]
-    source_settings: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,

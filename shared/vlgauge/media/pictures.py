@@ -114,9 +114,6 @@ def distinct_in_rgb(
     """As `distinct_images`, but what has a palette, an alpha channel or CMYK turns to RGB before it is resized.
 
     Of colours and greys the order changes no pixel, so that these are the pictures that other metrics look at.
-
-    Args:
-        images: See there.
     """
     pictures, picture_of = distinct_images(images)
     for picture in pictures:

@@ -72,11 +72,7 @@ def name_of_rows() -> str:
 
 
 class CsvRow(dict[str, Any]):
-    """A row that knows the line of its file at which it ends, for messages; row 0 is line 2, below the titles.
-
-    Attributes:
-        line: Number of the line.
-    """
+    """A row that knows the line of its file at which it ends, for messages; row 0 is line 2, below the titles."""
 
     __slots__ = ("line",)
     line: int

@@ -74,10 +74,6 @@ class FactualParser:
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
         """The graph of each caption; that of one for which the model writes none is empty.
 
-        Args:
-            captions: Of one or more sentences.
-            progress: Whether to show a bar.
-
         Warns:
             UserWarning: If the model wrote anything but a graph, or a graph that does not end.
         """

@@ -136,10 +136,6 @@ class SceneGraphMetric(Metric):
     ) -> tuple[list[list[list[str]]], list[list[list[str]]], str]:
         """Objects of the captions, of all references of each, and what found them.
 
-        Args:
-            predictions: One caption per row.
-            references: Its references.
-
         Returns:
             Per row its objects, each a list of alternatives; see `RuleParser.object_groups`.
 

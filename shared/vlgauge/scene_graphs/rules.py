@@ -65,10 +65,6 @@ class RuleParser:
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
         """The graph of each caption; that of one without a noun is empty.
 
-        Args:
-            captions: Of one or more sentences.
-            progress: Whether to show a bar.
-
         Raises:
             ValueError: If the pipeline has no parser, or a caption is longer than it takes.
         """

@@ -158,10 +158,6 @@ def catalog() -> dict[str, dict[str, str]]:
 def named_table(cls: type[Table], name: str) -> Table:
     """The table of a name.
 
-    Args:
-        cls: What to make of it.
-        name: A key of the catalog.
-
     Raises:
         ValueError: If no table has it, or a fetched file is not the published one.
         FileNotFoundError: If the file cannot be fetched.
