@@ -88,13 +88,6 @@ Tokenizer: TypeAlias = Callable[[str], Tokens]
 _TIE_TOLERANCE = {"bert": 1e-6}
 
 
-def checked_tolerance(tie_tol: Any) -> float | None:
-    """The setting `tie_tol`."""
-    if tie_tol is None:
-        return None
-    return base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
-
-
 class Trm(caption_sets.CaptionVectorMetric):
     """Triangle-rank metric of two caption sets, with permutation p-values."""
 
@@ -130,7 +123,9 @@ class Trm(caption_sets.CaptionVectorMetric):
         distance = "bleu_4" if distance == "bleu" else distance
         self.distance = distance if callable(distance) else base.one_of("distance", distance, DISTANCES)
         self.ties = base.one_of("ties", ties, TIES)
-        self.tie_tol = checked_tolerance(tie_tol)
+        if tie_tol is not None:
+            tie_tol = base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
+        self.tie_tol = tie_tol
         self.force_zero_self = base.true_or_false("force_zero_self", force_zero_self)
         self.mean_aggregate = base.true_or_false("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):

@@ -83,19 +83,14 @@ class Scene:
     @property
     def split(self) -> str:
         """One of `SPLITS`, by the hash of the key: eight tenths train, one tenth each of the others."""
-        return split_of(self.key)
+        tenth = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big") % 10
+        return {0: "test", 1: "validation"}.get(tenth, "train")
 
     def turned(self) -> Scene:
         """The same content with the objects named in the other order."""
         if self.relation is None:
             return self
         return replace(self, objects=self.objects[::-1], relation=OPPOSITES[self.relation])
-
-
-def split_of(key: str) -> str:
-    """Split of a content key, the same on every machine."""
-    tenth = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % 10
-    return {0: "test", 1: "validation"}.get(tenth, "train")
 
 
 def check_split(split: str) -> None:

@@ -131,12 +131,8 @@ def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> 
         on=f"{pick(('on', 'on', 'against'), rng)} {ground}" if said else "",
     )
     phrases += [ground] if said else []
-    return Statement(_tidy(text), Claim(mentions, relation, said), tuple(sorted(phrases, key=text.index)))
-
-
-def _tidy(text: str) -> str:
-    """Without the gaps that something left out has made."""
-    return " ".join(text.split()).removeprefix(", ")
+    text = " ".join(text.split()).removeprefix(", ")  # without the gaps that something left out has made
+    return Statement(text, Claim(mentions, relation, said), tuple(sorted(phrases, key=text.index)))
 
 
 def captions(scene: Scene, seed: int, n: int = 1, *, complete: bool = True) -> list[str]:

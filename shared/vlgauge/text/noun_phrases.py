@@ -183,7 +183,7 @@ class SpacyPhrases:
         self.identity = identity or f"{meta['lang']}_{meta['name']}-{meta['version']}"
         self._nlp = nlp
         self._argument = argument
-        self._forget = forget
+        self._zone: Any = nlp.memory_zone if forget else nullcontext
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order.
@@ -194,7 +194,9 @@ class SpacyPhrases:
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order."""
-        return self.read_docs(sentences, "TAG", "a tagger", _nouns_of, progress)
+        return self.read_docs(
+            sentences, "TAG", "a tagger", lambda doc: nouns_among((token.text, token.tag_) for token in doc), progress
+        )
 
     def read_docs(
         self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
@@ -226,17 +228,10 @@ class SpacyPhrases:
                 "split the story into sentences"
             )
 
-    def _zone(self) -> Any:
-        return self._nlp.memory_zone() if self._forget else nullcontext()
-
 
 def _chunks_of(doc: Doc) -> list[str]:
     # Pipelines take a line break at the start of a sentence for a word.
     return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
-
-
-def _nouns_of(doc: Doc) -> list[str]:
-    return nouns_among((token.text, token.tag_) for token in doc)
 
 
 def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:

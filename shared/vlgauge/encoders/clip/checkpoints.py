@@ -137,7 +137,9 @@ def load_checkpoint(
             _warn_uncompared(heads_digest(state), row, source)
         return Checkpoint(None, verified)
     refuse_base(state, base_state, row, source)
-    if not all(tensor.equal(base_state[name]) for name, tensor in state.items() if not _is_free(name)):
+    if not all(
+        tensor.equal(base_state[name]) for name, tensor in state.items() if not is_head(name) and name != _IGNORED
+    ):
         return Checkpoint(None)
     about = {"kind": "custom", "architecture": row.architecture, "source_sha256": sha256_of(checked_file(path))}
     return Checkpoint(adapter_of(state, {**about, "base_projections_sha256": heads_digest(base_state)}))
@@ -189,11 +191,6 @@ def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
 def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
     if architecture not in (None, row.architecture):
         raise ValueError(f"`checkpoint` must be for {row.architecture}, got one for {architecture} in {source!r}")
-
-
-def _is_free(name: str) -> bool:
-    """Whether a tensor may differ from that of the base while the backbone is the same."""
-    return is_head(name) or name == _IGNORED
 
 
 def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:
