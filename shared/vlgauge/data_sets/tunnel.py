@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from vlgauge.box import MEGABYTE, Answer, Box, bounds
-from vlgauge.network import NetworkError, hub_answer, hub_requests
+from vlgauge.network import NetworkError, hub_requests
+from vlgauge.network.answers import hub_answer
 
 BOX = Box({name: f"vlgauge.data_sets.jobs:{name}" for name in ("configurations", "splits", "opened", "rows")})
 

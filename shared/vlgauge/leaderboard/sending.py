@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from vlgauge.leaderboard.cards import merged_card
 from vlgauge.leaderboard.exporters import Export
 from vlgauge.leaderboard.score_files import SCORE_FILES
-from vlgauge.network import NOT_THERE, NetworkError, hub_file
+from vlgauge.network import NetworkError, hub_file
+from vlgauge.network.answers import NOT_THERE
 from vlgauge.network.proposals import files_there, open_pull_request, refuse_offline
 
 MESSAGE = "Add results by vlgauge"

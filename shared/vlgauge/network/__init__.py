@@ -24,11 +24,9 @@ from urllib.parse import quote
 
 from vlgauge.installed import too_old
 from vlgauge.network.answers import (
-    NOT_THERE,
     SERVER_ERRORS,
     Exchange,
     exchange,
-    hub_answer,
     in_words,
     offline,
     read_list,
@@ -38,27 +36,6 @@ from vlgauge.network.answers import (
 )
 from vlgauge.network.limits import FETCHING, NetworkError, answer_seconds, host_of, is_ours, session
 from vlgauge.writing import write
-
-__all__ = [
-    "NOT_THERE",
-    "ListedFile",
-    "NetworkError",
-    "Tell",
-    "answer_seconds",
-    "check_repository",
-    "download",
-    "hub_answer",
-    "hub_answers",
-    "hub_content",
-    "hub_file",
-    "hub_folder",
-    "hub_folder_here",
-    "hub_listing",
-    "hub_requests",
-    "misread",
-    "offline",
-    "unreachable",
-]
 
 Tell: TypeAlias = Callable[[int | None], object]
 """Called once before the content of files comes, with their bytes; None where the server tells no size."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from vlgauge import network
 from vlgauge.network import NetworkError, Tell, unreachable
+from vlgauge.network.answers import NOT_THERE
 from vlgauge.network.limits import host_of
 from vlgauge.progress import announce, with_size
 from vlgauge.remembered import Remembered
@@ -105,7 +106,7 @@ def hub_file_at(
             return network.hub_file(repository, file, revision, sha256=sha256, tell=_told(f"{repository}/{file}"))
         except NetworkError as error:
             why = str(error)
-            if error.status != network.NOT_THERE:
+            if error.status != NOT_THERE:
                 break
     raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
 
