@@ -1,11 +1,13 @@
 """Noun phrases and nouns: the embedded pipeline, other pipelines, lists, NLTK's tagger, and what goes wrong."""
 
+import re
 import shutil
 import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from vlgauge.encoders import WeightsNotFound
@@ -105,13 +107,38 @@ def test_identity_and_defaults():
 def test_a_pipeline_of_the_user(embedded):
     source = phrase_source(embedded._nlp)
     assert source.noun_phrases(["The dog ran."]) == [["the dog"]]
-    assert source.identity == f"en_{embedded._nlp.meta['name']}-3.8.0"
+    assert re.fullmatch(rf"en_{embedded._nlp.meta['name']}-3\.8\.0@[0-9a-f]{{8}}", source.identity)
 
 
 def test_a_folder_of_spacy(tmp_path, embedded):
     embedded._nlp.to_disk(tmp_path / "mine")
     source = phrase_source(str(tmp_path / "mine"))
     assert source.noun_phrases(["The dog ran."]) == [["the dog"]]
+    assert source.identity == phrase_source(embedded._nlp).identity
+
+
+def test_pipelines_of_one_name_that_differ_in_any_part_are_told_apart(tmp_path, embedded):
+    embedded._nlp.to_disk(tmp_path)
+
+    def first_weight(nlp):
+        node = next(node for node in nlp.get_pipe("tagger").model.walk() if node.has_param("W"))
+        node.get_param("W")[0, 0] += 1e-3
+
+    def changed(change):
+        nlp = spacy.load(tmp_path)
+        change(nlp)
+        return phrase_source(nlp).identity
+
+    changes = [
+        first_weight,
+        lambda nlp: nlp.remove_pipe("attribute_ruler"),
+        lambda nlp: nlp.get_pipe("attribute_ruler").add([[{"LOWER": "dog"}]], {"TAG": "VB"}),
+        lambda nlp: nlp.tokenizer.add_special_case("hotdog", [{"ORTH": "hot"}, {"ORTH": "dog"}]),
+        lambda nlp: nlp.vocab.set_vector("dog", np.ones(3, "f")),
+    ]
+    alike = {changed(lambda nlp: None), changed(lambda nlp: list(nlp.pipe(["A zyxwv saw the qwerty."])))}
+    assert len(alike) == 1
+    assert len({*alike, *map(changed, changes)}) == 1 + len(changes)
 
 
 def test_nothing_is_pickled_and_only_what_is_needed_is_loaded(run_python, tmp_path):

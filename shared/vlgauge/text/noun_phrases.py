@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -63,7 +64,8 @@ def phrase_source(
     if setting == EMBEDDED:
         return SpacyPhrases(english_pipeline(), argument, identity=IDENTITY, forget=True)
     if isinstance(setting, str):
-        return SpacyPhrases(pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument)), argument)
+        nlp, identity = pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument))
+        return SpacyPhrases(nlp, argument, identity=identity)
     return SpacyPhrases(setting, argument)
 
 
@@ -179,8 +181,7 @@ class SpacyPhrases:
     def __init__(
         self, nlp: Language, argument: str = "noun_phrases", *, identity: str | None = None, forget: bool = False
     ) -> None:
-        meta = nlp.meta
-        self.identity = identity or f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        self.identity = identity or _identity(nlp)
         self._nlp = nlp
         self._argument = argument
         self._zone: Any = nlp.memory_zone if forget else nullcontext
@@ -239,8 +240,22 @@ def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
     return list(dict.fromkeys(word for word, tag in tagged if tag in _NOUN_TAGS and word != "i"))
 
 
-def _installed_pipeline(name: str, argument: str) -> Language:
-    """A pipeline of spaCy by name or folder, without the components that nothing here reads."""
+def _identity(nlp: Language) -> str:
+    """Name and version, and the first digits of a digest of its parts: own pipelines are all en_pipeline-0.0.0."""
+    digest = hashlib.sha256()
+    for name, part in (("tokenizer", nlp.tokenizer), ("vectors", nlp.vocab.vectors), *nlp.components):
+        digest.update(name.encode("utf-8"))
+        if hasattr(part, "to_bytes"):
+            digest.update(part.to_bytes(exclude=["vocab", "strings"]))  # whose words grow with use
+    return f"{_name_and_version(nlp)}@{digest.hexdigest()[:8]}"
+
+
+def _name_and_version(nlp: Language) -> str:
+    return f"{nlp.meta['lang']}_{nlp.meta['name']}-{nlp.meta['version']}"
+
+
+def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
+    """A pipeline of spaCy by name or folder, without the components that nothing here reads, and its identity."""
     spacy = import_spacy()
     if name == PAPER_PIPELINE:
         check_paper_pipeline(argument)
@@ -254,7 +269,8 @@ def _installed_pipeline(name: str, argument: str) -> Language:
                 f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
         raise WeightsNotFound(_not_installed(name, argument)) from error
-    return nlp
+    # The paper's is known by its version, which was checked.
+    return nlp, _name_and_version(nlp) if name == PAPER_PIPELINE else _identity(nlp)
 
 
 class NltkNouns:
