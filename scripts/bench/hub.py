@@ -28,21 +28,27 @@ GROUP = 100  # rows of a row group, as `push_to_hub` writes pictures
 
 
 # -- The Hub ----------------------------------------------------------------------------------------------------------
+def photograph(rng: Any) -> bytes:
+    """A JPEG file of about 60 kB."""
+    import numpy as np
+    from PIL import Image
+
+    coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize(SIZE)
+    noisy = np.asarray(coarse) + rng.normal(scale=12, size=(SIZE[1], SIZE[0], 3))
+    stream = io.BytesIO()
+    Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=88)
+    return stream.getvalue()
+
+
 def photographs(n: int) -> dict[str, bytes]:
-    """Files of a data set of JPEG pictures of about 60 kB."""
+    """Files of a data set of pictures."""
     import datasets
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from PIL import Image
 
-    rng, cells = np.random.default_rng(0), []
-    for number in range(n):
-        coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize(SIZE)
-        noisy = np.asarray(coarse) + rng.normal(scale=12, size=(SIZE[1], SIZE[0], 3))
-        stream = io.BytesIO()
-        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=88)
-        cells.append({"bytes": stream.getvalue(), "path": f"{number}.jpg"})
+    rng = np.random.default_rng(0)
+    cells = [{"bytes": photograph(rng), "path": f"{number}.jpg"} for number in range(n)]
     features = datasets.Features({"image": datasets.Image(), "caption": datasets.Value("string")})
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     table = pa.table({"image": pa.array(cells, kind), "caption": [f"Picture {number}." for number in range(n)]})

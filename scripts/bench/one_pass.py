@@ -11,15 +11,15 @@ import argparse
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import open_clip
 import torch
+from clip import PROMPT, SMOKE, Rows, timed
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -32,29 +32,8 @@ from vlgauge.encoders.clip.model import build_model, empty_model
 from vlgauge.torch_use import resolved_device
 
 TOLERANCE = 1e-5
-PROMPT = "A photo depicts "
-WORDS = ("a", "the", "dog", "cat", "child", "runs", "sleeps", "over", "under", "near", "red", "small", "river")
 # Of each metric w, and whether it has a head of its own; a metric that shares the towers is one more line.
 METRICS = {"clip_s": (2.5, False), "pac_s": (2.0, True)}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Paths of pictures and captions, one of each per row."""
-
-    paths: list[str]
-    captions: list[str]
-
-
-def made_rows(folder: Path, n_images: int, per_image: int) -> Rows:
-    """Pictures of noise, and captions that occur twice."""
-    rng = np.random.default_rng(0)
-    paths = []
-    for number in range(n_images):
-        paths += [str(folder / f"{number}.jpg")] * per_image
-        Image.fromarray(rng.integers(0, 256, (375, 500, 3), dtype=np.uint8)).save(paths[-1])
-    texts = [" ".join(rng.choice(WORDS, rng.integers(7, 17))) for _ in range(-(-len(paths) // 2))]
-    return Rows(paths, [texts[row % len(texts)] for row in range(len(paths))])
 
 
 def made_weights(row: ClipArchitecture, folder: Path) -> tuple[Path, Path]:
@@ -94,16 +73,9 @@ def plain(rows: Rows, models: dict[str, Any], row: ClipArchitecture, device: str
 def ours(rows: Rows, metrics: dict[str, Any]) -> dict[str, np.ndarray]:
     """Scores of every metric by its call."""
     return {
-        name: np.array(metric.compute(predictions=rows.captions, images=rows.paths)[f"{name}_scores"])
+        name: np.array(metric.compute(predictions=rows.captions, images=[*map(str, rows.paths)])[f"{name}_scores"])
         for name, metric in metrics.items()
     }
-
-
-def timed(work: Any, *given: Any) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """What a call gives, and its seconds of wall time and of CPU time."""
-    before = np.array([time.perf_counter(), time.process_time()])
-    found = work(*given)
-    return found, np.array([time.perf_counter(), time.process_time()]) - before
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,10 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = resolved_device(options.device)
     row = replace(architecture_of(options.backbone), name="random", revision=None, sha256=None, openai_sha256=None)
     if options.smoke:
-        image = {"image_size": 224, "layers": 1, "width": 128, "patch_size": 32}
-        text = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 1}
-        config = {"embed_dim": 32, "quick_gelu": True, "vision_cfg": image, "text_cfg": text}
-        row = replace(row, architecture="smoke", config=config, embed_width=32)
+        row = replace(row, architecture="smoke", config=SMOKE.config, embed_width=32)
         options.images, options.rows = 2, 3
     with tempfile.TemporaryDirectory() as folder:
         weights, head = made_weights(row, Path(folder))
@@ -137,15 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name: vlgauge.load(name, keep_in_memory=True, **(shared | {"checkpoint": head} if own else shared))
             for name, (_, own) in METRICS.items()
         }
-        ours(made_rows(Path(folder), 1, 1), metrics)  # what happens once in a process
-        rows = made_rows(Path(folder), options.images + 1, options.rows)
+        ours(Rows(Path(folder), 1, 1, 2), metrics)  # what happens once in a process
+        rows = Rows(Path(folder), options.images + 1, options.rows, 2)
         # The first picture is known by now.
-        rows = Rows(rows.paths[options.rows :], rows.captions[options.rows :])
+        rows.paths, rows.captions = rows.paths[options.rows :], rows.captions[options.rows :]
         encoder = clip_encoder(row, weights=weights, device=device)
         encoder.forwards.clear()
-        found, fast = timed(ours, rows, metrics)
+        fast, found = timed(lambda: ours(rows, metrics))
         forwards = dict(encoder.forwards)
-        expected, slow = timed(plain, rows, models, row, device)
+        slow, expected = timed(lambda: plain(rows, models, row, device))
     difference = max(float(np.abs(found[name] - expected[name]).max()) for name in METRICS)
     n_loop = len(rows.paths) * len(METRICS)
     above = sum(int((scores > 0).sum()) for scores in expected.values())

@@ -11,8 +11,7 @@ import argparse
 import os
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,7 @@ import vlgauge
 from vlgauge.catalog import folder_module
 from vlgauge.clip_score.rows import text_rows
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.encoders.clip.model import build_model, empty_model, tokens_of
-from vlgauge.encoders.clip.towers import ClipTowers
+from vlgauge.encoders.clip.model import tokens_of
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.encoders.rated.files import head_of
 from vlgauge.encoders.rated.models import PROMPT, PolosModels, text_encoder_of
@@ -112,13 +109,6 @@ def ours(models: PolosModels, rows: clip_bench.Rows, released: int | None = BATC
     return found.scores
 
 
-def timed(work: Callable[[], Floats]) -> tuple[float, Floats]:
-    """CPU seconds, and the result."""
-    start = time.process_time()
-    result = work()
-    return time.process_time() - start, result
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the load, the models, and the comparison."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,10 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true", help="a tiny CLIP and one image, to see that it runs")
     options = parser.parse_args(arguments)
     row = clip_bench.SMOKE if options.smoke else architecture_of("ViT-B/32")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        state = empty_model(row, "cpu").state_dict()
-    clip = ClipEncoder(ClipTowers(build_model(row, state), row, "cpu", "float32"), tokens_of(row), "0" * 64)
+    clip = clip_bench.random_encoder(row, "cpu")
     text = text_encoder_of(None, profile="embedded", device="cpu")
     n_in = 4 * text.width + 6 * row.embed_width
     models = PolosModels(clip, text, random_head(text.n_layers, n_in, (8, 4) if options.smoke else (2304, 1152)))
@@ -139,9 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     with tempfile.TemporaryDirectory() as folder:
         rows = clip_bench.Rows(Path(folder), 1 if options.smoke else options.images)
-        cpu, found = timed(lambda: ours(models, rows))
-        itemwise_cpu, _ = timed(lambda: ours(models, rows, None))
-        naive_cpu, expected = timed(lambda: naive(models, rows))
+        (_, cpu), found = clip_bench.timed(lambda: ours(models, rows))
+        (_, itemwise_cpu), _ = clip_bench.timed(lambda: ours(models, rows, None))
+        (_, naive_cpu), expected = clip_bench.timed(lambda: naive(models, rows))
     difference = float(np.abs(found - expected).max())
     print(f"{len(rows.paths)} rows: CPU time of the loop {naive_cpu:.1f} s, here {cpu:.2f} s ({naive_cpu / cpu:.1f}x)")
     print(f"itemwise: {itemwise_cpu:.2f} s ({naive_cpu / itemwise_cpu:.1f}x)")

@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hub import photograph
 from PIL import Image
 
 from vlgauge.encoders.features.memory import process_memory
 from vlgauge.integrations.batches import COUNTS, RowScorer
 from vlgauge.integrations.scored_batches import ScoredBatches
 
-SIZE = (500, 375)  # of a picture of COCO, about
 N_WORDS = 2_000
 BATCH = 256
 WORKERS = 16
@@ -36,15 +36,6 @@ CORPORA = (10**6, 10**8, 10**9)
 def caption(rng: random.Random) -> str:
     """A caption of the length of one of COCO, with frequent and rare words."""
     return " ".join(f"word{int(rng.paretovariate(0.6)) % N_WORDS}" for _ in range(rng.randint(8, 13)))
-
-
-def picture(rng: np.random.Generator) -> bytes:
-    """A JPEG file of about 60 kB."""
-    coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize(SIZE)
-    noisy = np.asarray(coarse) + rng.normal(scale=12, size=(SIZE[1], SIZE[0], 3))
-    stream = io.BytesIO()
-    Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=88)
-    return stream.getvalue()
 
 
 class Stages:
@@ -123,7 +114,7 @@ def main() -> int:
     rng = random.Random(0)
     captions = [caption(rng) for _ in range(options.rows)]
     references = [[caption(rng) for _ in range(5)] for _ in range(options.rows)]
-    drawn = [picture(np.random.default_rng(i)) for i in range(options.rows)]
+    drawn = [photograph(np.random.default_rng(i)) for i in range(options.rows)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ids = [f"row-{i:09}" for i in range(options.rows)]
