@@ -9,14 +9,11 @@ mmd_bert.py.
 import argparse
 import os
 import random
-import runpy
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
@@ -29,13 +26,13 @@ from distribution_reference import counted_q, frechet_by_singular_values, freche
 from meteor import generated_captions
 
 import vlgauge
+from vlgauge.catalog import folder_module
 from vlgauge.distances.cider import DocumentFrequency, cider_d_of_examples
 from vlgauge.statistics import partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
-METRICS = Path(__file__).resolve().parents[2] / "metrics"
 TOLERANCE = 1e-9
 WIDTH = 384
 TRM_SIZES = {"trm-5v5": (5, 5), "trm-10v5": (10, 5), "trm-7v10": (7, 10), "trm-10v10": (10, 10)}
@@ -56,11 +53,6 @@ class Measured:
     note: str = ""
 
 
-def formulas(metric: str, file: str) -> SimpleNamespace:
-    """A metric's own file, which is in no package."""
-    return SimpleNamespace(**runpy.run_path(str(METRICS / metric / f"{file}.py")))
-
-
 def timed(function: Callable[[], T]) -> tuple[float, T]:
     """CPU seconds and result."""
     start = time.process_time()
@@ -71,7 +63,7 @@ def timed(function: Callable[[], T]) -> tuple[float, T]:
 def trm_row(name: str, smoke: bool) -> Measured:
     """Both Q with p-values, distances given."""
     n, m = TRM_SIZES[name]
-    triangles = formulas("trm", "triangles")
+    triangles = folder_module("trm", "triangles")
     ways = partitions(n, m).candidates
     n_fast = max(2, (100 if smoke else 1_000_000) // len(ways))
     # Some distances tie, as those of captions do.
@@ -98,7 +90,7 @@ def trm_row(name: str, smoke: bool) -> Measured:
 
 def frechet_row(name: str, smoke: bool) -> Measured:
     """Exact p of unit vectors; the plain form takes the root of a matrix for each partition."""
-    frechet, ways = formulas("frechet_bert", "frechet_bert"), partitions(5, 5).candidates
+    frechet, ways = folder_module("frechet_bert", "frechet_bert"), partitions(5, 5).candidates
     n_fast, n_plain = (5, 1) if smoke else (400, 40)
     vectors = np.random.default_rng(0).normal(size=(n_fast, 10, WIDTH))
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)

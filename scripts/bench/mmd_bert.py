@@ -8,28 +8,22 @@ value or a p-value differs by more than 1e-9.
 import argparse
 import itertools
 import os
-import runpy
 import sys
 import time
-from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is imported
 
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.catalog import folder_module
 from vlgauge.statistics import SetTest, partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 1024  # examples at a time: 1024 x 252 statistics are 2 MB
 TOLERANCE = 1e-9
-
-
-def load_formulas() -> SimpleNamespace:
-    """The metric's own file, which is in no package."""
-    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "metrics" / "mmd_bert" / "mmd_bert.py")))
 
 
 def reference_mmd(candidates: Floats, references: Floats) -> float:
@@ -54,7 +48,7 @@ def reference_test(pooled: Floats, n: int) -> tuple[float, float]:
     return observed, as_large / len(splits)
 
 
-def exact_tests(formulas: SimpleNamespace, vectors: npt.NDArray[np.float32], n: int) -> tuple[Floats, Floats]:
+def exact_tests(formulas: ModuleType, vectors: npt.NDArray[np.float32], n: int) -> tuple[Floats, Floats]:
     """Null distributions, shape ``(S, P)``, and exact p-values, shape ``(S,)``, by the functions of the metric."""
     candidates = partitions(n, vectors.shape[1] - n, pvalue="exact").candidates
     nulls = []
@@ -86,7 +80,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help="few examples, to see that it runs")
     n_examples, n_reference = (200, 2) if parser.parse_args().smoke else (5_000, 20)
     n, m, width = 5, 5, 384
-    formulas, vectors = load_formulas(), random_vectors(n_examples, n + m, width)
+    formulas, vectors = folder_module("mmd_bert", "mmd_bert"), random_vectors(n_examples, n + m, width)
     corpus_summary(*exact_tests(formulas, vectors[:50], n))  # imports and caches, as in a session already running
 
     wall, times = time.perf_counter(), [time.process_time()]

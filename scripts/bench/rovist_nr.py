@@ -4,19 +4,15 @@ import argparse
 import math
 import random
 import re
-import runpy
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from vlgauge.catalog import folder_module
 from vlgauge.text.language import split_sentences, words
 
 Scorer = Callable[[list[str]], list[float]]
-
-# In no package.
-METRIC = Path(__file__).resolve().parents[2] / "metrics" / "rovist_nr" / "rovist_nr.py"
 
 FUNCTION_WORDS = (
     "the a to and of in was we it he she they had were for on with at his her our my i that this all so very there up "
@@ -91,7 +87,7 @@ def plain_scores(stories: list[str], n: int = 4) -> list[float]:
 
 def our_scorer() -> Scorer:
     """Split, words and score of this package."""
-    non_redundancy = runpy.run_path(str(METRIC))["non_redundancy"]
+    non_redundancy = folder_module("rovist_nr", "rovist_nr").non_redundancy
     return lambda stories: [
         non_redundancy([words(sentence) for sentence in split_sentences(story)]).score for story in stories
     ]
