@@ -112,9 +112,11 @@ class CommandParser(OneLineParser):
     source = ""
 
     def parse_known_args(self, *arguments: Any) -> Any:  # type: ignore[override]
-        """Read the words, after the options were added."""
-        module, _, function = self.source.partition(":")
-        getattr(import_module(f"vlgauge.cli.{module}"), function or "add_options")(self)
+        """Read the words, after the options were added; what runs is the module's `run` unless it says another one."""
+        name, _, function = self.source.partition(":")
+        module = import_module(f"vlgauge.cli.{name}")
+        self.set_defaults(run=getattr(module, "run", None))
+        getattr(module, function or "add_options")(self)
         return super().parse_known_args(*arguments)
 
     def add_subparsers(self, **how: Any) -> Any:

@@ -51,7 +51,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the intervals (default: 0)")
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write all numbers as JSON to this file")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = f"{__doc__} Also any 'ARCHITECTURE:TAG' of open_clip. vlgauge prefetch clip:NAME fetches one."
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -34,7 +34,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of the samples (default: 0)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     add_limits(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -80,7 +80,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--booktabs", action="store_true", help=words)
     group.add_argument("--caption", metavar="LATEX", help="caption; the meaning of the marks follows it")
     group.add_argument("--label", metavar="NAME", help="label of the LaTeX table")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

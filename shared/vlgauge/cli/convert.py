@@ -36,7 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--text-encoder", metavar="NAME", help="text encoder of polos: folder or Hub id (default: SimCSE)"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="safetensors to write (default: where metrics look)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -70,7 +70,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -61,7 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             add_scores_option(command, "for rank groups")
         command.add_argument("--output", metavar="DIR", help="write the files below this folder, by repository")
         command.add_argument("--send", action="store_true", help="open a pull request in every repository")
-        command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

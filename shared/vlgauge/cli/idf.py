@@ -30,7 +30,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", metavar="NAME", help=words)
     parser.add_argument("--lowercase", action="store_true", help="words that differ only in case are the same")
     add_limits(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -32,7 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="recognise the files of a folder and print the call that loads the metric with them, without network",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

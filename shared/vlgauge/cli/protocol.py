@@ -92,7 +92,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write the whole result as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

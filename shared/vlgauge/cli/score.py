@@ -82,7 +82,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=20, metavar="N", help="rows in the table; 0 for all (default: 20)")
     add_record_options(parser)
     add_ray_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -47,7 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seed", type=partial(at_least, 0), default=0, help="seed of the split of people's captions (default: 0)"
     )
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

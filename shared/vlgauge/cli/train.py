@@ -24,7 +24,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         recipe.add_options(one)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

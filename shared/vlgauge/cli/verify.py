@@ -48,7 +48,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

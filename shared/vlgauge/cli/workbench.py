@@ -17,7 +17,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help="port (default: a free one from 7860 on)")
     words = "records that the leaderboard shows from the start; may be given again"
     parser.add_argument("--results", metavar="FILE", action="append", default=[], help=words)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
