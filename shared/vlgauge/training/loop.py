@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import shutil
@@ -214,28 +215,28 @@ def train_epochs(
     recipe: Recipe,
     run_epoch: Callable[[torch.optim.Optimizer, int], Figures],
     validated: Callable[[], Figures],
-    output: Path,
+    options: argparse.Namespace,
     *,
     data: str,
     device: str,
     keep: Callable[[], object],
     say: Callable[[str], object],
-    restart: bool = False,
 ) -> Progressed:
     """Train a model in place by Adam with a rate that falls after each epoch; see `train`.
 
-    An interrupted run keeps its state in the folder ``output``; it goes on only with the same `data`, a digest.
+    An interrupted run keeps its state in the folder `options.output`; it goes on only with the same `data`, a digest,
+    and not with `options.restart`.
     """
     import torch
 
-    if restart:
-        shutil.rmtree(output / INTERRUPTED, ignore_errors=True)
+    if options.restart:
+        shutil.rmtree(options.output / INTERRUPTED, ignore_errors=True)
     model.to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)
     # An interrupted run may be given other ends.
     identity = json.dumps({**asdict(recipe), "epochs": None, "patience": None, "data": data})
-    checkpoint = Checkpoint(output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
+    checkpoint = Checkpoint(options.output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
 
     def one_round(state: Progressed) -> Figures:
         epoch, start = len(state.rounds), time.perf_counter()

@@ -1,37 +1,43 @@
 """What trainings over epochs leave beside the weights: the record, the tables of the card, a picture of the losses."""
 
+import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.training.loop import Progressed
 from vlgauge.writing import replacing, write
 
 RECORD = "training.json"
 PICTURE = "training.svg"
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the record of the training as JSON."""
-    write(folder / RECORD, json.dumps(record, indent=2) + "\n")
-
-
-def write_card(
-    folder: Path, card: str, record: Mapping[str, Any], about: str, figures: Sequence[str], **more: str
+def write_report(
+    options: argparse.Namespace, record: Mapping[str, Any], card: str, figures: Sequence[str], **more: str
 ) -> None:
-    """Write a card, all numbers of which are in the record: a paragraph about it, facts, and figures of the epochs."""
+    """Write the record as JSON, a card, whose numbers are all in it, and a picture of the losses.
+
+    Args:
+        options: Those of the run; `about` is a paragraph for the card.
+        record: What is known of the training.
+        card: The text of the card, with places for name, paragraph, facts, figures of the epochs, and `more`.
+        figures: Names of the figures of an epoch, as the card shows them.
+        **more: What else stands in the card.
+    """
+    write(options.output / RECORD, json.dumps(record, indent=2) + "\n")
     filled = card.format(
-        name=folder.resolve().name,
-        about=f"{about.strip()}\n" if about else "",
-        facts=fact_rows(record),
-        epochs=epoch_rows(record, figures),
+        name=options.output.resolve().name,
+        about=f"{options.about.strip()}\n" if options.about else "",
+        facts=_fact_rows(record),
+        epochs=_epoch_rows(record, figures),
         **more,
     )
-    write(folder / "README.md", filled)
+    write(options.output / "README.md", filled)
+    if options.plot:
+        _draw(options.output / PICTURE, record, [name.removeprefix("training_") for name in figures if "train" in name])
 
 
-def fact_rows(record: Mapping[str, Any]) -> str:
+def _fact_rows(record: Mapping[str, Any]) -> str:
     """Rows of the card's first table: what the record says of training, recipe and held-out stories, in that order."""
     facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
     facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
@@ -39,8 +45,7 @@ def fact_rows(record: Mapping[str, Any]) -> str:
     return "\n".join(f"| {key} | {f'{value:.4g}' if isinstance(value, float) else value} |" for key, value in facts)
 
 
-def epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
-    """Rows of the card's second table: figures of each epoch."""
+def _epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
     rows = []
     for number, epoch in enumerate(record["epochs"], 1):
         kept = " (kept)" if number == record["kept_epoch"] else ""
@@ -48,23 +53,19 @@ def epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
     return "\n".join(rows)
 
 
-def draw(folder: Path, state: Progressed, quantities: Sequence[str]) -> Path:
-    """What changed over the epochs as a picture, each quantity in its own plot.
-
-    The quantity "loss" stands for the values "training_loss" and "validation_loss".
-    """
+def _draw(path: Path, record: Mapping[str, Any], quantities: Sequence[str]) -> None:
+    """What changed over the epochs as a picture, each quantity of training and validation in its own plot."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(4 * len(quantities), 3.6), layout="constrained")
-    numbers = range(1, len(state.rounds) + 1)
+    numbers = range(1, len(record["epochs"]) + 1)
     for axes, what in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
         for side, line in (("training", "o-"), ("validation", "s--")):
-            axes.plot(numbers, [epoch[f"{side}_{what}"] for epoch in state.rounds], line, label=side)
-        axes.axvline(state.best + 1, color="gray", linestyle=":", label="kept")
+            axes.plot(numbers, [epoch[f"{side}_{what}"] for epoch in record["epochs"]], line, label=side)
+        axes.axvline(record["kept_epoch"], color="gray", linestyle=":", label="kept")
         axes.set(xlabel="epoch", ylabel=what)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
-    with replacing(folder / PICTURE) as part:
+    with replacing(path) as part:
         figure.savefig(part, format=PICTURE.rpartition(".")[2], metadata={"Date": None})
-    return folder / PICTURE

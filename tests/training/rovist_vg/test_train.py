@@ -1,5 +1,6 @@
 """Training of rovist_vg: readers of pairs, the loss of the authors, the loop, and the files that come out."""
 
+import argparse
 import json
 
 import folders
@@ -124,7 +125,7 @@ MOMENTS = [
     (torch, "get_rng_state", 2),  # the state of the second epoch is gathered, not written
     (report, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "measured", 1),  # all epochs are done
-    (command, "write_card", 1),
+    (command, "write_report", 1),
 ]
 
 
@@ -222,7 +223,7 @@ def trained(net, training, validation, recipe, folder, keep=lambda: None):
         recipe,
         lambda optimizer, epoch: {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, "cpu")},
         lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, "cpu")},
-        folder,
+        argparse.Namespace(output=folder, restart=False),
         data="",
         device="cpu",
         keep=keep,

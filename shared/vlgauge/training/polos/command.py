@@ -40,7 +40,7 @@ from vlgauge.training.polos.material import Material, material_of
 from vlgauge.training.polos.network import RandomKeeps, new_network, squared_error, tensors_of
 from vlgauge.training.polos.ratings import Rated, drawn_rows, read_rows
 from vlgauge.training.polos.report import CARD, FIGURES, HEAD, MAIN_FILES
-from vlgauge.training.report import draw, write_card, write_record
+from vlgauge.training.report import write_report
 
 Floats = npt.NDArray[np.float64]
 
@@ -167,9 +167,8 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     counts = [len(side) for side in sides]
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
     record = trained(options, sides, clip, text, device, say)
-    write_record(options.output, record)
     more = ', profile="embedded"' if options.profile == "embedded" else ""
-    write_card(options.output, CARD, record, options.about, FIGURES, head=HEAD, more=more)
+    write_report(options, record, CARD, FIGURES, head=HEAD, more=more)
 
 
 def trained(
@@ -205,20 +204,8 @@ def trained(
         scores, ratings = rated(network, validation, recipe.batch_size)
         return {"validation_loss": float(np.mean((scores - ratings) ** 2)), "validation_tau_c": tau_c(scores, ratings)}
 
-    state = train_epochs(
-        network,
-        recipe,
-        run_epoch,
-        validated,
-        options.output,
-        data=_digest(options, sides[:2], about),
-        device=device,
-        keep=keep,
-        say=say,
-        restart=options.restart,
-    )
-    if options.plot:
-        draw(options.output, state, ("loss",))
+    data = _digest(options, sides[:2], about)
+    state = train_epochs(network, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
     counts = dict(zip(("training_rows", "validation_rows", "test_rows"), map(len, sides), strict=True))
     head = read_head(options.output / HEAD)
     found = {"head": head.digest, **_measured(options, sides[2], clip, text, head, device)}

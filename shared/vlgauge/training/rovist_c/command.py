@@ -19,9 +19,9 @@ from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import draw, write_card, write_record
+from vlgauge.training.report import write_report
 from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
 
 PURPOSE = "a classifier of sentence order for rovist_c"
@@ -109,27 +109,15 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         loss, accuracy = epochs.evaluated(model, validation, pad=pad, device=device)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
-    how: dict[str, Any] = {"data": data, "device": device, "keep": keep, "say": say, "restart": options.restart}
-    state = train_epochs(model, recipe, run_epoch, validated, options.output, **how)
+    state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
     found = measured(options.output, tokenizer, model, corpus, validation, device)
     for name, value in found.items():
         say(f"{name.replace('_', ' ')}: {value}")
-    facts = {"base": base, "corpus": corpus.name, "training_samples": len(training), **found}
-    finish(options, recipe, corpus, state, facts)
-
-
-def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:
-    """Digest of what is trained, and of the samples of both sides."""
-    told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-
-def finish(
-    options: argparse.Namespace, recipe: Recipe, corpus: Corpus, state: Progressed, facts: dict[str, Any]
-) -> None:
-    """Write record, card and picture."""
     record = {
-        **facts,
+        "base": base,
+        "corpus": corpus.name,
+        "training_samples": len(training),
+        **found,
         "training_stories": len(corpus.training),
         "validation_stories": len(corpus.validation),
         "test_stories": len(corpus.test),
@@ -138,10 +126,13 @@ def finish(
         "recipe": asdict(recipe),
         "epochs": state.rounds,
     }
-    write_record(options.output, record)
-    write_card(options.output, report.CARD, record, options.about, report.FIGURES)
-    if options.plot:
-        draw(options.output, state, ("loss", "accuracy"))
+    write_report(options, record, report.CARD, report.FIGURES)
+
+
+def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:
+    """Digest of what is trained, and of the samples of both sides."""
+    told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def encoded_stories(tokenizer: Any, model: Any, stories: corpora.Stories) -> pairs.Encoded:

@@ -30,9 +30,9 @@ from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
 from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
-from vlgauge.training.loop import Figures, Progressed, Recipe, train_epochs
+from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import draw, write_card, write_record
+from vlgauge.training.report import write_report
 from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
 from vlgauge.training.rovist_vg.held_out import held_out
 
@@ -132,19 +132,23 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     def validated() -> Figures:
         return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
 
-    how: dict[str, Any] = {"data": data, "device": device, "keep": keep, "say": say, "restart": options.restart}
-    state = train_epochs(net, recipe, run_epoch, validated, options.output, **how)
-    about = {
+    state = train_epochs(net, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
+    shares = measured(options, vectors)
+    for name, share in shares.items():
+        say(f"{name}: {100 * share:.1f} %")
+    record = {
         "corpus": corpus,
         "image_encoder": config["image_encoder"],
         "word_vectors": vectors.identity,
         "training_pairs": len(training.rows),
         "validation_pairs": len(validation.rows),
+        "recipe": {**asdict(recipe), "data": data},
+        "held_out": shares,
+        "minutes": round(sum(epoch["seconds"] for epoch in state.rounds) / 60, 1),
+        "kept_epoch": state.best + 1,
+        "epochs": state.rounds,
     }
-    shares = measured(options, vectors)
-    for name, share in shares.items():
-        say(f"{name}: {100 * share:.1f} %")
-    write_report(options, state, about | {"recipe": {**asdict(recipe), "data": data}, "held_out": shares})
+    write_report(options, record, report.CARD, report.FIGURES)
 
 
 def with_vectors(
@@ -164,16 +168,6 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
     rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
     told = [vectors.sha256, sorted(config.items()), rows]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
-
-
-def write_report(options: argparse.Namespace, state: Progressed, about: Mapping[str, Any]) -> None:
-    """Write the record, the card, and the picture of the losses."""
-    minutes = round(sum(epoch["seconds"] for epoch in state.rounds) / 60, 1)
-    record = {**about, "minutes": minutes, "kept_epoch": state.best + 1, "epochs": state.rounds}
-    write_record(options.output, record)
-    write_card(options.output, report.CARD, record, options.about, report.FIGURES)
-    if options.plot:
-        draw(options.output, state, ["loss"])
 
 
 def image_side(
