@@ -439,7 +439,8 @@ def test_how_many_rows_there_are_is_said(built, page, tmp_path):
 def test_what_is_left_is_told_while_rows_are_read(tmp_path, monkeypatch):
     now = [0.0]
     clock = SimpleNamespace(monotonic=lambda: now.__setitem__(0, now[0] + 8.0) or now[0])
-    monkeypatch.setattr("vlgauge.workbench.forecast.time", clock)
+    for module in ("forecast", "runs"):
+        monkeypatch.setattr(f"vlgauge.workbench.{module}.time", clock)
     _, told = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
     assert told[0] == "8 of 30 rows read, 0 of them left out, about 22 s left."
     assert told[-1] == "30 rows read, 0 of them left out."

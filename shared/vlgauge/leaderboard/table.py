@@ -210,12 +210,8 @@ def _pair_cells(pair: Pair, least: float, numbers: Numbers) -> list[Cell]:
     texts = [numbers.text(pair.difference, pair.low, pair.high, few=pair.few), pvalue_text(pair.pvalue, least=least)]
     texts += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
     texts += map(str, (pair.wins, pair.losses, pair.ties))
-    return [*(Cell(text, right=True) for text in texts), Cell(verdict_text(pair), bold=bool(pair.better))]
-
-
-def verdict_text(pair: Pair) -> str:
-    """The better system, or why none is."""
-    return pair.better or (TOO_FEW if pair.too_few else "not told apart")
+    verdict = pair.better or (TOO_FEW if pair.too_few else "not told apart")
+    return [*(Cell(text, right=True) for text in texts), Cell(verdict, bold=bool(pair.better))]
 
 
 def differences_table(

@@ -1,7 +1,6 @@
 """Pages that say why scores are what they are, and where systems differ; they need the extra `explain`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
@@ -36,7 +35,10 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
     pairs = []
     for compared in comparison.metrics:
         # What stands in the result of another metric, such as whether a toy made it, is nothing of this one.
-        explained = {name: _explained(compared.metric, one) for name, one in scored.items()}
+        owner = metric_of_score(compared.metric)
+        explained = {
+            name: explain(owner, {**one.columns, "id": one.ids}, one.results[owner]) for name, one in scored.items()
+        }
         for pair in compared.pairs:
             first, second = pair.first, pair.second
             rows = []
@@ -59,8 +61,3 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
             for one in names[:MOST_CHARTS]
         ]
     return differences(headline, tables, pairs, told=told, charts=charts)
-
-
-def _explained(metric: str, scored: Scored) -> Any:
-    owner = metric_of_score(metric)
-    return explain(owner, {**scored.columns, "id": scored.ids}, scored.results[owner])

@@ -43,12 +43,8 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
     except USER_ERRORS as error:
         text = without_tokens(without_folders(" ".join(_labelled(str(error), labels).split())))
         told = text[:LONGEST_SENTENCE] or type(error).__name__
-        raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds_shown(told)) from error
-
-
-def seconds_shown(text: str) -> float:
-    """How long a notice stands, by how long it is."""
-    return _SECONDS + len(text) / _LETTERS_PER_SECOND
+        seconds = _SECONDS + len(told) / _LETTERS_PER_SECOND
+        raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds) from error
 
 
 def _visitor() -> str | None:

@@ -12,21 +12,15 @@ _SOON = 1.5  # seconds from which on a forecast is made
 _LISTENER: ContextVar[Heard | None] = ContextVar("workbench_progress", default=None)
 
 
-class Forecast:
-    """Counts from when it is made."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def left(self, done: int, total: int | None) -> str:
-        """In words what is left, with a comma before; empty while that is not known."""
-        took = time.monotonic() - self._began
-        if not done or total is None or done >= total or took < _SOON:
-            return ""
-        seconds = took / done * (total - done)
-        if seconds < 90:
-            return f", about {max(1, round(seconds))} s left"
-        return f", about {round(seconds / 60)} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"
+def time_left(began: float, done: int, total: int | None) -> str:
+    """In words what is left of what began then by `time.monotonic`, with a comma before; empty while not known."""
+    took = time.monotonic() - began
+    if not done or total is None or done >= total or took < _SOON:
+        return ""
+    seconds = took / done * (total - done)
+    if seconds < 90:
+        return f", about {max(1, round(seconds))} s left"
+    return f", about {round(seconds / 60)} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"
 
 
 def heard(done: int, total: int) -> None:
@@ -39,16 +33,17 @@ def heard(done: int, total: int) -> None:
 @contextmanager
 def listening(tell: Callable[[int, int, str], None]) -> Iterator[None]:
     """Context in which the work of a metric is told: how much is done of how much, and in words what is left."""
-    known: dict[int, Forecast] = {}
+    began: dict[int, float] = {}
     last = 0.0
 
     def listener(done: int, total: int) -> None:
         nonlocal last
-        if done <= 0 or total not in known:  # a step of its own, such as the reading of pictures
-            known[total] = Forecast()
-        if (now := time.monotonic()) - last >= _PAUSE:
+        now = time.monotonic()
+        if done <= 0 or total not in began:  # a step of its own, such as the reading of pictures
+            began[total] = now
+        if now - last >= _PAUSE:
             last = now
-            tell(done, total, known[total].left(done, total))
+            tell(done, total, time_left(began[total], done, total))
 
     token = _LISTENER.set(listener)
     try:

@@ -1,12 +1,13 @@
 """A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.box import reading
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
-from vlgauge.workbench.forecast import Forecast
+from vlgauge.workbench.forecast import time_left
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, score_checked
 from vlgauge.workbench.stopping import Stopped, Work
@@ -83,7 +84,7 @@ class Run:
     def read(self) -> Iterator[str]:
         """Read until the rows end, the visitor stops, or the way to them breaks; yields how far it is."""
         self.is_stopped, self.trouble = False, ""
-        forecast, before = Forecast(), len(self.reader.ids) + len(self.reader.left_out)
+        began, before = time.monotonic(), len(self.reader.ids) + len(self.reader.left_out)
         while not self.is_done and not self.is_stopped:
             try:
                 for _ in range(BATCH):
@@ -94,7 +95,7 @@ class Run:
                 self.trouble = " ".join(str(error).split())
                 break
             n_read, wanted = len(self.reader.ids) + len(self.reader.left_out), self._n_wanted
-            left = forecast.left(n_read - before, None if wanted is None else wanted - before)
+            left = time_left(began, n_read - before, None if wanted is None else wanted - before)
             yield f"{self.status.removesuffix('.')}{left}."
         if self.is_stopped and not self.is_done:
             self.trouble = "Stopped"

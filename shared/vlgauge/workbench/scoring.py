@@ -170,7 +170,9 @@ def score_example(
     if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
         settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
-    _refuse_unread(loaded, given)
+    read = [column.name for column in loaded.columns]
+    if unread := [f"`{name}`" for name in given if name not in read]:
+        raise ValueError(f"{' and '.join(unread)} must be left out, as {name} reads {', '.join(read)}")
     for column, cell in given.items():
         check_size(column, cell)
     given, others = among(given, beside if explanation.ranks_rows else ())
@@ -257,11 +259,3 @@ def score(
         "notes": list(found.notes),
     }
     return without_nan(answer)
-
-
-def _refuse_unread(metric: Metric, given: Mapping[str, Any]) -> None:
-    read = [column.name for column in metric.columns]
-    unread = [name for name in given if name not in read]
-    if unread:
-        names = " and ".join(f"`{name}`" for name in unread)
-        raise ValueError(f"{names} must be left out, as {metric.name} reads {', '.join(read)}")
