@@ -250,25 +250,17 @@ def _fields(name: str, content: Any, checks: Mapping[str, Check], optional: Sequ
     return {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
 
 
-def _schema(name: str, value: Any) -> int:
-    if value != SCHEMA or isinstance(value, bool):
-        raise NoRecord(f"`{name}` must be {SCHEMA}, the only one that there is, got {shown(value)}")
-    return SCHEMA
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise NoRecord(f"`{name}` must be a text, got {shown(value)}")
-    return value
-
-
-def _matching(pattern: re.Pattern[str], expected: str) -> Check:
-    def check(name: str, value: Any) -> str:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
+def _must_be(expected: str, is_it: Callable[[Any], object]) -> Check:
+    def check(name: str, value: Any) -> Any:
+        if not is_it(value):
             raise NoRecord(f"`{name}` must be {expected}, got {shown(value)}")
         return value
 
     return check
+
+
+def _matching(pattern: re.Pattern[str], expected: str) -> Check:
+    return _must_be(expected, lambda value: isinstance(value, str) and pattern.fullmatch(value))
 
 
 def _or_null(check: Check) -> Check:
@@ -279,24 +271,6 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise NoRecord(f"`{name}` must be a finite number, got {shown(value)}")
     return float(value)
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise NoRecord(f"`{name}` must be a whole number of at least 0, got {shown(value)}")
-    return value
-
-
-def _truth(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise NoRecord(f"`{name}` must be true or false, got {shown(value)}")
-    return value
-
-
-def _profile(name: str, value: Any) -> str:
-    if value not in PROFILES:
-        raise NoRecord(f"`{name}` must be {' or '.join(PROFILES)}, got {shown(value)}")
-    return str(value)
 
 
 def _signature(name: str, value: Any) -> str:
@@ -335,6 +309,9 @@ def _source(name: str, value: Any) -> Source:
     return found
 
 
+_schema = _must_be(f"{SCHEMA}, the only one that there is", lambda one: one == SCHEMA and not isinstance(one, bool))
+_text = _must_be("a text", lambda value: isinstance(value, str) and value.strip())
+_count = _must_be("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _or_null(_matching(_COMMIT, "a commit of 40 hexadecimal digits or null"))
 _CONFIDENCE = (
@@ -353,8 +330,8 @@ _RECORD: dict[str, Check] = {
     "ci": _or_null(_confidence),
     "n": _count,
     "undefined": _count,
-    "higher_is_better": _truth,
-    "profile": _profile,
+    "higher_is_better": _must_be("true or false", lambda value: isinstance(value, bool)),
+    "profile": _must_be(" or ".join(PROFILES), lambda value: value in PROFILES),
     "model": lambda name, value: Model(**_fields(name, value, _MODEL)),
     "dataset": lambda name, value: Dataset(**_fields(name, value, _DATASET)),
     "signature": _signature,
