@@ -234,7 +234,7 @@ def test_the_learning_rate_falls_by_five_percent_per_epoch(script, corpus, tmp_p
 def test_another_recipe_does_not_go_on(script, corpus, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(script, "finish", lambda *arguments: 1 / 0)
+        patch.setattr(script, "write_report", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train([str(out), *options(corpus)])
     told = (
@@ -287,8 +287,8 @@ def test_a_base_without_segments(script, corpus, tmp_path):
 
 def test_the_picture(tmp_path):
     epochs = [{f"{side}_{what}": 0.5 for side in ("training", "validation") for what in ("loss", "accuracy")}] * 3
-    path = report.draw(tmp_path, loop.Progressed(epochs, 1), ("loss", "accuracy"))
-    assert path.read_text("utf-8").count("<svg") == 1
+    report._draw(tmp_path / report.PICTURE, {"epochs": epochs, "kept_epoch": 2}, ("loss", "accuracy"))
+    assert (tmp_path / report.PICTURE).read_text("utf-8").count("<svg") == 1
 
 
 @pytest.mark.parametrize(
