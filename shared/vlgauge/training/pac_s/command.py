@@ -84,13 +84,7 @@ def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEn
     digest.update(json.dumps(settings, sort_keys=True).encode())
     digest.update(b"".join(picture.key for picture in m.pictures))
     digest.update(json.dumps(m.texts).encode())
-    for part in (
-        material.image,
-        material.caption,
-        material.generated_image,
-        material.generated_caption,
-        material.group,
-    ):
+    for part in (m.image, m.caption, m.generated_image, m.generated_caption, m.group):
         digest.update(part.tobytes())
     return digest.hexdigest()
 

@@ -61,16 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     base.add_argument("--device", default="auto")
     base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
     base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
-    _add_recipe(parser.add_argument_group("recipe"))
-    out = parser.add_argument_group("output")
-    out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
-    out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
-    add_overwrite(out)
-    out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
-
-
-def _add_recipe(recipe: argparse._ArgumentGroup) -> None:
-    schedule = Schedule()
+    recipe, schedule = parser.add_argument_group("recipe"), Schedule()
     for name, kind, default, note in (
         ("learning-rate", float, schedule.learning_rate, "of AdamW"),
         ("weight-decay", float, schedule.weight_decay, "of AdamW"),
@@ -87,6 +78,11 @@ def _add_recipe(recipe: argparse._ArgumentGroup) -> None:
     recipe.add_argument("--train-scale", action="store_true", help="train 1/tau too, up to 100 (default: the base's)")
     recipe.add_argument("--lora", type=int, metavar="R", help="low-rank updates of both towers instead of the heads")
     recipe.add_argument("--attention-pool", action="store_true", help="for ResNets: 0.4 MB of memory per image")
+    out = parser.add_argument_group("output")
+    out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
+    out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
+    add_overwrite(out)
+    out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
 
 
 def check_options(options: argparse.Namespace) -> None:
