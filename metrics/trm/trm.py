@@ -7,6 +7,7 @@ from collections.abc import MutableMapping
 from collections.abc import Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from typing import TypeAlias
@@ -212,6 +213,8 @@ class Trm(caption_sets.CaptionVectorMetric):
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
+        if self.tokenizer is None and self.distance in NGRAM_DISTANCES:
+            coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
         with self._opened(predictions, references, pooled, tokens) as (matrices_of, made_with):

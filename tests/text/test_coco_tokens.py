@@ -5,11 +5,13 @@ import hashlib
 import json
 import random
 import re
+import warnings
 
 import folders
 import pytest
 from folders import TESTS
 
+import vlgauge
 from vlgauge.text.coco_tokens import coco_tokens
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
@@ -206,3 +208,42 @@ def test_shared_captions_of_1_000_images():
     assert normalized[:50] == coco["coco_normalize"]["first50"]
     lines = "".join("\t".join(captions) + "\n" for captions in normalized)
     assert hashlib.sha256(lines.encode()).hexdigest() == coco["coco_normalize"]["sha256_of_lines"]
+
+
+# -- Scripts without spaces between words ------------------------------------------------------------------------------
+UNPARTED = ["一只狗在草地上跑", "犬が芝生の上を走っている", "สุนัขวิ่งบนสนามหญ้า", "မြက်ခင်းပေါ်မှာခွေးပြေး"]
+PARTED = [
+    "一只 狗 在 草地 上 跑",
+    "개가 풀밭 위를 달린다",
+    "الكلب يركض على العشب",
+    "собака бежит по траве",
+    "インターネット で 見た 犬",
+    "狗在跑",
+]
+
+
+def told(name, captions, **settings):
+    """Warnings of a call in which each caption is scored against itself."""
+    rows = {"predictions": captions, "references": [[caption] for caption in captions]}
+    if name == "trm":
+        rows = {column: [texts if column == "references" else [texts] for texts in rows[column]] for column in rows}
+        rows = {column: [[text, f"{text} ."] for (text,) in texts] for column, texts in rows.items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vlgauge.load(name, **settings).compute(**rows)
+    return [str(one.message) for one in caught if "spaces" in str(one.message)]
+
+
+@pytest.mark.parametrize("name", ["bleu", "cider", "meteor", "rouge_l", "trm"])
+def test_captions_without_spaces_between_words_are_told(name):
+    for caption in UNPARTED:
+        (message,) = told(name, [caption, "a dog runs"])
+        assert re.match(r"\d of \d captions have no spaces between their words, such as '", message)
+        assert caption[:20] in message
+        assert "count as one word each; put spaces there, pass `tokenizer`" in message
+    assert told(name, PARTED) == []
+    assert (
+        told(name, [UNPARTED[0], *("a dog", "two dogs", "a cat runs", "no cat", "one", "cats", "a", "b c", "d", "e")])
+        == []
+    )
+    assert told(name, UNPARTED, tokenizer=list) == []

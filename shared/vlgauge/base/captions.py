@@ -11,7 +11,7 @@ import numpy as np
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting
+from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
 from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
 
 Tokens = Sequence[str]
@@ -92,8 +92,11 @@ class TokenMetric(CaptionMetric):
         rows = [row for row, captions in enumerate(references) if captions]
         candidates = [predictions[row] for row in rows]
         theirs = [references[row] for row in rows]
+        captions = dict.fromkeys(chain(candidates, chain.from_iterable(theirs)))
+        if self.tokenizer is None:
+            warn_of_unparted(captions)
         split = self._split()
-        tokens = {caption: split(caption) for caption in dict.fromkeys(chain(candidates, chain.from_iterable(theirs)))}
+        tokens = {caption: split(caption) for caption in captions}
         return (
             [tokens[caption] for caption in candidates],
             [[tokens[caption] for caption in captions] for captions in theirs],
@@ -117,6 +120,7 @@ class TokenMetric(CaptionMetric):
 
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer is None:
+            warn_of_unparted(captions)
             return token_ids(map(coco_tokens, captions))
         try:
             found = token_ids(map(_listing(self.tokenizer), captions))

@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import shutil
-import socket
 import tempfile
 import traceback
 import warnings
@@ -30,6 +29,7 @@ from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_i
 from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
+from vlgauge.network.listening import check_listening
 from vlgauge.parquet import parquet_table
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.run_locks import only_run
@@ -40,7 +40,6 @@ BATCH_ROWS = 256
 _ROW = "vlgauge_row"  # a row of a text file, as JSON
 _RESTARTS = 3  # of a worker that died, and tries of the batch that it had
 _SPARE_CPUS = 2  # that read, beside the workers
-_ANSWER_SECONDS = 30  # of a cluster, until its door opens
 _QUIET: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -215,7 +214,7 @@ def _joined(address: str) -> Iterator[None]:
     ray = imported_ray()
     # Where nobody listens, Ray itself tries for more than six minutes.
     if door := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d{1,5})", address):
-        socket.create_connection((door[1], int(door[2])), timeout=_ANSWER_SECONDS).close()
+        check_listening(door[1], int(door[2]))
     ray.init(address=address, **_QUIET)
     try:
         yield

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from vlgauge.settings import shown
+from vlgauge.settings import shown, warn
 from vlgauge.text.treebank import (
     part_clitics,
     part_colons_and_commas,
@@ -28,6 +28,10 @@ _CLOSERS = "])}>\"'"
 
 _BRACKETS = str.maketrans("[](){}", "      ")
 _DELETED = dict.fromkeys(map(ord, "-.,;:!?\u2019\u2018\u201c\u201d\u2026"))
+# Letters of Thai, Lao, Burmese, Khmer, of Japanese and of Chinese.
+_OF_UNPARTED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+_LONG_WORD = 6  # of such letters; few words have so many, few captions fewer
+
 _DELETED |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2043\u207b\u208b\u2212\ufe63\uff0d"))
 
 
@@ -75,6 +79,21 @@ def _parted(text: str) -> str:
     if has_quotes:
         text = part_clitics(text.replace("''", " '' ").replace('"', " '' "))
     return part_fused_words(text)
+
+
+def warn_of_unparted(captions: Iterable[str]) -> None:
+    """Warn where captions of a script without spaces between words would each be one token."""
+    n_captions, unparted = 0, []
+    for caption in captions:
+        n_captions += 1
+        if not caption.isascii() and len(caption.split()) == 1 and len(_OF_UNPARTED.findall(caption)) >= _LONG_WORD:
+            unparted.append(caption)
+    if 10 * len(unparted) > n_captions:
+        warn(
+            f"{len(unparted)} of {n_captions} captions have no spaces between their words, such as "
+            f"{shown(unparted[0])}, and count as one word each; put spaces there, pass `tokenizer`, a function that "
+            "splits them, or choose chrf"
+        )
 
 
 def tokenizer_setting(tokenizer: Any) -> Tokenizer | None:
