@@ -1,7 +1,5 @@
 """ALOHa: the objects of a caption, each with the object of its references that it was matched with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted

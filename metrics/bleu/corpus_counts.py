@@ -1,7 +1,5 @@
 """Counts whose sums make BLEU of a corpus, which is no mean of scores."""
 
-from __future__ import annotations
-
 from vlgauge.corpus_values import Counted
 from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS
 from vlgauge.distances.rouge_and_bleu import counts_of_columns

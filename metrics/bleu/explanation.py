@@ -1,7 +1,5 @@
 """BLEU: the n-grams of a caption that its references have too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """CAPTURE: objects, attributes and relations of a caption, matched with those of a reference."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Counts whose sums make CHAIR_i of a corpus, which is no mean of scores."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from vlgauge.corpus_values import Counted

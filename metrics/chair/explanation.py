@@ -1,7 +1,5 @@
 """CHAIR: the objects that a caption names, the invented ones in orange."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.explanation import Explanation

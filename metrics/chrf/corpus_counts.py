@@ -1,7 +1,5 @@
 """Counts whose sums make chrF of a corpus, which is no mean of scores."""
 
-from __future__ import annotations
-
 from vlgauge.corpus_values import Counted
 
 from .formula import COUNT_COLUMNS

@@ -1,7 +1,5 @@
 """chrF: the runs of characters that a caption shares with its best reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

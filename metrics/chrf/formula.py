@@ -1,7 +1,5 @@
 """The n-grams that captions share with references, and their F-score (Popovic, 2015 and 2017)."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterator
 from collections.abc import Sequence

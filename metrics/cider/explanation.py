@@ -1,7 +1,5 @@
 """CIDEr-D: the rare n-grams that a caption shares with its references."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

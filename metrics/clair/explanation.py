@@ -1,7 +1,5 @@
 """CLAIR: what the judge wrote, its reason, and the references that it read."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

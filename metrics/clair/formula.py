@@ -1,7 +1,5 @@
 """The score in what a language model wrote, and the mean over its digits in place of it."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """d_HM: how far a story is from a human one in each of three scores."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """FLEUR: what the judge was asked, what it wrote, and which digits it might have written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.captioned import CaptionedPicture

@@ -1,7 +1,5 @@
 """The number that a judge printed, and the mean over its digits in place of it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Fréchet-BERT: the clouds of captions with mean and spread, and the score among those of all ways to split them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.caption_sets import CaptionSets

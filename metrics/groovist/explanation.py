@@ -1,7 +1,5 @@
 """GROOViST: each noun phrase with what it added, and the region that it found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """METEOR: the words of a caption that match those of its references."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from vlgauge.explain.marks import Mark

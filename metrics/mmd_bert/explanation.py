@@ -1,7 +1,5 @@
 """MMD-BERT: the clouds of captions, and the score among those of all ways to split them."""
 
-from __future__ import annotations
-
 from vlgauge.explain.caption_sets import CaptionSets
 
 

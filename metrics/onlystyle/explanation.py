@@ -1,7 +1,5 @@
 """OnlyStyle: the words that make a caption sound like its style or like another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any

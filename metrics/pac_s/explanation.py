@@ -1,7 +1,5 @@
 """PAC-S: captions beside their pictures or videos."""
 
-from __future__ import annotations
-
 from vlgauge.explain.captioned import CaptionedPicture
 
 

@@ -1,7 +1,5 @@
 """Polos: captions with the value beside each reference, and the others of their picture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.captioned import CaptionedPicture

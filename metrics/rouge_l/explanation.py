@@ -1,7 +1,5 @@
 """ROUGE-L: the longest sequence of words that a caption shares with its references."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """RoViST: the sum of grounding, coherence and non-redundancy, and what explains each of them."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """RoViST-C: how likely each sentence follows from the one before."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.explanation import Explanation

@@ -1,7 +1,5 @@
 """RoViST-NR: each word carries what it takes from the score."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence

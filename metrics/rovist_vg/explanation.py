@@ -1,7 +1,5 @@
 """RoViST-VG: each noun with its likeness to the region that it found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Soft-SPICE: what a caption says of the scene, and how near to it its references come."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted

@@ -1,7 +1,5 @@
 """SPECS: captions beside their pictures."""
 
-from __future__ import annotations
-
 from vlgauge.explain.captioned import CaptionedPicture
 
 

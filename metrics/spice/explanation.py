@@ -1,7 +1,5 @@
 """SPICE: what a caption says of the scene, and which of it its references say too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil

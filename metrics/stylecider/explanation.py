@@ -1,7 +1,5 @@
 """StyleCIDEr: the words that a caption shares with references of its style, or that none of them has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

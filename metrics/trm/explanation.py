@@ -1,7 +1,5 @@
 """TRM: how often the side within a set is the shortest, the middle or the longest of a triangle."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

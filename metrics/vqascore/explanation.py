@@ -1,7 +1,5 @@
 """VQAScore: the question, and how likely each token of the answer is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.explain.captioned import CaptionedPicture

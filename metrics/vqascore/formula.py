@@ -1,7 +1,5 @@
 """From the probabilities of an answer's tokens to the score, by the two definitions that go by one name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 DEFINITIONS = ("v3.0", "v3.1")

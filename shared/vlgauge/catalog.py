@@ -3,8 +3,6 @@
 What lies beside a script and is no part of it, such as what explains it, is imported by `folder_module`.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import importlib

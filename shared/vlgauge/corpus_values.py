@@ -1,7 +1,5 @@
 """The number of a whole call with its interval: the mean of the scores, or a statistic of counts that are added up."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

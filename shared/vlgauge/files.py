@@ -3,8 +3,6 @@
 Messages call a file by the argument that names it, such as FILE or `idf`, and tell the line.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Other packages as they are installed here: a version that does not do is told from a package that is not there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version

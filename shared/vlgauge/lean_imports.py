@@ -9,8 +9,6 @@ This is the one place where parts are put off. It stands on the lowest floor, si
 `vlgauge.load` and the base of all metrics before the host is there, and the encoders before open_clip is.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import threading

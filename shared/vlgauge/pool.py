@@ -1,7 +1,5 @@
 """The pool: one copy of each encoder per process, built at first use."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Hashable

@@ -3,8 +3,6 @@
 Where a command writes to no terminal, as on a cluster, lines take the place of the bar.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

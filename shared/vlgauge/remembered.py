@@ -1,7 +1,5 @@
 """What was found out before, up to a bound: a process that runs for weeks must not grow."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """The result of a metric: its dictionary, and its exporters to JSON and to a table."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """One run at a time: a lock that dies with its process, under which what killed runs left half-written goes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

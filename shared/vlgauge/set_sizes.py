@@ -4,8 +4,6 @@ Scores of sets depend on how many captions there are, and so does their excess o
 sides differ. Systems are compared on sets of one size: of larger ones some captions are drawn.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a user is told: checks of keywords and rows, with messages that name what would be right, and warnings."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import math

@@ -1,7 +1,5 @@
 """What the signature of a metric may hold, and which scores are possible with the settings that it names."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -1,7 +1,5 @@
 """How a number was made, in one line: ``trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional``."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import partial

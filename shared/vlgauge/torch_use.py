@@ -1,7 +1,5 @@
 """What is made sure of before torch is used: its packages, that it can still run in this process, and the device."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Where the host library keeps what it needs for a call, on a machine whose home cannot be written to."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

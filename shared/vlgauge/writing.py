@@ -1,7 +1,5 @@
 """The one writer: a file appears, or is replaced, when it is complete; on a full disk the old one stays."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """The bases of the metrics that compare a caption with references, most of them by their tokens."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain

@@ -4,8 +4,6 @@ The host looks at the type of the first row only and casts the others to text, s
 anything is written.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -174,7 +172,7 @@ class Images(Column):
             raise ValueError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
         return [image_cell(image, f"{place}[{i}]") for i, image in enumerate(images)]
 
-    def restore(self, column: pa.ChunkedArray) -> LazyRows:
+    def restore(self, column: pa.ChunkedArray) -> "LazyRows":
         """Rows of cells that are read when asked for, so that the bytes of a call are never all in memory twice."""
         return LazyRows(column)
 

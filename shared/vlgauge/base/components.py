@@ -1,7 +1,5 @@
 """Base of the metrics that compare stories by scores that other metrics gave them."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What metrics share that ask an encoder of sentences for vectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vlgauge.base.metric import Metric

@@ -5,8 +5,6 @@ threads; of several processes it mixes the rounds, and scores what a dead one ha
 the host that we touch is in this file.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """The base of every metric: rows checked one by one, known settings only, one form of result."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

@@ -1,7 +1,5 @@
 """What single rows add to the result of a corpus, so that they can be scored apart: anywhere, in any order."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ other, and appear whole:
 * ``….arrow.rows``: the number of rows, written when all of them are. Nobody reads rows without it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The column of the metrics that look at videos, and that of those that look at one image."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import datasets

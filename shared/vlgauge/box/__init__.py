@@ -7,8 +7,6 @@ is length-prefixed JSON and bytes of a bounded number; nothing is ever unpickled
 is late costs its own job one sentence, and the next job gets a fresh one.
 """
 
-from __future__ import annotations
-
 from vlgauge.box.children import MEGABYTE, Beyond, Box, bounds
 from vlgauge.box.frames import Answer, Garbled, bounded_json
 from vlgauge.box.reading import Reading, checked_reading, is_boxed, reading

@@ -4,8 +4,6 @@ A function of the table takes the job's settings, its bytes and `ask`, and gives
 bytes. It is called in one thread, one job at a time.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import select
@@ -19,7 +17,7 @@ from typing import IO, Any, TypeAlias
 from vlgauge.box import frames, walls
 from vlgauge.files import TooMuch
 
-Part: TypeAlias = "tuple[dict[str, Any], bytes | bytearray | memoryview]"
+Part: TypeAlias = tuple[dict[str, Any], bytes | bytearray | memoryview]
 """Head and bytes of a part of an answer."""
 
 Ask: TypeAlias = Callable[..., frames.Answer]

@@ -1,7 +1,5 @@
 """The side of a box that asks: children that are started once and kept, watched, and replaced when they are lost."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -26,7 +24,7 @@ _LOOK_SECONDS = 0.02
 _PATIENCE = 2.0  # how often a job may stand in line for a processor as long as it has time
 _MOST_PARTS = 10**6
 # Answers to what a child asks.
-Asked: TypeAlias = "Callable[[dict[str, Any]], tuple[Mapping[str, Any], bytes]]"
+Asked: TypeAlias = Callable[[dict[str, Any]], tuple[Mapping[str, Any], bytes]]
 
 _bounds: ContextVar[tuple[int, float]] = ContextVar("bounds", default=(ADDED_BYTES, SECONDS))
 

@@ -1,7 +1,5 @@
 """What goes through the pipes between a box and its children: heads of JSON, each with bytes of an announced number."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Whether all files are read in boxes, or those that their libraries read well enough here, which is faster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -4,8 +4,6 @@ Behind its walls a child cannot remove its own folder. All of them lie in one fo
 removes as soon as the pipe to it ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Whose jobs they are: one visitor holds at most one child, and pauses after three that were lost to him."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

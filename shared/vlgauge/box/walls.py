@@ -1,7 +1,5 @@
 """What a child process may not do, as far as the platform can hold it to that."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

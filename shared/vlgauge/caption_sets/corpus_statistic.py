@@ -1,7 +1,5 @@
 """What a metric of two caption sets computes: one or more statistics, each with its own permutation test."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """What `return_details` adds of a pair of caption sets, so that its score can be drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

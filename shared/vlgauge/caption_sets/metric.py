@@ -1,7 +1,5 @@
 """Bases of the metrics that compare a set of captions with a set of references, with permutation tests."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence

@@ -1,7 +1,5 @@
 """Sets of captions as sets of vectors: encoded once each, or given; and the examples of equal sizes together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

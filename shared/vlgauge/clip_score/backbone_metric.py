@@ -1,7 +1,5 @@
 """Base of the metrics that look at pictures and texts through one backbone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 It moves and stretches cosines, so the order of captions stays and nothing is clamped; it claims nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

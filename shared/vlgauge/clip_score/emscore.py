@@ -1,7 +1,5 @@
 """The same for videos: every word finds its best frame, every frame its best word (Shi et al., 2022, EMScore)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

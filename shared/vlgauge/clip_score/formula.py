@@ -3,8 +3,6 @@
 `clip_s` and `pac_s` are one arithmetic: they differ in the projection matrices that made the vectors, and in w.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

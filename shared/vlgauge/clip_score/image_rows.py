@@ -1,7 +1,5 @@
 """Rows of captions and images -> scores, with what each came from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What clip_s and pac_s take and return, in words."""
 
-from __future__ import annotations
-
 INPUTS = """
 Args:
     predictions: list of captions.

@@ -1,7 +1,5 @@
 """Captions that are longer than the encoder: cut, refused, or scored sentence by sentence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

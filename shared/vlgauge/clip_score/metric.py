@@ -1,7 +1,5 @@
 """Base of the metrics that compare a caption with an image or a video in the space of CLIP."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

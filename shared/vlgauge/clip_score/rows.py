@@ -1,7 +1,5 @@
 """The rows of a call as flat lists: candidates and references in the pieces that are encoded, their pairs, scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights of words by how few sentences have them, over the token ids of CLIP's tokenizer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

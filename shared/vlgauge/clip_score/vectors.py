@@ -1,7 +1,5 @@
 """Unit vectors of pictures, texts and tokens, from the features that all heads of one CLIP share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Rows on their way from a child: JSON, with the bytes of pictures and clips behind it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

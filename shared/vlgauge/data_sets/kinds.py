@@ -1,7 +1,5 @@
 """What a column of rows holds, as far as its type or its first cells tell."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 # What a column holds, as far as its type or its first cells tell.

@@ -1,7 +1,5 @@
 """The side of a data set that has the network and the token: what a child asks of the Hub is asked here, if it may."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import secrets

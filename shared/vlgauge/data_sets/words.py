@@ -1,7 +1,5 @@
 """What the Hub and `datasets` say of a data set, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

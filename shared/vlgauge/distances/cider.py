@@ -4,8 +4,6 @@ Vedantam et al. (2015, "CIDEr: Consensus-based image description evaluation", se
 code computes it.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -78,7 +76,7 @@ class DocumentFrequency:
     @classmethod
     def from_references(
         cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens
-    ) -> DocumentFrequency:
+    ) -> "DocumentFrequency":
         """One document per example: all its references, as the COCO caption evaluation code counts.
 
         Args:
@@ -95,7 +93,7 @@ class DocumentFrequency:
         references: Iterable[Sequence[str]],
         *,
         tokenizer: Tokenizer = coco_tokens,
-    ) -> DocumentFrequency:
+    ) -> "DocumentFrequency":
         """One document per example: its candidates and references, so that no caption is known to be either.
 
         Args:
@@ -107,7 +105,7 @@ class DocumentFrequency:
         return cls.from_references(pooled, tokenizer=tokenizer)
 
     @classmethod
-    def load(cls, path: str | Path) -> DocumentFrequency:
+    def load(cls, path: str | Path) -> "DocumentFrequency":
         """The table that `save` wrote.
 
         Raises:

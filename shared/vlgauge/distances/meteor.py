@@ -4,8 +4,6 @@ Lavie and Agarwal (2007, "METEOR: an automatic metric for MT evaluation with hig
 judgments") in the variant of NLTK's `single_meteor_score`, to which it is equal; it needs neither NLTK nor Java.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -217,7 +215,7 @@ class _Side:
     words: Ints
     slots: Ints
 
-    def without(self, rows: Ints) -> _Side:
+    def without(self, rows: Ints) -> "_Side":
         """What is left without some tokens."""
         free = np.ones(len(self.words), np.bool_)
         free[rows] = False

@@ -1,7 +1,5 @@
 """METEOR by other programs, where numbers must be theirs: NLTK, and METEOR 1.5, which is written in Java."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil
@@ -139,7 +137,7 @@ class MeteorProcess:
             errors="replace",
         )
 
-    def __enter__(self) -> MeteorProcess:
+    def __enter__(self) -> "MeteorProcess":
         return self
 
     def __exit__(self, *_: object) -> None:

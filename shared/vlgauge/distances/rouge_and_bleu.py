@@ -1,7 +1,5 @@
 """ROUGE-L and BLEU-4 between single captions, and both as the COCO caption evaluation code computes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -128,7 +126,7 @@ class BleuCounts:
     length: Floats
     closest: Floats
 
-    def total(self) -> BleuCounts:
+    def total(self) -> "BleuCounts":
         """The counts of all examples together, without the leading axis."""
         return BleuCounts(*(getattr(self, name).sum(axis=0) for name in ("matches", "guesses", "length", "closest")))
 

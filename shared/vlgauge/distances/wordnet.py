@@ -5,8 +5,6 @@ and adverb, parted by spaces; tabs at the end are left out. Lines are in the ord
 wordnet_exceptions.txt.xz is a part of speech, an irregular form and its lemmas.
 """
 
-from __future__ import annotations
-
 import lzma
 from bisect import bisect_left
 from functools import lru_cache

@@ -4,8 +4,6 @@ A metric sees an encoder only through a small protocol, such as `TextEncoder`. T
 and a user puts another model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable

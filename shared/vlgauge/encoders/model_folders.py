@@ -1,7 +1,5 @@
 """Folders of models as transformers writes them, here or on the Hub: configuration, tokenizer, weights, digest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

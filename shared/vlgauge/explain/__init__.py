@@ -1,7 +1,5 @@
 """Explanations: what a score is made of, for the rows that a user scored, as HTML that needs nothing from elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

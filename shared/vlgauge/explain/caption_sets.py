@@ -1,7 +1,5 @@
 """What explains the score of two sets of captions: where the captions lie, and what other splits would have scored."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

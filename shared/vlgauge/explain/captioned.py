@@ -1,7 +1,5 @@
 """What explains the score of a caption beside its picture or video: other captions of it, and frames by words."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Hashable, Sequence
 from functools import cached_property

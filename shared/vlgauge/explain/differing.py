@@ -1,7 +1,5 @@
 """Rows in which two systems differ, what explains the score of either side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The examples that come with each metric, in its folder: right, subtle, wrong, and what the metric misses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

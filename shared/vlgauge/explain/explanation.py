@@ -1,7 +1,5 @@
 """What the numbers of a result mean, and why each example has its score, to look at."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What explains a metric, from the folder of that metric."""
 
-from __future__ import annotations
-
 from vlgauge.catalog import folder_module, metric_folder
 
 from .explanation import Explanation

@@ -1,7 +1,5 @@
 """What explains a story beside its pictures: its phrases or nouns, numbered, and the regions that they found."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Texts in pieces, of which some are marked with what they did to the score."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

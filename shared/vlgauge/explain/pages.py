@@ -1,7 +1,5 @@
 """HTML by Jinja: every text is escaped, and shows what it holds, unless it is markup of our own."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

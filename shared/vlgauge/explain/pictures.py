@@ -1,7 +1,5 @@
 """Pictures that stand in the page itself, and what was found in them."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Scores on an axis, as inline SVG without any id: right is always better."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ class Axis:
     higher_is_better: bool
 
     @classmethod
-    def holding(cls, values: Iterable[float], higher_is_better: bool) -> Axis:
+    def holding(cls, values: Iterable[float], higher_is_better: bool) -> "Axis":
         """An axis with round ends that holds these values; NaN is left out."""
         finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low, high = min(finite), max(finite)

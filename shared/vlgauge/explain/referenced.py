@@ -1,7 +1,5 @@
 """What explains the score of a caption against references: the words that they share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What explains a score by single things that a caption says: those that its references support, and the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

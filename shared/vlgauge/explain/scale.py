@@ -1,7 +1,5 @@
 """Where one score lies among those of examples: a scale whose right end is better, shapes tell the examples apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What each part of an example did to its score, as bars on both sides of nought."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

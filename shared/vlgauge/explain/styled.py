@@ -1,7 +1,5 @@
 """What explains the score of a caption in a style: its words, and the n-grams behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

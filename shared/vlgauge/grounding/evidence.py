@@ -1,7 +1,5 @@
 """Words and regions of a story as unit vectors, from a model or from features that the caller gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

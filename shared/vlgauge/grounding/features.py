@@ -1,7 +1,5 @@
 """Features that the caller gives in place of pictures: ``{"text": {word: vector}, "images": [...], "scores": ...}``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

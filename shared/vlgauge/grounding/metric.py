@@ -1,7 +1,5 @@
 """The base of groovist and rovist_vg: the words of a story beside the regions of its images."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What a server tells of an answer, in the form of OpenAI's chat completions: text, tokens, and likely others."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Judges from the pool of the process: one copy of a model, however many metrics ask it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Bases of the metrics that ask a model: their settings, and what comes of a picture and its captions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

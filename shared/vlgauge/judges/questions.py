@@ -1,7 +1,5 @@
 """What a judge is asked and what it answers: a protocol, behind which a model, a toy or a fake of a test stands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -49,7 +47,7 @@ class Question:
     captions: tuple[str, ...]
     picture: Picture | None = None
     replied: str = ""
-    again: Question | None = None
+    again: "Question | None" = None
 
     def text(self, captions: Sequence[str] | None = None) -> str:
         """The whole question, with these captions in the place of its own if they are given."""

@@ -3,8 +3,6 @@
 Nobody knows which weights answer there: a number made with it can be repeated only as long as the server stays.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

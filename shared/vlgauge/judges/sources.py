@@ -1,7 +1,5 @@
 """Where the model of a judge lies, what it is called in a signature, how large it is, and which licence binds it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Sequence

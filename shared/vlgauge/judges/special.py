@@ -1,7 +1,5 @@
 """Special tokens that captions spell: taken apart, so that no caption ends a turn or brings a picture of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

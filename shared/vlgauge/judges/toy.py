@@ -4,8 +4,6 @@ It follows no instruction: whatever is asked, the answer is its belief that capt
 references, belong together, as a number with a spread over the digits. Only comparisons on drawn scenes mean anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -27,7 +25,7 @@ _ON_DIGITS = 0.98  # the rest of the probability is for other tokens
 _LEAST = 1e-6
 
 
-def toy_judge(device: str = "auto") -> ToyJudge:
+def toy_judge(device: str = "auto") -> "ToyJudge":
     """The toy judge, on the toy CLIP of the pool."""
     return ToyJudge(clip_encoder(profile="embedded", device=device))
 

@@ -1,7 +1,5 @@
 """One warning per call for all images that move, of which only the first frame is scored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Videos, whole or in part, -> frames that are pictures like any other."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Picture files opened by Pillow, what they take while they are decoded, and found whole where it does not look."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zlib
@@ -32,7 +30,7 @@ _FILLING = b"".join(b"\0" + bytes(range(1, 255, 2)) + bytes([0xFF, 0xD0 + part])
 
 
 @contextmanager
-def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, io.BufferedReader[Any]]]:
+def opened(data: bytes | None, path: str) -> Iterator[tuple[ImageFile, "io.BufferedReader[Any]"]]:
     """A picture of which the header has been read, and its file.
 
     Raises:

@@ -1,7 +1,5 @@
 """Any image a user may pass -> an undecoded cell, and any cell -> a picture, exactly and safely."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -1,7 +1,5 @@
 """How much of a row is taken: known to a command line before anything that reads rows is imported."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 # A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is

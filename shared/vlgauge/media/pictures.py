@@ -1,7 +1,5 @@
 """Things to look at, each with a key of what is seen: images, and crops of images that are decoded once."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence

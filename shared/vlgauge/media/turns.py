@@ -1,7 +1,5 @@
 """Large pictures one at a time: one fills hundreds of megabytes, and several threads decode."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

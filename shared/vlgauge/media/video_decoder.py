@@ -4,8 +4,6 @@ A whole set of videos in memory would be large, so decoded frames wait in one bo
 frame that had to give way is decoded again; fetched in ascending order, that costs one more pass over the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import threading

@@ -1,7 +1,5 @@
 """Any video a user may pass -> an undecoded cell that the host can store."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import os

@@ -6,8 +6,6 @@ session is used here, which knows proxies and certificates; requests, checks and
 keeps its layout: others find in it what is fetched here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One request: content that is checked, and faults in words."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

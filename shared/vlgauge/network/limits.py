@@ -4,8 +4,6 @@ The client and `datasets` send requests of their own by it, wait without end for
 answers of any size into memory. Proxies and certificates stay those of the client, or of who set its session up.
 """
 
-from __future__ import annotations
-
 import contextvars
 import os
 import re

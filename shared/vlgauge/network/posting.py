@@ -4,8 +4,6 @@ No proxy is asked and no redirect followed, so that a key goes to nobody else. P
 in private networks only.
 """
 
-from __future__ import annotations
-
 import html
 import http.client
 import json

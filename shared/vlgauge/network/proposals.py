@@ -1,7 +1,5 @@
 """What is sent to the Hub: pull requests, which people look at before they count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from vlgauge.network import hub_requests

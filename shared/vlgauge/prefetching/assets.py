@@ -1,7 +1,5 @@
 """What each metric and each encoder needs from outside: files of the Hub, and what a user does by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial

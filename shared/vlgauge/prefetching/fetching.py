@@ -1,7 +1,5 @@
 """Fetching named files of the Hub at a pinned commit, and checking that they are what they should be."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The whole call that loads a metric with the files that a user has brought."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

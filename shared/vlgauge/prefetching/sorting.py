@@ -3,8 +3,6 @@
 Nothing in a file is executed, and no name of a file counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """What each metric needs from outside, as tables for its card and for the documentation."""
 
-from __future__ import annotations
-
 import re
 
 from vlgauge.catalog import metric_names

@@ -1,7 +1,5 @@
 """Regions of the images of a story: from the caller, from files, from a detector, from a grid."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from types import NoneType

@@ -1,7 +1,5 @@
 """Boxes as numbers: which are kept, and which pixels each stands for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

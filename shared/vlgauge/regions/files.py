@@ -1,7 +1,5 @@
 """Regions from files: the layout of the authors of GROOViST, and JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

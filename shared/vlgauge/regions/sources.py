@@ -1,7 +1,5 @@
 """Where the regions of an image come from, and how data that the caller gives is read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Rows are hostile: of a picture the bytes are taken, or a file that the source it
 no address asked for.
 """
 
-from __future__ import annotations
-
 from vlgauge.media.limits import RowLimits
 from vlgauge.row_sources.guessing import KINDS, guessed_titles
 from vlgauge.row_sources.reading import LeftOut, RowReader, checked_cell, counted_reasons

@@ -3,8 +3,6 @@
 A name is a label: no file is written, and none is opened but by the archive or folder that listed it.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence

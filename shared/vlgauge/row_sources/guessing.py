@@ -1,7 +1,5 @@
 """Which column of a source a metric's column is, by what it holds and what it is called."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

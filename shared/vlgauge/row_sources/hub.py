@@ -1,7 +1,5 @@
 """Rows of a data set of the Hub: streamed, of one commit, with nothing decoded or run that is in it."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Clips and pictures of rows in files while a run lasts: clips are decoded from files, and memory is dear."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

@@ -1,7 +1,5 @@
 """Reading rows for metrics, some at a time: those that can be scored, and why the others cannot."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -138,7 +136,7 @@ class RowReader:
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)
 
-    def _given(self, column: str, row: Mapping[str, Any], files: _RowFiles) -> Any:
+    def _given(self, column: str, row: Mapping[str, Any], files: "_RowFiles") -> Any:
         """What a row has for a column; the pictures of it as bytes, a clip as a file."""
         titles = self.titles.get(column) or ()
         if not titles:
@@ -160,7 +158,7 @@ class RowReader:
             return [self._picture(one, place) for one in cell]
         return self._content(cell, place, self.limits.picture_bytes)
 
-    def _clip(self, cell: Any, place: str, files: _RowFiles) -> Any:
+    def _clip(self, cell: Any, place: str, files: "_RowFiles") -> Any:
         """A clip as the path of a file, with what else the cell tells of it; one that is frames as pictures."""
         if isinstance(cell, list):
             return self._picture(cell, place)

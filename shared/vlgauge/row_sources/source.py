@@ -1,7 +1,5 @@
 """What every source of rows can tell and give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

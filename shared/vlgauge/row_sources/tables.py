@@ -1,7 +1,5 @@
 """Rows of a table that somebody uploaded, with the pictures beside it or in an archive."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -35,7 +33,7 @@ class UploadedRows:
         self._fill(read_rows(path), Origin(Path(path).name), dict(zip(names, uploaded, strict=True)), packed, twice)
 
     @classmethod
-    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> UploadedRows:
+    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> "UploadedRows":
         """Rows that were read already, with the files of an archive."""
         made = cls.__new__(cls)
         made._fill(rows, origin, {}, packed)

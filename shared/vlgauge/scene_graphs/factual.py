@@ -1,7 +1,5 @@
 """Scene graphs by FACTUAL (Li et al., 2023): a T5 that writes what a sentence says, such as "( dog , is , brown )"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a caption says of a scene: its objects, their attributes, and the relations between them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Graph:
     relations: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
-    def of(cls, tuples: Iterable[Tuple]) -> Graph:
+    def of(cls, tuples: Iterable[Tuple]) -> "Graph":
         """The graph of tuples of one, two or three parts; objects of the longer ones are objects of the graph.
 
         Args:

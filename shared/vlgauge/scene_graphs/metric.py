@@ -1,7 +1,5 @@
 """The base of the metrics that compare what captions say of a scene: parsed or given graphs of every caption."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any

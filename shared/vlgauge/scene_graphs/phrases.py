@@ -1,7 +1,5 @@
 """Phrases of scene graphs, and how alike those of two captions are by an encoder of sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Captions that rules for English do not read: those of another language, and markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

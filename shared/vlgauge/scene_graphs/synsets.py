@@ -5,8 +5,6 @@ is in as noun, verb, adjective and adverb: their numbers, and "+2" for two synse
 the end are left out. Lines are in the order of their characters.
 """
 
-from __future__ import annotations
-
 import lzma
 from bisect import bisect_left
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Lemmas of words by NLTK's tagger and WordNet's endings, as NLTK's own lemmatizer finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from vlgauge.scene_graphs.synsets import lemma

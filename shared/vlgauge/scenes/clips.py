@@ -1,7 +1,5 @@
 """Clips: a drawn object that moves over the picture, as a list of frames with captions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,7 +85,7 @@ class SceneClip:
         """The frames, RGB."""
         return [drawing.image for drawing in self.drawings(size)]
 
-    def changed(self, what: str, seed: int) -> SceneClip:
+    def changed(self, what: str, seed: int) -> "SceneClip":
         """The clip with one fact changed, so that its captions are false; "place" turns the direction round.
 
         Raises:

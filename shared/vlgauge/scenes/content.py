@@ -1,7 +1,5 @@
 """What a scene holds: its objects, how they stand to each other, its background, and which split it belongs to."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -86,7 +84,7 @@ class Scene:
         tenth = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big") % 10
         return {0: "test", 1: "validation"}.get(tenth, "train")
 
-    def turned(self) -> Scene:
+    def turned(self) -> "Scene":
         """The same content with the objects named in the other order."""
         if self.relation is None:
             return self

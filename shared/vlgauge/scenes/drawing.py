@@ -1,7 +1,5 @@
 """Scenes become pictures: four times too large, then reduced, so that edges are smooth."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Drawn stories told well and told badly, each beside five pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ An object comes in with "a", is "the circle" or "it" from then on, and the sente
 a set of its place ("then", "next", "later", "finally"), not all of them and not always the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -81,11 +79,11 @@ class SceneStory:
         """Labels of the boxes."""
         return [[thing.label for thing in scene.objects] for scene in self.scenes]
 
-    def told_with(self, other: SceneStory) -> SceneStory:
+    def told_with(self, other: "SceneStory") -> "SceneStory":
         """These pictures with the sentences of another story."""
         return replace(self, statements=other.statements)
 
-    def with_hallucination(self, seed: int) -> tuple[SceneStory, str]:
+    def with_hallucination(self, seed: int) -> "tuple[SceneStory, str]":
         """The story with one object phrase replaced by one whose shape and colour are in none of the pictures.
 
         Returns:

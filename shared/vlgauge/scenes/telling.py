@@ -1,7 +1,5 @@
 """The sentences of a story: introduction with "a", then "the circle" or "it", and words of sequence by position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scenes become captions: several wordings, complete or leaving things out, with what each of them claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle, islice

@@ -1,7 +1,5 @@
 """How many captions of each style contain each n-gram, and which captions they were: integers and look-ups."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -40,7 +38,7 @@ class KnownCaptions:
     copies: OrderCounts
 
     @classmethod
-    def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> KnownCaptions:
+    def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> "KnownCaptions":
         """Copies of the given captions.
 
         Args:

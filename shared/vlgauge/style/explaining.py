@@ -1,7 +1,5 @@
 """Why a caption has its score: its n-grams and its words, with what each adds to the score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

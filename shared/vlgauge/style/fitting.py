@@ -1,7 +1,5 @@
 """From captions with style labels to a style table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

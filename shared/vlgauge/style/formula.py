@@ -4,8 +4,6 @@ c is a caption, r a reference, p a style, M_n the set of the n-grams of order n 
 n-gram t (Eqs. 1 to 4, `vlgauge.style.weights`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -215,7 +213,7 @@ class _Groups:
     first: Ints
 
     @classmethod
-    def made(cls, styles: Ints, lengths: Ints) -> _Groups:
+    def made(cls, styles: Ints, lengths: Ints) -> "_Groups":
         """Groups of the references with these styles and lengths."""
         distinct, of = np.unique(np.stack([styles, lengths]), axis=1, return_inverse=True)
         return cls(of.ravel(), distinct[0], distinct[1], np.flatnonzero(np.diff(distinct[0], prepend=-1)))

@@ -1,7 +1,5 @@
 """Base of the metrics that score a caption for a style, from the n-grams of a style table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

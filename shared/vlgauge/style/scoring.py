@@ -1,7 +1,5 @@
 """The n-grams of captions with their weights CNG: in the style of each caption, and summed in every style."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The style table: fitted, loaded and saved, and asked for the weights of n-grams and the scores of captions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
@@ -38,7 +36,7 @@ class StyleTable(StyleCounts):
         source: str | None = None,
         licence: str | None = None,
         progress: Progress = False,
-    ) -> StyleTable:
+    ) -> "StyleTable":
         """Count the n-grams of captions whose style is known.
 
         Args:
@@ -59,7 +57,7 @@ class StyleTable(StyleCounts):
         return fitted(cls, captions, styles, tokenizer=tokenizer, held_out=held_out, progress=progress, **about)
 
     @classmethod
-    def load(cls, source: StyleTable | str | PathLike[str], revision: str | None = None) -> StyleTable:
+    def load(cls, source: "StyleTable | str | PathLike[str]", revision: str | None = None) -> "StyleTable":
         """A table from a file, or from a data set on the Hub.
 
         Args:

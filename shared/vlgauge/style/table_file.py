@@ -3,8 +3,6 @@
 The rows are sorted by order, then by token sequence. Order 0 holds the digests of whole captions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -82,7 +80,7 @@ def save(table: StyleCounts, path: str | PathLike[str]) -> None:
         )
 
 
-def _arrow(order: int, rows: Rows) -> pa.Table:
+def _arrow(order: int, rows: "Rows") -> pa.Table:
     bounds = pa.array(np.concatenate([[0], np.cumsum(rows.lengths)]).astype(np.int32))
     columns = [
         pa.array(np.full(len(rows.texts), order, np.uint8)),
@@ -178,7 +176,7 @@ def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int]
         raise ValueError(f"its order is not {MAX_ORDER}, or its checksum is no text")
 
 
-def _rows_by_order(content: pa.Table) -> list[Rows]:
+def _rows_by_order(content: pa.Table) -> "list[Rows]":
     """The rows of the orders 0 to 4."""
     if content.column("order").null_count:
         raise ValueError("a row has no order")
@@ -189,7 +187,7 @@ def _rows_by_order(content: pa.Table) -> list[Rows]:
     return [_rows(content.slice(first, last - first)) for first, last in itertools.pairwise(bounds.tolist())]
 
 
-def _rows(part: pa.Table) -> Rows:
+def _rows(part: pa.Table) -> "Rows":
     texts, styles, df = (part.column(name).combine_chunks() for name in ("ngram", "styles", "df"))
     lengths, other = (pc.list_value_length(lists).to_numpy(zero_copy_only=False) for lists in (styles, df))
     if texts.null_count or styles.null_count or df.null_count or not np.array_equal(lengths, other):

@@ -1,7 +1,5 @@
 """Where a style table comes from: a file, a data set on the Hub, or the name of a published or shipped one."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

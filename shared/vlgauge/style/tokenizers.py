@@ -1,7 +1,5 @@
 """Captions to tokens. The name of a tokenizer stands in every table and signature, so none is ever changed."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

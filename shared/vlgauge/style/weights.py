@@ -5,8 +5,6 @@ E_p(t) the share of the n-grams of p whose f is at most f_p(t) (Eq. 2), occ(t) t
 (Eq. 3), T(t) the sum of E over the styles, S the set of styles.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,7 +103,7 @@ class OrderCounts:
     n_styles: int
 
     @classmethod
-    def counted(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> OrderCounts:
+    def counted(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> "OrderCounts":
         """f_p(t), the number of captions of style p with the n-gram t (Eq. 1), from one entry per caption and n-gram.
 
         Args:
@@ -225,7 +223,7 @@ class RemovedCaptions:
     width: int
 
     @classmethod
-    def of(cls, counts: OrderCounts, examples: Ints, df: Ints, styles: Ints, removed: Bools) -> RemovedCaptions:
+    def of(cls, counts: OrderCounts, examples: Ints, df: Ints, styles: Ints, removed: Bools) -> "RemovedCaptions":
         """The removal of the captions whose n-grams are given.
 
         Args:

@@ -1,7 +1,5 @@
 """Tokens of captions as the COCO caption evaluation makes them: Penn Treebank tokens without punctuation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias

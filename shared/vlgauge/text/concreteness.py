@@ -1,7 +1,5 @@
 """How concrete a phrase is: the ratings of words, where they are, their readers, and what is looked up for a word."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

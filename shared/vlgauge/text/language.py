@@ -1,7 +1,5 @@
 """Sentences and words of a story, the same for every story metric."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The n-grams of captions as integers: exact, without hashing."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
@@ -51,7 +49,7 @@ class TokenIds:
     ids: Ints
     lengths: Ints
 
-    def chosen(self, texts: Ints) -> TokenIds:
+    def chosen(self, texts: Ints) -> "TokenIds":
         """Some of the texts, any of them several times.
 
         Args:

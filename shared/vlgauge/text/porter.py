@@ -4,8 +4,6 @@ The suffix rules are those of Porter (1980, "An algorithm for suffix stripping",
 departs from them, the line says so.
 """
 
-from __future__ import annotations
-
 # Departure: words with a fixed stem.
 _FIXED_STEMS = {
     **{word: "sky" for word in ("sky", "skies")},

@@ -1,7 +1,5 @@
 """Inverse document frequencies of words over a corpus of stories, and their file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ Each function takes and returns text in which spaces part the tokens; which rule
 which marks, is up to `vlgauge.text.language` and `vlgauge.text.coco_tokens`.
 """
 
-from __future__ import annotations
-
 import re
 
 _COLON_OR_COMMA = re.compile(r"([:,])(\D|\Z)")

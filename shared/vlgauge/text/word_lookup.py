@@ -1,7 +1,5 @@
 """What single words and phrases get from a file of word vectors, and what they get that it lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A table is one immutable file: the vectors, one entry per word by its digest, an
 its name, so that processes that make the same one at the same time do not disturb each other: the last one stays.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import struct

@@ -3,8 +3,6 @@
 A large file is made into a table that is memory-mapped, at its first use, and never held in memory as a whole.
 """
 
-from __future__ import annotations
-
 import codecs
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Where the files of a model are, what they hash to, and what to say when they are missing."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time
@@ -35,7 +33,7 @@ class FileState(NamedTuple):
     changed_ns: int
 
     @classmethod
-    def of(cls, path: Path) -> FileState:
+    def of(cls, path: Path) -> "FileState":
         """The state of a file now."""
         found = path.stat()
         where = (str(path.resolve()), found.st_dev, found.st_ino)

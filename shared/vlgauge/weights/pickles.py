@@ -1,7 +1,5 @@
 """Reading pickles that strangers made: lists, dictionaries, texts, numbers and numpy arrays; nothing is executed."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

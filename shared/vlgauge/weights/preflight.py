@@ -1,7 +1,5 @@
 """What a call of a metric lacks, gathered before anything is parsed, loaded or fetched, and told in one error."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +37,7 @@ class Preflight:
         if isinstance(path, (str, os.PathLike)) and not Path(path).expanduser().is_file():
             self.look(lambda: read(path))
 
-    def join(self, part: Preflight, hint: str) -> None:
+    def join(self, part: "Preflight", hint: str) -> None:
         """Take what a part of this metric lacks, each source with a hint."""
         self._packages += part._packages
         self._unusable += part._unusable

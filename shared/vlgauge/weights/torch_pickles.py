@@ -4,8 +4,6 @@ Torch's own reader of weights also makes byte arrays, sets, tensors of any size 
 each as often as a few bytes say.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import re
@@ -51,7 +49,7 @@ class _Reader(pickle.Unpickler):
         class StandIn(dict[Any, Any]):
             """What is called with anything and filled with anything, each part of which is a step."""
 
-            def __new__(cls, *arguments: Any) -> StandIn:
+            def __new__(cls, *arguments: Any) -> "StandIn":
                 steps.take(1 + sum(len(part) for part in arguments if isinstance(part, Sized)))
                 return super().__new__(cls)
 

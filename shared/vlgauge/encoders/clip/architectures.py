@@ -4,8 +4,6 @@ A file of weights tells neither its activation nor its normalisation, and both g
 from here and never from the caller.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

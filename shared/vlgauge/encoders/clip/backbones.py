@@ -3,8 +3,6 @@
 The tag is asked for even with a file of one's own, because it alone knows mean, standard deviation and activation.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the weights of CLIP and of PAC-S are on this machine, and how a user gets them; those of PAC-S by hand."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

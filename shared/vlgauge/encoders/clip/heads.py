@@ -1,7 +1,5 @@
 """Adapters: other projection matrices for a CLIP whose backbone stays, such as those of PAC-S."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Mapping

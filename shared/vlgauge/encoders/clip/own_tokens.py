@@ -1,7 +1,5 @@
 """Texts as SigLIP 2 takes them: in lower case, by the model's own tokenizer, always padded to the context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The order of the steps is that of the authors' code: RGB comes last, so a palett
 picture with alpha by its weighted colours; where the row says so, RGB comes first.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Texts as CLIP takes them: token ids, cut to the context of the backbone, in batches of similar length."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cache

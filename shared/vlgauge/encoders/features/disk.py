@@ -4,8 +4,6 @@ There are no lock files and no database: shards are immutable, appear whole, and
 that compute the same vector both store it, and both are right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

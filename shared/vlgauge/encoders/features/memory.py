@@ -1,7 +1,5 @@
 """Vectors that were computed before, kept in memory up to a bound."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import OrderedDict

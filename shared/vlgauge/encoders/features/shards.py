@@ -1,7 +1,5 @@
 """Shards: immutable files of vectors by key, the unit of the store on disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import zlib
@@ -48,7 +46,7 @@ class Shard:
     n_bytes: int
 
     @classmethod
-    def opened(cls, path: Path, metadata: Mapping[str, str]) -> Shard:
+    def opened(cls, path: Path, metadata: Mapping[str, str]) -> "Shard":
         """Read the index of a shard; its metadata must be these."""
         try:
             with path.open("rb") as stream:

@@ -1,7 +1,5 @@
 """A classifier of text pairs at work: what it is fed, in which batches, and the probabilities that come out."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import threading

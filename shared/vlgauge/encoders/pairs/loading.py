@@ -1,7 +1,5 @@
 """Does the second text of a pair follow the first? Models and functions that say so."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +20,7 @@ __all__ = ["GivenScorer", "PairProbabilities", "PairTooLong", "look_for_scorer",
 
 def pair_scorer(
     model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto"
-) -> LoadedScorer | GivenScorer:
+) -> "LoadedScorer | GivenScorer":
     """The scorer of a setting: a function from pairs to probabilities as it is, a model on disk from the pool.
 
     See `find_pair_model`.

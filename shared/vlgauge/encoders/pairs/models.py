@@ -1,7 +1,5 @@
 """Classifiers of sentence pairs on disk: which files make one up, and how they are read without running anything."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

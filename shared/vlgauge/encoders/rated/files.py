@@ -1,7 +1,5 @@
 """Files with the head of a Polos: safetensors whose tensors have the names of the authors' checkpoint."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ The paper's own equations leave out how the layers of RoBERTa become one vector;
 training computes the same with tensors of torch in the place of arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The three models of a Polos from the pool: a CLIP, a text encoder of whose layers all count, and a head."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

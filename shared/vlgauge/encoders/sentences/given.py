@@ -1,7 +1,5 @@
 """An encoder that the user brings, behind the same protocol as ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

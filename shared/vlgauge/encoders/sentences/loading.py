@@ -1,7 +1,5 @@
 """Sentence encoders of sentence-transformers, read from a folder with nothing made up and nothing left over."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

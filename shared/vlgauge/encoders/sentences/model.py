@@ -1,7 +1,5 @@
 """Sentence encoders: MiniLM by default, any sentence-transformers model by name or folder."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import threading
@@ -144,7 +142,7 @@ def sentence_encoder(
     pooling: str = "model",
     device: str = "auto",
     extra: str = SENTENCE_EXTRA,
-) -> SentenceEncoder:
+) -> "SentenceEncoder":
     """The encoder of that name from the pool.
 
     Args:

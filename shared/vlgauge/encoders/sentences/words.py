@@ -1,7 +1,5 @@
 """Texts as counts of words or as means of word vectors, from a file that the user names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
