@@ -6,13 +6,11 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.box import MEGABYTE, Answer, Box, Garbled, bounds
+from vlgauge.box import MEGABYTE, Answer, Ask, Box, Garbled, Part, bounds
 from vlgauge.files import Limits, TooMuch, current_limits, first_repeated, refuse, unpacked_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from vlgauge.box.child import Ask, Part
 
 # What a value takes in memory as an object of Python beside its own bytes, and a list and an object in which it stands.
 _BYTES_PER_NUMBER, _BYTES_PER_VALUE, _BYTES_PER_DECIMAL, _BYTES_PER_LIST, _BYTES_PER_OBJECT = 32, 64, 128, 88, 200

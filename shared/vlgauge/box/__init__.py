@@ -8,16 +8,18 @@ is late costs its own job one sentence, and the next job gets a fresh one.
 """
 
 from vlgauge.box.children import MEGABYTE, Beyond, Box, bounds
-from vlgauge.box.frames import Answer, Garbled, bounded_json
+from vlgauge.box.frames import Answer, Ask, Garbled, Part, bounded_json
 from vlgauge.box.reading import Reading, checked_reading, is_boxed, reading
 from vlgauge.box.visitors import Paused, current_visitor, visitor
 
 __all__ = [
     "MEGABYTE",
     "Answer",
+    "Ask",
     "Beyond",
     "Box",
     "Garbled",
+    "Part",
     "Paused",
     "Reading",
     "bounded_json",

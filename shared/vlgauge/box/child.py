@@ -17,13 +17,7 @@ from typing import IO, Any, TypeAlias
 from vlgauge.box import frames, walls
 from vlgauge.files import TooMuch
 
-Part: TypeAlias = tuple[dict[str, Any], bytes | bytearray | memoryview]
-"""Head and bytes of a part of an answer."""
-
-Ask: TypeAlias = Callable[..., frames.Answer]
-"""Asks the other side of the box: what is asked, and settings; its answer."""
-
-Job: TypeAlias = Callable[[dict[str, Any], "bytes | bytearray", Ask], Iterable[Part]]
+Job: TypeAlias = Callable[[dict[str, Any], "bytes | bytearray", frames.Ask], Iterable[frames.Part]]
 
 # Of what the other side hands in, which is trusted.
 _MOST_IN = 2**40

@@ -2,9 +2,9 @@
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 try:
     import fcntl
@@ -25,6 +25,13 @@ class Answer(NamedTuple):
 
     head: dict[str, Any]
     body: bytes | bytearray
+
+
+Part: TypeAlias = tuple[dict[str, Any], bytes | bytearray | memoryview]
+"""Head and bytes of a part of an answer."""
+
+Ask: TypeAlias = Callable[..., Answer]
+"""Asks the other side of the box: what is asked, and settings; its answer."""
 
 
 class Garbled(ValueError):

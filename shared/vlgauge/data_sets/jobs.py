@@ -3,8 +3,6 @@
 Nothing of a data set is decoded or run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,7 +10,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 # Else `datasets` imports them for rows that have nothing of theirs, which takes what a child has for its job.
 os.environ.update(USE_TORCH="0", USE_TF="0", USE_JAX="0")
@@ -22,13 +20,11 @@ import yaml
 from huggingface_hub import HfFileSystem, constants, set_client_factory
 from huggingface_hub.utils import httpx
 
+from vlgauge.box import Ask, Part
 from vlgauge.data_sets.cells import packed
 from vlgauge.data_sets.kinds import Kind, kind_of_cell
 from vlgauge.data_sets.words import in_words
 from vlgauge.settings import shown
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 # Forms whose readers run nothing and ask for nothing outside of the repository.
 _FORMS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofolder", "webdataset")

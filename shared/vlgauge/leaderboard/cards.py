@@ -1,14 +1,9 @@
 """Cards of models as they are on the Hub, read and merged in a child process: their metadata are anybody's YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from vlgauge.box import Box
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
+from vlgauge.box import Ask, Box, Part
 
 BOX = Box({"merged": "vlgauge.leaderboard.cards:merged"}, 1)
 _MOST_BYTES = 2**24

@@ -1,19 +1,14 @@
 """Files in tar archives: a child process reads the headers, and asks for the parts of the file where they may be."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile
 from collections.abc import Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-from vlgauge.box import Beyond, Box
+from vlgauge.box import Ask, Beyond, Box, Part
 from vlgauge.files import current_limits, open_file
 from vlgauge.media.asked_files import AskedFile
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 BOX = Box({"members": "vlgauge.media.archives:members"})
 

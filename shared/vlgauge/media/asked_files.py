@@ -1,13 +1,10 @@
 """A file of which a child process has only the parts that it asks the other side for."""
 
-from __future__ import annotations
-
 import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask
+from vlgauge.box import Ask
 
 
 class AskedFile(io.RawIOBase):

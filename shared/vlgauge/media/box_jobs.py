@@ -1,20 +1,16 @@
 """What a child does with pictures and clips: they are decoded as they are anywhere else."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
+from vlgauge.box import Ask, Part
 from vlgauge.media.images import decoded_image, head_of, opened_image
 from vlgauge.media.video_decoder import VideoSource, upright_pixels
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 _ROWS = 256
 

@@ -1,22 +1,18 @@
 """Pictures and clips decoded in a box: files go in, pixels of an announced size come out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.box import Answer, Beyond, Box, Garbled, bounds
 from vlgauge.files import read_bytes
 from vlgauge.media.limits import MAX_FRAME_PIXELS, MAX_FRAMES
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 BOX = Box({name: f"vlgauge.media.box_jobs:{name}" for name in ("picture", "whole", "head", "extent", "frames")})
 

@@ -3,8 +3,6 @@
 Relative paths of images and videos in such a file start at its folder; `located` makes them absolute.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -13,9 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vlgauge.box import Answer, Box, Garbled, bounded_json, is_boxed
+from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json, is_boxed
 from vlgauge.files import (
     BYTES_PER_CELL,
     MAX_DEPTH,
@@ -37,9 +35,6 @@ from vlgauge.files import (
 )
 from vlgauge.parquet import parquet_rows
 from vlgauge.settings import warn
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 Rows = list[dict[str, Any]]
 

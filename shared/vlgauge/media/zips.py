@@ -1,20 +1,15 @@
 """Files in zip archives: a child process reads the directory, and a member is unpacked here, up to so many bytes."""
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from vlgauge.box import Beyond, Box
+from vlgauge.box import Ask, Beyond, Box, Part
 from vlgauge.files import current_limits, open_file
 from vlgauge.media.asked_files import AskedFile
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 BOX = Box({"directory": "vlgauge.media.zips:directory"})
 

@@ -3,19 +3,14 @@
 One changed byte in the type of a text lets that reader crash its process.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vlgauge.box import Answer, Box, Garbled, bounded_json
+from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json
 from vlgauge.files import read_bytes, unpacked_limit
-
-if TYPE_CHECKING:
-    from vlgauge.box.child import Ask, Part
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
 _BOX = Box({"variables": "vlgauge.studies.protocols.matlab:variables"}, 1)
