@@ -4,7 +4,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -97,9 +96,8 @@ class LayeredStore:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The vectors of those keys that are known."""
-        found: dict[bytes, np.ndarray] = {}
-        for key, vector in self._memory.get([(*self._scope, key) for key in keys]).items():
-            found[_last(key)] = vector
+        held = self._memory.get([(*self._scope, key) for key in keys])
+        found = {key: held[name] for key in keys if (name := (*self._scope, key)) in held}
         if self._disk is not None and found:
             # Computed before the folder was named, or for another one.
             self._wait({key: found[key] for key in self._disk.absent(list(found))})
@@ -129,7 +127,3 @@ class LayeredStore:
         self._pending_bytes += sum(vector.nbytes for vector in vectors.values())
         if self._pending_bytes > _PENDING_BYTES:
             self.flush()
-
-
-def _last(key: Any) -> bytes:
-    return key[-1]
