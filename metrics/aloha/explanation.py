@@ -17,10 +17,7 @@ class Aloha(SaidThings):
         "The score is the similarity of the pair that fits least: one invented object is enough for a low one.",
         "A caption without an object has 1, as it invents nothing; it may say nothing either.",
     )
-
-    def undefined(self, row: int) -> str:
-        """Nothing to compare with."""
-        return "its references name no object, or there are none"
+    why_undefined = "its references name no object, or there are none"
 
     def reason(self, row: int) -> str:
         """The object that is supported least."""

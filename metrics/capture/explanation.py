@@ -19,10 +19,7 @@ class Capture(SaidThings):
         "What is left counts by how near it is to the nearest one; three measures weigh 5, 5 and 2.",
         "An attribute is compared without its object: a red car beside a blue bus is as good as the reverse.",
     )
-
-    def undefined(self, row: int) -> str:
-        """No reference."""
-        return "it has no reference to be compared with"
+    why_undefined = "it has no reference to be compared with"
 
     def reason(self, row: int) -> str:
         """How many things are matched in the first reference, and one that is not."""

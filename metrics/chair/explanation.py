@@ -17,10 +17,7 @@ class Chair(Explanation):
         "Only objects of the table count: 80 kinds with 403 words, those of MS-COCO, where none other is given.",
         "A caption that names nothing invents nothing: look at how many objects of the picture are named, too.",
     )
-
-    def undefined(self, row: int) -> str:
-        """No object."""
-        return "it names no object that the table knows"
+    why_undefined = "it names no object that the table knows"
 
     def reason(self, row: int) -> str:
         """Which objects are invented."""

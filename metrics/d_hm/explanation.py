@@ -23,6 +23,7 @@ class DHm(Explanation):
         "By default grounding is squeezed by tanh first, so that its large numbers do not outweigh the other two.",
     )
     on_axis = (0.0,)
+    why_undefined = "one of the six scores of the two stories is undefined"
 
     def reason(self, row: int) -> str:
         """The largest difference."""
@@ -38,10 +39,6 @@ class DHm(Explanation):
             return safe("As near to the human story as can be.")
         told = Markup("Farthest from the human story by <em>{}</em>, which is {} away.")
         return told.format(PARTS[part][0], number(detail[part]))
-
-    def undefined(self, row: int) -> str:
-        """One of the six scores is not there."""
-        return "one of the six scores of the two stories is undefined"
 
     def values(self, row: int) -> dict[str, Any]:
         """Both stories on the axis of each score."""

@@ -19,6 +19,7 @@ class RovistC(Explanation):
         "It reads the text alone and judges order, not truth: a coherent story of other pictures scores as well.",
     )
     on_axis = (0.0, 1.0)
+    why_undefined = "the story has fewer than two sentences, so none follows another"
 
     def reason(self, row: int) -> str:
         """The sentence that follows least."""
@@ -29,10 +30,6 @@ class RovistC(Explanation):
             return f"every sentence follows; lowest: {number(lowest)}"
         n = sum(value < DOUBTED for value, _ in values)
         return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
-
-    def undefined(self, row: int) -> str:
-        """Too few sentences."""
-        return "the story has fewer than two sentences, so none follows another"
 
     def values(self, row: int) -> dict[str, Any]:
         """Each sentence with the probability that it follows; None for the first."""

@@ -46,6 +46,7 @@ class Explanation(ABC):
         family_template: The template of an example, where a family has one for all; else that of the metric.
         family_key: The template of what the marks mean, likewise.
         bars_title: What the bars of `contributions` are of.
+        why_undefined: Why an example has no score, where that is the same for all.
         is_large: Whether one example has a page to itself, where folds of what was scored stand open.
         columns: The columns that were scored.
         predictions: What was scored.
@@ -65,6 +66,7 @@ class Explanation(ABC):
     family_template: ClassVar[str] = ""
     family_key: ClassVar[str] = ""
     bars_title: ClassVar[str] = ""
+    why_undefined: ClassVar[str] = "the metric could not score it"
     is_large: bool = False
 
     @classmethod
@@ -105,7 +107,7 @@ class Explanation(ABC):
 
     def undefined(self, row: int) -> str:
         """Why an example has no score."""
-        return "the metric could not score it"
+        return self.why_undefined
 
     def finding(self, row: int) -> Markup:
         """The reason as a sentence, the headline of an example; what counts against it is emphasised."""

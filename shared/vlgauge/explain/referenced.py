@@ -16,10 +16,7 @@ class ReferencedCaption(Explanation):
     on_axis = (0.0,)
     digits = 3
     match: ClassVar[str] = "stand in a reference too"
-
-    def undefined(self, row: int) -> str:
-        """No reference."""
-        return "it has no reference to be compared with"
+    why_undefined = "it has no reference to be compared with"
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
         """The score with each reference, or another number in its direction; the template says what it is."""

@@ -11,10 +11,7 @@ class SaidThings(Explanation):
     """Captions with what they say in chips: blue where the references say it too, orange where they do not."""
 
     on_axis = (0.0, 1.0)
-
-    def undefined(self, row: int) -> str:
-        """Nothing to compare with."""
-        return "its references say nothing of a scene, or there are none"
+    why_undefined = "its references say nothing of a scene, or there are none"
 
     def texts(self, row: int) -> list[str]:
         """The references of an example."""

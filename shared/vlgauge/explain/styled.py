@@ -16,15 +16,12 @@ class StyledCaption(Explanation):
 
     digits = 3
     first_config = "demo"
+    why_undefined = "the caption has no word to weigh"
 
     def extra(self, row: int) -> str:
         """The style."""
         styles = self.columns.get("styles")
         return "" if styles is None else f"style: {styles[row]}"
-
-    def undefined(self, row: int) -> str:
-        """No word to weigh."""
-        return "the caption has no word to weigh"
 
     def summed_up(self, raised: Sequence[Mapping[str, Any]], lowered: Sequence[Mapping[str, Any]]) -> str:
         """The n-gram that raised a score most and the one that lowered it most."""
