@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from retold import Told, picture_columns, told_stories
+
 import vlgauge
-from vlgauge.scenes.retold import Told, picture_columns, told_stories
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 N_STORIES, SEED = 18, 42

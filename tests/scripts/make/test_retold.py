@@ -1,6 +1,6 @@
 """Drawn stories that are told badly."""
 
-from vlgauge.scenes.retold import picture_columns, told_stories
+from retold import picture_columns, told_stories
 
 
 def test_every_kind_stands_beside_the_same_pictures():
