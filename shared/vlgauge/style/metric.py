@@ -21,6 +21,7 @@ class StyleMetric(Metric):
 
     columns = (Text("predictions"), Text("styles"), References("references", optional=True))
     configs = tuple(catalog())
+    source_settings = ("table", "table_revision")
 
     def __init__(
         self,
