@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from vlgauge.run_locks import only_run
 from vlgauge.torch_use import missing_packages
@@ -24,6 +25,11 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+
+
+def clip_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What loads a CLIP, beside its name."""
+    return {name: getattr(options, name) for name in ("weights", "profile", "device", "feature_cache")}
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:

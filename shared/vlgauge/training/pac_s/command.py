@@ -21,7 +21,7 @@ from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
 from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Progressed
-from vlgauge.training.options import check_packages
+from vlgauge.training.options import check_packages, clip_options
 from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
 from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
 from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
@@ -166,14 +166,7 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
 
 def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:
     """Base against the written weights, which are loaded as a metric loads them."""
-    after, adapter = clip_with_checkpoint(
-        options.backbone,
-        options.out,
-        weights=options.weights,
-        profile=options.profile,
-        device=options.device,
-        feature_cache=options.feature_cache,
-    )
+    after, adapter = clip_with_checkpoint(options.backbone, options.out, **clip_options(options))
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
 
 
@@ -193,13 +186,7 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    encoder = clip_encoder(
-        options.backbone,
-        weights=options.weights,
-        profile=options.profile,
-        device=options.device,
-        feature_cache=options.feature_cache,
-    )
+    encoder = clip_encoder(options.backbone, **clip_options(options))
     material = material_of(*training_rows(options))
     foils = test_pairs(options, material)
     learner, state, digest = trained(options, material, encoder)

@@ -31,6 +31,7 @@ from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import (
     add_run_options,
     check_packages,
+    clip_options,
     one_training,
     recipe_of,
     refuse_below,
@@ -156,13 +157,7 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     sides = rows_of(options)
     device = resolved_device(options.device)
-    clip = clip_encoder(
-        options.backbone,
-        weights=options.weights,
-        profile=options.profile,
-        device=device,
-        feature_cache=options.feature_cache,
-    )
+    clip = clip_encoder(options.backbone, **clip_options(options) | {"device": device})
     text = text_encoder_of(options.text_encoder, profile=options.profile, device=device, extra="train")
     counts = [len(side) for side in sides]
     say(f"{clip.row.name} and {text.identity} on {device}: {counts[0]} rows to train on, {counts[1]} to validate with")
