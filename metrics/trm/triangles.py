@@ -207,9 +207,7 @@ def _all_sixths(counts: Floats, n: int, m: int) -> Floats:
     return np.stack([counts[:, 0], sixths - counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Sums over triangles, by matrix products
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Sums over triangles, by matrix products --------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class TriangleSums:
     """Coefficients that give, for any partition, the sums over its triangles of each lone side.

@@ -40,9 +40,7 @@ _BLOCK = 2**18  # entries of a working array
 _DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Document frequencies
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Document frequencies ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class DocumentFrequency:
     """In how many of D documents each n-gram occurs.
@@ -261,9 +259,7 @@ def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
     return chain.from_iterable(zip(*(tokens[start:] for start in range(n)), strict=False) for n in ORDERS)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Weights
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Weights ----------------------------------------------------------------------------------------------------------
 def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
     """Weights ln D - ln max(1, df(g)) (Vedantam et al., 2015, Eq. 1), exactly 0 where df = D.
 
@@ -285,9 +281,7 @@ def natural_log(count: int) -> float:
     return float(_DIGITS.ln(count))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Pairs
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Pairs ------------------------------------------------------------------------------------------------------------
 def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
     """CIDEr-D between all ordered pairs of texts of each example, h the hypothesis and r the reference.
 

@@ -102,9 +102,7 @@ def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
     return list(rows), [rows[tokens] for tokens in captions]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Captions
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Captions ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, slots=True)
 class _Captions:
     """C captions of T tokens in all, of V words and S stems, as whole numbers.
@@ -166,9 +164,7 @@ def _other_synonyms(stem: str) -> frozenset[str]:
     return synonyms(stem) - {stem}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Pairs
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Pairs ------------------------------------------------------------------------------------------------------------
 def _scores(captions: _Captions, references: Ints, hypotheses: Ints) -> Floats:
     """METEOR of P pairs, shape ``(P,)``.
 
@@ -306,9 +302,7 @@ def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Capti
             left[end] = left.get(end, end) - 1
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Examples
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Examples ---------------------------------------------------------------------------------------------------------
 def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
     """The examples in parts that are computed together, each taken when it is needed."""
     task: list[list[Tokens]] = []

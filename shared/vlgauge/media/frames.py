@@ -34,9 +34,7 @@ Plan: TypeAlias = tuple[int, int, bool]
 _PLANS: Remembered[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = Remembered(2**14)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Which frames
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Which frames -----------------------------------------------------------------------------------------------------
 def sampled(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
     """Indices of frames spread evenly from ``first`` to ``stop - 1``, both included; they repeat if there are fewer.
 
@@ -72,9 +70,7 @@ def check_n_frames(n_frames: Any) -> FrameCount:
     raise ValueError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Frames as pictures
-# ---------------------------------------------------------------------------------------------------------------------
+# -- Frames as pictures -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class FramePicture:
     """A frame of a video file; upright RGB, as all frames are resized after the conversion.
