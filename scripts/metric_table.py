@@ -7,8 +7,9 @@ import re
 import sys
 from pathlib import Path
 
+from asset_tables import with_section
+
 from vlgauge.catalog import card_fact, metric_facts, metrics_by_group
-from vlgauge.prefetching.tables import with_section
 from vlgauge.writing import write
 
 README = Path(__file__).resolve().parents[1] / "README.md"

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asset_tables import table as table_of_files
 from metric_table import table as metric_table
 
 from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import explanation_of
-from vlgauge.prefetching.tables import table as table_of_files
 from vlgauge.studies.published import PAPERS, published_tables
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import tiny_judges
 import tiny_polos
 import torch
 import torchvision
+from asset_tables import declared
 from local_hub import FolderHub, be_online, serve
 from micro_clip import MICRO, MICRO_CONFIG, untrained
 from safetensors.torch import load_file
@@ -34,7 +35,6 @@ from vlgauge.encoders.rated.models import TEXT_ENCODER
 from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.judges.sources import LLAVA
 from vlgauge.pool import pool
-from vlgauge.prefetching.tables import declared
 from vlgauge.text.english import found_folder
 from vlgauge.text.noun_phrases import PAPER_PIPELINE, PAPER_VERSION
 from vlgauge.weights.detectors import PublishedFile

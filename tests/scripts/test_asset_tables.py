@@ -3,6 +3,7 @@
 import ast
 import re
 
+import asset_tables as tables
 import pytest
 from folders import ROOT
 
@@ -14,7 +15,6 @@ from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
 from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
 from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE
 from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
-from vlgauge.prefetching import tables
 from vlgauge.prefetching.assets import HubFiles, about, assets_of
 from vlgauge.settings import setting_names
 from vlgauge.text.noun_phrases import INSTALL_PAPER
