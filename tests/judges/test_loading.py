@@ -157,6 +157,10 @@ def test_a_model_can_be_spread_over_devices(model):
 def test_a_name_must_be_pinned():
     with pytest.raises(WeightsNotFound, match=r"`model` must be a folder, or a Hub id with its commit"):
         judge_of("owner/name", device="cpu")
+    with pytest.raises(
+        WeightsNotFound, match=r"got 'http://127.0.0.1:1/v1'; a model behind a server is a .*ServedJudge"
+    ):
+        judge_of("http://127.0.0.1:1/v1", device="cpu")
 
 
 def test_a_pinned_name_that_is_not_here_says_how_to_get_it(monkeypatch):

@@ -70,3 +70,24 @@ def test_a_command_names_the_option_with_the_first_cell(tmp_path, monkeypatch, c
         "row 0 has: id, what it says, refs; choose with --predictions 'what it says' ('a dog runs') or --predictions "
         "refs ('a dog')\n"
     )
+
+
+def test_several_columns_of_references_are_offered_together(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(
+        "predictions,ref1,ref2\na dog runs,a dog,the dogs\na cat,a cat,the cats\n", "utf-8"
+    )
+    assert main(["score", "rouge_l", "rows.csv"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "--references ref2 ('the dogs') or --references ref1,ref2 for all of them\n"
+    )
+    assert main(["score", "rouge_l", "rows.csv", "--references", "ref1,ref2"]) == 0
+
+
+@pytest.mark.parametrize(("name", "offered"), [("clip_s", True), ("polos", False)])
+def test_videos_in_place_of_images_are_told(name, offered, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text('{"predictions": "a dog", "videos": "a.mp4", "references": ["a dog"]}\n')
+    assert main(["score", name, "rows.jsonl", *(["--profile", "embedded"] if offered else [])]) == 2
+    told = "; score the videos with --config video, or choose with --images COLUMN\n"
+    assert capsys.readouterr().err.endswith(told) == offered

@@ -244,9 +244,10 @@ def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[
 def warn_of_few_documents(n_documents: int) -> None:
     """Warn where the references of a call are too few documents to count in."""
     if n_documents < _FEW_DOCUMENTS:
+        rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
         warn(
-            f"CIDEr-D takes document frequencies from the references of {n_documents} rows, too few to "
-            "tell which n-grams are rare (from one row, no n-gram has any weight); pass `df`"
+            f"CIDEr-D takes document frequencies from the references of {rows}, too few to tell which n-grams are rare "
+            "(from one row, no n-gram has any weight); pass `df`, which `vlgauge idf --references` makes of a corpus"
         )
 
 

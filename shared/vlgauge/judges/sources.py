@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.files import read_json
+from vlgauge.files import is_address, read_json
 from vlgauge.progress import announce
 from vlgauge.signatures import local_name
 from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
@@ -26,6 +26,7 @@ HINT = (
     f'or model="{SMALL}@COMMIT", a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or profile="embedded" for '
     "a toy that knows drawn scenes only"
 )
+SERVED = "; a model behind a server is a vlgauge.judges.ServedJudge, which Python takes as `model`"
 # An adapter as LLaVA's training writes it; its pickles are read without running anything.
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
 # The adapter of EXPERT (Kim et al., 2025), whose commit is not known here.
@@ -118,7 +119,7 @@ def look_for_judge(
     if pinned is None:
         raise WeightsNotFound(
             f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
-            f"got {model!r}"
+            f"got {model!r}{SERVED if is_address(os.fspath(model)) else ''}"
         )
     return on_hub(pinned["repository"], pinned["revision"], patterns, hint)
 

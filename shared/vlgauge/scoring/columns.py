@@ -54,7 +54,10 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         try:
             cells[column.name] = take_columns(rows, title or column.name)
         except MissingColumn as error:
-            raise MissingColumn(f"{error}; {_remedy(rows, column, every, titles)}") from None
+            remedy = _remedy(rows, column, every, titles)
+            if column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics):
+                remedy = f"score the videos with {option('config', 'video')}, or {remedy}"
+            raise MissingColumn(f"{error}; {remedy}") from None
         if column.name == "predictions":
             refuse_absent_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
@@ -66,8 +69,10 @@ def _remedy(rows: Rows, column: Column, every: Sequence[Column], titles: Titles)
     """What to do about a column that is missing: the titles that can be it, each with its first cell."""
     taken = {title for title in titles.values() if title} | {one.name for one in every}
     if found := import_module("vlgauge.scoring.suggestions").suggested(rows, column, taken):
-        named = " or ".join(f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found)
-        return f"choose with {named}"
+        named = [f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
+        if len(found) > 1 and column.name == "references":
+            named.append(f"{option(column.name, ','.join(title for title, _ in found))} for all of them")
+        return f"choose with {' or '.join(named)}"
     return f"choose with {option(column.name, 'COLUMN')}"
 
 

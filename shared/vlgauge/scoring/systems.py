@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
-from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
+from vlgauge.media.tables import MissingColumn, Rows, is_missing, located, name_of_rows
 from vlgauge.scoring.columns import Titles, named_column, read_columns
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
@@ -56,7 +56,11 @@ def scored_systems(
     unscored = {name: one for name, one in systems.items() if one.run is None}
     columns = {}
     for name, one in unscored.items():
-        own = read_columns(one.rows, metrics, {**titles, **one.titles})
+        try:
+            own = read_columns(one.rows, metrics, {**titles, **one.titles})
+        except MissingColumn as error:
+            of_several = one.file is not None and len({other.file for other in unscored.values()}) > 1
+            raise MissingColumn(f"{one.file}: {error}" if of_several else str(error)) from None
         columns[name] = own if one.file is None else located(own, one.file)
     if not columns:
         return {}

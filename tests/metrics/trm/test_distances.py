@@ -110,7 +110,7 @@ def test_direction_of_the_distances(distance, between):
 
 def test_few_documents_are_warned_of():
     metric = load(distance="cider_d")
-    with pytest.warns(UserWarning, match="document frequencies from the references of 1 rows, too few") as caught:
+    with pytest.warns(UserWarning, match="document frequencies from the references of 1 row, too few") as caught:
         result = metric.compute(predictions=[DOGS], references=[JETS])
     assert {warning.filename for warning in caught} == {__file__}
     assert result["trm"] == 0.0  # ln 1 - ln 1: no n-gram has weight, and all distances tie

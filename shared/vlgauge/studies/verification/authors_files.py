@@ -48,7 +48,7 @@ def check_example(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
     wanted = tools.wanted("example")
     for metric in dict.fromkeys(metric_of(row.metric or "") for row in wanted):
         own = [row for row in wanted if metric_of(row.metric or "") == metric]
-        how = "it is in the repositories aimagelab/pacscore and jmhessel/clipscore; --data FOLDER"
+        how = "they are in the repositories aimagelab/pacscore and jmhessel/clipscore; --data FOLDER"
         how += "" if metric in TEXT_METRICS else f"; vlgauge prefetch {metric}"
         yield from attempted(own, how, partial(_example, own, metric, data, tools))
 
