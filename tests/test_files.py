@@ -71,7 +71,7 @@ def test_links_are_followed_and_a_loop_is_named(tmp_path):
         files.read_bytes(tmp_path / "loop")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         files.read_bytes(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"`path` must be the path of a file, got 'a\\x00b' \(embedded null byte\)"):
+    with pytest.raises(ValueError, match=r"`path` must be the path of a file, got 'a\\x00b' \(.*embedded null"):
         files.read_bytes("a\0b")
 
 
@@ -168,7 +168,7 @@ def test_a_mark_is_taken_off():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1,\n2,]", "FILE must hold JSON, got .* in line 8, column 3 of 'x'"),
+        ("[1,\n2,]", "FILE must hold JSON, got .* in line 8, column [23] of 'x'"),
         ('{"a": 1, "b": 2, "a": 3}', "FILE must have each key once, got 'a' more than once in line 7 of 'x'"),
         ("[" * 65 + "]" * 65, "lists and objects at most 64 deep within each other, got more in line 7"),
         ("[" * 100_000 + "]" * 100_000, "lists and objects at most 64 deep"),
