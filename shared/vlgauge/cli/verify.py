@@ -169,6 +169,9 @@ def _print_list(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(to_json(record))
         return 0
+    if options.format == "text":
+        print("\n\n".join(map(_in_lines, wanted)))
+        return 0
     header = ["paper", "table or figure", "about", "command", "needs", "published", "checked", "why"]
     cells = [
         [
@@ -182,6 +185,16 @@ def _print_list(options: argparse.Namespace) -> int:
     ]
     print(render(Table(header, cells), options.format))
     return 0
+
+
+def _in_lines(one: PublishedTable) -> str:
+    """What is known of a table or figure, one thing per line: its texts are too long for columns."""
+    lines = [f"{PAPERS[one.paper]}, {one.table}: {one.about}"]
+    lines += [f"  command: {_command(one)}"] if one.command else []
+    lines += [f"  needs: {one.needs}"] if one.needs else []
+    if published := _published(one, SHOWN):
+        lines += ["  published:", *(f"    {row}" for row in published)]
+    return "\n".join([*lines, f"  checked: {one.checked}, {one.why}"])
 
 
 def _is_of(one: PublishedTable, metrics: Sequence[str]) -> bool:
