@@ -101,6 +101,7 @@ def test_scores_of_a_data_set_are_those_of_compute(pictures):
             "revision": COMMITS[0],
         }
         assert [float(one) for one in kept_run["clip_s_scores"]] == expected["clip_s_scores"]
+    assert Path(files["results.jsonl"]).read_text("utf-8").count("\n") == 1
     (record,) = read_records(files["results.jsonl"])
     assert (record.model.id, record.dataset.revision, record.value) == ("me/captioner", COMMITS[0], expected["clip_s"])
 

@@ -79,4 +79,4 @@ def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
     run, names = {**found.result, "ids": found.ids}, [found.explanation.name]
     (record,) = records_of(run, names, model, dataset, split=split, date=None, notes=extent or None)
-    return f"{record.line()}\n"
+    return record.line()
