@@ -194,6 +194,15 @@ def test_a_tower_is_for_clip_t5_alone(model, tmp_path):
     assert judge_of(folder, tower=tower, device="cpu").identity.startswith("local@")
 
 
+@pytest.mark.parametrize("name", ["embeddings.class_embedding", "pre_layrnorm.weight"])
+def test_no_tensor_of_the_image_tower_is_made_up(tmp_path, name):
+    folder, tower, _ = tiny_judges.clip_t5(tmp_path)
+    state = load_file(tower / "model.safetensors")
+    del state[name]
+    save_file(state, tower / "model.safetensors", metadata={"format": "pt"})
+    assert f"the image tower must have the tensors of its configuration, lacks {name}" in refusal(folder, tower=tower)
+
+
 def test_pickles_of_clip_t5_are_read_without_running_them(tmp_path):
     folder, tower, _ = tiny_judges.clip_t5(tmp_path)
     state = load_file(folder / "model.safetensors")

@@ -38,7 +38,11 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     common: dict[str, Any] = {"local_files_only": True}
     own = {name: value for name, value in files.config.items() if name not in ("model_type", "architectures")}
     config = transformers.T5Config(**own)
-    seeing: Any = transformers.CLIPVisionModel.from_pretrained(str(tower.folder), use_safetensors=True, **common)
+    read: Any = transformers.CLIPVisionModel.from_pretrained
+    seeing, told = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
+    if unread := sorted(map(str, told["missing_keys"])):
+        # The library makes them up, and says so where nobody looks.
+        raise ValueError(f"the image tower must have the tensors of its configuration, lacks {', '.join(unread[:3])}")
     model: Any = transformers.T5ForConditionalGeneration(config)
     between: Any = torch.nn.Sequential(
         torch.nn.Linear(seeing.config.hidden_size, config.d_model),
