@@ -102,5 +102,6 @@ class DHm(base.ComponentMetric):
         scores = human_distance(parts).tolist()
         named = dict(zip(("d_g", "d_c", "d_r"), parts.T.tolist(), strict=True))
         extra: dict[str, Any] = {name: results.mean_of_defined(values) for name, values in named.items()}
-        details = [dict(zip((*named, "score"), row, strict=True)) for row in zip(*named.values(), scores, strict=True)]
-        return self.result(scores, details=details if return_details else None, **extra)
+        # Made only if they are asked for.
+        details = (dict(zip((*named, "score"), row, strict=True)) for row in zip(*named.values(), scores, strict=True))
+        return self.result(scores, details=list(details) if return_details else None, **extra)

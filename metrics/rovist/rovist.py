@@ -160,7 +160,8 @@ class Rovist(base.StoryImageMetric):
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]
         scores = [overall(*values) for values in zip(*columns, strict=True)]
-        details = [dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True)]
+        # Made only if they are asked for.
+        details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
         signatures = "\n".join(extra[f"{name}_signature"] for name in PARTS)
         made_with = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}
-        return self.result(scores, made_with=made_with, details=details if return_details else None, **extra)
+        return self.result(scores, made_with=made_with, details=list(details) if return_details else None, **extra)

@@ -219,5 +219,6 @@ class RovistNr(base.StoryMetric):
                 )
                 texts.append(sentences)
                 advance(1)
-        details = [{"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True)]
-        return self.result([story.score for story in scored], details=details if return_details else None)
+        # Made only if they are asked for.
+        details = ({"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True))
+        return self.result([story.score for story in scored], details=list(details) if return_details else None)

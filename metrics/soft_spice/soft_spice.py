@@ -102,7 +102,8 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
                 scores[row] = soft_spice_score(cosines, self.direction)
             elif not others:
                 scores[row] = np.nan
-            details.append(_detail(phrases, others, cosines))
+            if return_details:
+                details.append(_detail(phrases, others, cosines))
         n_empty = sum(not phrases and bool(others) for phrases, others in said)
         told = details if return_details else None
         return self.result(scores.tolist(), made_with=self.made_with(parser, encoder), details=told, n_empty=n_empty)
