@@ -87,6 +87,13 @@ def test_weights_must_be_those_of_the_configuration(model, change, told):
     assert told in refusal(model)
 
 
+@pytest.mark.parametrize("kept", [0, 7, 2000])
+def test_a_file_that_is_cut_short_is_refused(model, kept):
+    (model / "model.safetensors").write_bytes((model / "model.safetensors").read_bytes()[:kept])
+    told = refusal(model)
+    assert told.startswith(f"`model` must be a model that loads, got '{model.name}', which fails with: ")
+
+
 def test_nan_in_weights_is_refused(model):
     state = load_file(model / "model.safetensors")
     state["model.norm.weight"][0] = torch.nan

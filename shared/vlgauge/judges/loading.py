@@ -123,7 +123,9 @@ def _loaded(
         import torch
         import transformers  # noqa: F401
     if device_map is None:
-        refuse_too_large(files.name, stored_numbers(files.folder), dtype, device)
+        with loading(_EXPECTED, files.name):
+            numbers = stored_numbers(files.folder)
+        refuse_too_large(files.name, numbers, dtype, device)
     own = loading(_EXPECTED, files.name, (ImportError, RefusedModel))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         if tower is not None:
