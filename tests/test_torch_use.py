@@ -142,8 +142,9 @@ import multiprocessing
 import torch
 
 def late(row):
-    exec(SCORE)
-    return locals()["vlgauge"].load("clip_s", profile="embedded").compute(**locals()["pictures"])["clip_s"]
+    made = {}
+    exec(SCORE, made)
+    return made["vlgauge"].load("clip_s", profile="embedded").compute(**made["pictures"])["clip_s"]
 
 torch.set_num_threads(2)
 torch.ones(1500, 1500) @ torch.ones(1500, 1500)

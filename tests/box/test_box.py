@@ -319,7 +319,8 @@ def test_a_folder_that_somebody_removed_is_made_anew(box):
 
 
 FORKED = """
-import os, sys, threading
+import os, sys, threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
 from vlgauge.box import children, scratch
 sys.path.insert(0, {helpers!r})
 from box_of_tests import box_of_jobs

@@ -21,7 +21,8 @@ WAYS = (
 def told(*ways):
     """Code that says what each way says, in a copy of a process that has asked nothing yet."""
     return f"""
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.style.table_sources import fetched
 from vlgauge.weights.files import hub_folder

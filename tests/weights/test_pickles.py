@@ -97,7 +97,7 @@ def test_code_is_refused_by_name_and_not_run(tmp_path, number, protocol):
     if function is getattr:
         arguments = ["", "upper"]
     path = written(tmp_path, pickle.dumps(["harmless", Hostile(function, *arguments)], protocol))
-    name = {"system": "posix", "load": "numpy", "fromfile": "numpy", "open": "io"}
+    name = {"system": "posix", "load": "numpy", "fromfile": "numpy", "open": open.__module__}
     module = name.get(function.__name__, "builtins" if protocol > 2 else "__builtin__")
     with pytest.raises(ValueError, match=r"nothing in it was executed") as caught:
         read_pickle(path)

@@ -48,7 +48,7 @@ def test_pickles_with_code_are_refused_and_not_executed(tmp_path, zipped):
     assert not (tmp_path / "executed").exists()
     assert "weights_only" not in str(raised.value)  # torch's advice to load it all the same
     if zipped is not None:
-        assert "asks for io.open" in str(raised.value)
+        assert re.search(r"asks for _?io\.open", str(raised.value))
         assert "nothing in it was executed" in str(raised.value)
 
 
