@@ -459,8 +459,9 @@ class LoadedJudge:
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
-            # Most processors refuse this themselves.
-            if picture is not None and not (found["input_ids"] == self._model.config.image_token_id).any():
+            # Most processors refuse this themselves. Not every model has a token for pictures.
+            mark = getattr(self._model.config, "image_token_id", None)
+            if picture is not None and mark is not None and not (found["input_ids"] == mark).any():
                 raise ValueError("it leaves the picture out")
         return {name: value for name, value in found.items() if self._takes(name)}
 
