@@ -136,13 +136,12 @@ def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> 
 
 
 def _row_text(row: Row) -> str:
-    rules = _rules_text(row)
     backbone = f", {row.backbone}" if row.backbone else ""
-    return f"{row.row}{backbone} ({row.protocol}{', ' if rules else ''}{rules})"
+    return f"{row.row}{backbone} ({row.protocol}{_rules_text(row)})"
 
 
 def _rules_text(row: Row) -> str:
-    return ", ".join(f"{name} {value}" for name, value in row.rules.items() if name in ("references", "ratings"))
+    return "".join(f", {name} {value}" for name, value in row.rules.items() if name in ("references", "ratings"))
 
 
 def _numbers(one: Finding) -> list[str]:
@@ -156,8 +155,7 @@ def _sources(one: Unchecked) -> str:
     """Tables and metrics of rows, each once."""
     by_source: dict[str, list[str]] = {}
     for row in one.rows:
-        rules = _rules_text(row)
-        by_source.setdefault(f"{row.source}{', ' if rules else ''}{rules}", []).append(row.metric or row.row)
+        by_source.setdefault(f"{row.source}{_rules_text(row)}", []).append(row.metric or row.row)
     return "; ".join(f"{source}: {', '.join(dict.fromkeys(names))}" for source, names in by_source.items())
 
 

@@ -54,10 +54,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         try:
             cells[column.name] = take_columns(rows, title or column.name)
         except MissingColumn as error:
-            remedy = _remedy(rows, column, every, titles)
-            if column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics):
-                remedy = f"score the videos with {option('config', 'video')}, or {remedy}"
-            raise MissingColumn(f"{error}; {remedy}") from None
+            raise MissingColumn(f"{error}; {_remedy(rows, column, metrics, titles)}") from None
         if column.name == "predictions":
             refuse_absent_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
@@ -65,15 +62,17 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
     return cells
 
 
-def _remedy(rows: Rows, column: Column, every: Sequence[Column], titles: Titles) -> str:
+def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Titles) -> str:
     """What to do about a column that is missing: the titles that can be it, each with its first cell."""
-    taken = {title for title in titles.values() if title} | {one.name for one in every}
+    has_video = column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics)
+    instead = f"score the videos with {option('config', 'video')}, or " if has_video else ""
+    taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
     if found := import_module("vlgauge.scoring.suggestions").suggested(rows, column, taken):
         named = [f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
         if len(found) > 1 and column.name == "references":
             named.append(f"{option(column.name, ','.join(title for title, _ in found))} for all of them")
-        return f"choose with {' or '.join(named)}"
-    return f"choose with {option(column.name, 'COLUMN')}"
+        return f"{instead}choose with {' or '.join(named)}"
+    return f"{instead}choose with {option(column.name, 'COLUMN')}"
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:
