@@ -74,11 +74,12 @@ def test_records_that_are_there_stay_where_the_tab_is_opened(built, records, mon
 
 def test_a_data_set_that_was_refused_leaves_what_was_there(built):
     functions = built(results=[RESULTS]).fns.values()
-    fetched = next(one.fn for one in functions if one.name == "fetched")
+    emptied, fetched = (next(one for one in functions if one.name == name) for name in ("emptied", "fetched"))
     with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):
-        fetched(" ", "")
-    (after,) = [one for one in functions if one.trigger_only_on_failure and one.name == "emptied"]
-    results, commit, *_, page = after.fn(None)
+        fetched.fn(" ", "")
+    # Not after it: what a refusal empties may be the board of the next data set.
+    assert (fetched.trigger_after, fetched.trigger_only_on_success) == (emptied._id, True)
+    results, commit, *_, page = emptied.fn(None)
     assert (results.records, commit) == ((), "")
     assert "GROOViST" in page  # of the records that were there
 

@@ -84,11 +84,10 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     page = html(page_of(given) if given else "", "", elem_id="leaders", label="Leaderboard")
     filled = [*wanted, page]
     of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
-    of_name = read.click(**of_hub, **HUB, **PRIVATE)
+    # The tables of another data set do not stay below a name that is refused.
+    of_name = read.click(emptied, files, [fetched, commit, *filled], **PRIVATE).success(**of_hub, **HUB, **PRIVATE)
     for event in (files.change, of_name.success):
         event(opened, [files, fetched], filled, **PRIVATE)
-    # The tables of another data set do not stay below a name that was refused.
-    of_name.failure(emptied, files, [fetched, commit, *filled], **PRIVATE)
     # A pasted text is not yet in what `input` sends.
     for changed in (*(one.input for one in wanted[:4]), wanted[4].change):
         changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
