@@ -358,14 +358,24 @@ def test_the_family_and_too_few_samples(files, capsys):
     assert "`resamples` must be at least 19 for 1 test at level 0.95" in told
 
 
-def test_the_file_that_lacks_a_column_is_named(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("id,predictions\n1,a dog\n2,a cat\n", "the column 'references' in every row, row 0 has: id, predictions"),
+        (
+            '{"id": "1", "predictions": null, "references": "a dog"}\n'
+            '{"id": "2", "predictions": "a cat", "references": "a cat"}\n',
+            "a text in every row of the column 'predictions'",
+        ),
+    ],
+)
+def test_the_file_that_lacks_something_is_named(rows, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("id,predictions,references\n1,a dog,a dog\n2,a cat,a cat\n")
-    (tmp_path / "b.csv").write_text("id,predictions\n1,a dog\n2,a cat\n")
-    assert main(["compare", "rouge_l", "a.csv", "b.csv"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "vlgauge compare: error: b.csv: FILE must have the column 'references' in every row, row 0 has: id, predictions"
-    )
+    other = "b.csv" if rows.startswith("id") else "b.jsonl"
+    (tmp_path / other).write_text(rows)
+    assert main(["compare", "rouge_l", "a.csv", other]) == 2
+    assert capsys.readouterr().err.startswith(f"vlgauge compare: error: {other}: FILE must have {expected}")
 
 
 def test_references_that_differ_are_refused(tmp_path, monkeypatch, capsys):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
-from vlgauge.media.tables import MissingColumn, Rows, is_missing, located, name_of_rows
+from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
 from vlgauge.scoring.columns import Titles, named_column, read_columns
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
@@ -58,9 +58,10 @@ def scored_systems(
     for name, one in unscored.items():
         try:
             own = read_columns(one.rows, metrics, {**titles, **one.titles})
-        except MissingColumn as error:
-            of_several = one.file is not None and len({other.file for other in unscored.values()}) > 1
-            raise MissingColumn(f"{one.file}: {error}" if of_several else str(error)) from None
+        except ValueError as error:
+            if one.file is None or len({other.file for other in unscored.values()}) == 1:
+                raise
+            raise ValueError(f"{one.file}: {error}") from None
         columns[name] = own if one.file is None else located(own, one.file)
     if not columns:
         return {}
