@@ -154,6 +154,7 @@ done.set()
 thread.join()
 """
     of_ray = threaded.replace("target=", "name='PythonGCThread', target=").replace('" in ', '" not in ')
+    of_tqdm = of_ray.replace("PythonGCThread", "tqdm_monitor")
     of_box = """
 import types
 from vlgauge.box import children
@@ -165,7 +166,7 @@ lean_import("evaluate")
 assert "evaluate.evaluator.base" not in sys.modules
 """
     code = APART.format(ready="import datasets\nassert 'evaluate' not in sys.modules\n", cases=rooms)
-    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray, of_box])
+    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray, of_tqdm, of_box])
     run_python(code, cwd=tmp_path)
 
 
