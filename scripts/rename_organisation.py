@@ -20,14 +20,15 @@ _NAME = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
     """Where the name of an organisation stands, between two groups."""
-    # In a pattern of a test the dot stands behind a backslash.
+    # In a pattern of a test the dot stands behind a backslash. What may not stand before a name is looked for after it:
+    # a search for letters is a hundred times faster.
     dot, own = r"\\?\.", re.escape(old)
     spaces = "|".join([*names, "workbench", r"story_toy", r"set_toy", r"\$name", r"\{[a-z.]+\}"])
     return [
         re.compile(rf"(github{dot}com/){own}(/{OWN}\b)"),
-        re.compile(rf"((?<![\w-])){own}({dot}github{dot}io/{OWN}\b)"),
+        re.compile(rf"(){own}(?<![\w-]{own})({dot}github{dot}io/{OWN}\b)"),
         re.compile(rf"(huggingface{dot}co/(?:spaces/)?){own}(?![\w-])()"),
-        re.compile(rf"((?<![\w./-])){own}(/(?:{spaces})(?![\w/.-]*/|\.\w|\w))"),
+        re.compile(rf"(){own}(?<![\w./-]{own})(/(?:{spaces})(?![\w/.-]*/|\.\w|\w))"),
         re.compile(rf"(^ORG(?:ANIZATION)? = \"){own}(\"$)", re.MULTILINE),
         re.compile(rf"(vars\.HF_ORG \|\| '){own}(')"),
     ]
@@ -54,13 +55,14 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
             sys.stderr.write(f"rename_organisation: error: a name must be letters, digits and hyphens, got {name!r}\n")
             return 2
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
+    names = metric_names()
     n_files = n_places = 0
     for path in (root / name for name in listed.split("\0") if name):
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError:
             continue  # no text
-        other, n = renamed(text, options.old, options.new, metric_names())
+        other, n = renamed(text, options.old, options.new, names)
         n_files, n_places = n_files + bool(n), n_places + n
         if n and options.write:
             write(path, other)
