@@ -14,7 +14,7 @@ from tiny_rovist_c import TINY as TINY_ORDER
 from tiny_vit import TEXT_WIDTH, write_ours
 
 import vlgauge
-from vlgauge.catalog import metric_folder, metric_names
+from vlgauge.catalog import metric_folder
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.encoders.clip.heads import heads_digest
 from vlgauge.settings import setting_names
@@ -240,13 +240,13 @@ UNSIGNED = {
 }
 
 
-def here():
+def here(names):
     """Signatures of metrics whose settings name files and folders by paths from the working folder."""
     files = Files(".")
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        for name in metric_names():
+        for name in names:
             settings = own(name, "named", lambda files: {})(files)
             metric = vlgauge.load(name, keep_in_memory=True, **settings)
             rows = rows_of(name, settings)
