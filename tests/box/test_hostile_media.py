@@ -37,7 +37,7 @@ def resident():
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_hostile_picture_costs_one_sentence_at_most(name):
     def deed():
-        with reading("boxed"), bounds(seconds=1.0):  # some take whatever time there is
+        with reading("boxed"), bounds(seconds=0.5):  # some take whatever time there is
             open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
 
     extra, said = extra_memory(deed)

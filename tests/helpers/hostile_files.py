@@ -86,10 +86,10 @@ def matlab_file(path, variables, size):
 def many_rows(path, rows):
     """A Parquet file of that many rows that are all alike."""
     schema = pa.schema([("id", pa.int32())])
+    part = pa.table({"id": np.zeros(10**6, np.int32)})
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        writer.write_table(pa.table({"id": pa.array([0], pa.int32()).take(pa.array([0] * 10**6))}), 10**6)
-        for _ in range(rows // 10**6 - 1):
-            writer.write_table(pa.table({"id": pa.array([0], pa.int32()).take(pa.array([0] * 10**6))}), 10**6)
+        for _ in range(rows // 10**6):
+            writer.write_table(part, 10**6)
 
 
 def long_text_often(path, size, rows):
@@ -100,13 +100,13 @@ def long_text_often(path, size, rows):
 
 def long_list(path, size):
     """A Parquet file of one row that has a list of that many nothings."""
-    lists = pa.ListArray.from_arrays(pa.array([0, size], pa.int32()), pa.nulls(size, pa.int32()))
+    lists = pa.ListArray.from_arrays(pa.array([0, size], pa.int32()), pa.nulls(size, pa.int8()))
     pq.write_table(pa.table({"predictions": lists}), path, compression="zstd")
 
 
 def long_beginning(path, size, rows):
     """A Parquet file with one text of that many characters, of which every row but the first leaves all out."""
-    texts = pa.chunked_array([["a" * size] * 10] * (rows // 10))
+    texts = pa.chunked_array([pa.array(["a" * size] * 10)] * (rows // 10))
     encoding = {"use_dictionary": False, "column_encoding": {"predictions": "DELTA_BYTE_ARRAY"}}
     pq.write_table(pa.table({"predictions": texts}), path, compression="zstd", store_schema=False, **encoding)
 

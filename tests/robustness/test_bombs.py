@@ -58,7 +58,7 @@ def check(found, expected):
 
 
 # -- torch ------------------------------------------------------------------------------------------------------------
-FLOATS = 300 * 2**18  # 300 MB
+FLOATS = 64 * 2**18  # 64 MB
 
 
 @measured
@@ -120,9 +120,9 @@ def test_tables(tmp_path):
     paths = {
         name: tmp_path / f"{name}.parquet" for name in ("rows", "texts", "list", "understated", "start", "objects")
     }
-    made.many_rows(paths["rows"], 3 * 10**6)
+    made.many_rows(paths["rows"], 2 * 10**6)
     made.long_text_often(paths["texts"], 10**6, 10**4)
-    made.long_list(paths["list"], 10**8)
+    made.long_list(paths["list"], 6 * 10**7)
     made.long_beginning(paths["start"], 10**6, 500)
     made.deep_objects(paths["objects"], 20, 2 * 10**5)
     paths["understated"].write_bytes(paths["list"].read_bytes())
@@ -151,7 +151,7 @@ def test_style_tables(tmp_path):
     StyleTable.fit(["a b", "c"], ["x", "y"]).save(paths["fine"])
     metadata = pq.read_schema(paths["fine"]).metadata
     made.style_table(paths["text"], metadata, made.one_text(10**6, 10**4))
-    made.style_table(paths["list"], metadata, pa.array(["a"]), 5 * 10**7)
+    made.style_table(paths["list"], metadata, pa.array(["a"]), 2 * 10**7)
     for name, told in (("understated", "text"), ("unlisted", "list")):
         paths[name].write_bytes(paths[told].read_bytes())
         made.understate(paths[name])
