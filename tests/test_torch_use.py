@@ -1,6 +1,5 @@
 """Without torch, and in processes that were forked after it ran, every model says so before anything else."""
 
-import importlib
 import multiprocessing
 import os
 import subprocess
@@ -136,10 +135,16 @@ def test_no_held_model_runs_after_a_fork(monkeypatch):
             call()
 
 
-# Somebody runs torch in two threads, and vlgauge comes first in a process that is forked afterwards.
+# Somebody runs torch in two threads, and what watches forks comes first in a process that is forked afterwards.
 FOREIGN = """
+import sys
 import multiprocessing
 import torch
+from vlgauge.lean_imports import lean_import
+
+lean_import("evaluate")
+lean_import("open_clip")
+assert "vlgauge.torch_use" not in sys.modules
 
 def late(row):
     made = {}
@@ -194,14 +199,9 @@ def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
     assert lines[2] == "True"
 
 
-def test_a_spawned_process_scores_as_the_first_one_does(tmp_path, monkeypatch):
+def test_a_spawned_process_may_run_models():
     """What the error after a fork advises."""
-    pytest.importorskip("open_clip")
-    scored = "def scored(row):\n    return vlgauge.load('clip_s', profile='embedded').compute(**pictures)['clip_s']\n"
-    (tmp_path / "own_scorer.py").write_text(SCORE + scored)
-    monkeypatch.syspath_prepend(tmp_path)  # which the other process gets too
-    scorer = importlib.import_module("own_scorer")
-    here = scorer.scored(0)
+    pytest.importorskip("torch")
+    torch_use.resolved_device("cpu")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        there = pool.map_async(scorer.scored, [0]).get(timeout=300)
-    assert there == pytest.approx([here], rel=1e-6)
+        assert pool.apply_async(torch_use.check_fork).get(timeout=300) is None
