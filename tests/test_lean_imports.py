@@ -86,8 +86,8 @@ assert evaluate.evaluation_suite.__name__ == "evaluate.evaluation_suite"
 """
 
 
+@pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")
 def test_a_picture_is_scored_without_towers_and_compilers_which_come_when_they_are_touched(run_python, tmp_path):
-    pytest.importorskip("open_clip")
     ready, cases = SCORED_PICTURE, [HIDDEN_TOWER]
     if find_spec("timm"):
         ready += "import timm.layers\n"

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -126,8 +127,8 @@ def held_models():
     yield lambda: TorchvisionDetector.__call__(None, np.zeros((2, 2, 3)))
 
 
+@pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")
 def test_no_held_model_runs_after_a_fork(monkeypatch):
-    pytest.importorskip("open_clip")
     calls = list(held_models())
     monkeypatch.setattr(torch_use, "_forked", True)
     for call in calls:
@@ -190,8 +191,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+@pytest.mark.skipif(not find_spec("open_clip"), reason="open_clip is not installed")
 def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
-    pytest.importorskip("open_clip")
     code = f"SCORE = {SCORE!r}\n{FOREIGN}{SCORE}{FORKED}"
     lines = output_of(code, tmp_path, OMP_NUM_THREADS="2").splitlines()
     assert lines[0].startswith("True [{'score': 'models cannot run in this process")

@@ -138,13 +138,15 @@ def test_more_damaged_files(tmp_path, capsys, part):
 # Imported once; each command is a process of its own that ends as any does. The high-water mark is that of it alone,
 # which in getrusage begins with the parent's.
 MEASURED = """
+import gc
 import json
 import os
 import sys
-import datasets
 import pyarrow.parquet
-import vlgauge.style
-from vlgauge.cli import main
+import vlgauge
+from vlgauge.cli import distance, main, score, style
+for name in ("rovist_nr", "d_hm"):
+    vlgauge.load(name)
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024
 def run(arguments):
@@ -154,6 +156,7 @@ def run(arguments):
     code = main(arguments)
     open("extra", "w").write(str(peak() - before))
     sys.exit(code)
+gc.freeze()  # else every process goes through all of it at its end
 for folder, arguments in json.loads(sys.argv[1]):
     os.chdir(folder)
     child = os.fork()
