@@ -53,25 +53,30 @@ def tree_of(path):
         return ast.parse(text)
 
 
-def imports(tree):
+@cache
+def nodes_of(path):
+    return list(ast.walk(tree_of(path)))
+
+
+def imports(path):
     """(statement, names of the modules), relative ones left out."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield node, [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield node, [f"{node.module}.{alias.name}" for alias in node.names]
 
 
-def late_imports(tree):
-    """Modules of the package that are imported inside a function."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    found = [name for function in functions for _, names in imports(function) for name in names]
-    return [name for name in found if name.split(".")[0] == "vlgauge"]
+def late_imports(path):
+    """Modules of the package that are imported further in than at the top, such as inside a function."""
+    inner = [names for node, names in imports(path) if node.col_offset and node not in of_types_only(path)]
+    return [name for names in inner for name in names if name.split(".")[0] == "vlgauge"]
 
 
-def of_types_only(tree):
+@cache
+def of_types_only(path):
     """Statements that no run executes."""
-    tests = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    tests = [node for node in nodes_of(path) if isinstance(node, ast.If) and name_in(node.test) == "TYPE_CHECKING"]
     return {inner for test in tests for statement in test.body for inner in ast.walk(statement)}
 
 
@@ -112,18 +117,17 @@ def known_modules():
     return {module_name(path) for path in MODULES}
 
 
-def called(node):
-    """Last part of the name of what is called; "" where it is no name."""
-    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+def name_in(node):
+    """Last part of a name; "" where it is none."""
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def names_imported(path):
     """Modules of the package that another one imports, by their whole names; also those imported when first needed."""
     own = path.relative_to(PACKAGE.parent).with_suffix("").parts
     package = own[:-1]
-    known, tree = known_modules(), tree_of(path)
-    found, skipped = set(), of_types_only(tree)
-    for node in ast.walk(tree):
+    known, found, skipped = known_modules(), set(), of_types_only(path)
+    for node in nodes_of(path):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
@@ -132,7 +136,7 @@ def names_imported(path):
             start = package[: len(package) - node.level + 1] if node.level else ()
             home = ".".join([*start, *([node.module] if node.module else [])])
             found |= {f"{home}.{alias.name}" if f"{home}.{alias.name}" in known else home for alias in node.names}
-        elif isinstance(node, ast.Call) and called(node).endswith("import_module"):
+        elif isinstance(node, ast.Call) and name_in(node.func).endswith("import_module"):
             found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
     return found & known
 
@@ -154,19 +158,19 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_nothing_of_the_package_is_imported_inside_a_function():
-    found = {name_of(path): late_imports(tree_of(path)) for path in FILES}
+    found = {name_of(path): late_imports(path) for path in FILES}
     assert {path: names for path, names in found.items() if names} == {}
 
 
 def test_warnings_are_of_the_line_of_the_user():
-    warning = [path for path in FILES if re.search("warn|stacklevel", path.read_text("utf-8"))]
+    warning = [path for path in FILES if re.search(r"warnings\s*\.|stacklevel", path.read_text("utf-8"))]
     found = {name_of(path): ast.unparse(tree_of(path)) for path in warning}
     assert [path for path, source in found.items() if re.search(r"\bwarnings\.warn\(|stacklevel", source)] == []
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_metric_scripts_import_one_thing_a_line_and_nothing_above_them(path):
-    for _, names in imports(tree_of(path)):
+    for _, names in imports(path):
         parts = names[0].split(".")
         assert len(names) == 1
         assert parts[0] not in ("metrics", "scripts", "tests")
@@ -175,24 +179,24 @@ def test_metric_scripts_import_one_thing_a_line_and_nothing_above_them(path):
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_metric_scripts_do_not_import_what_explains_them(path):
-    found = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.level]
+    found = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.level]
     assert [node.module for node in found if node.module == "explanation"] == []
 
 
 @pytest.mark.parametrize("path", EXPLANATIONS, ids=name_of)
 def test_explanations_import_nothing_above_them_and_no_script(path):
-    for _, names in imports(tree_of(path)):
+    for _, names in imports(path):
         parts = names[0].split(".")
         assert parts[0] not in ("metrics", "scripts", "tests", "evaluate")
         assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS - {"explain"}
-    relative = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.level]
+    relative = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.level]
     beside = {one.stem for one in path.parent.glob("*.py")}
     # The script is loaded by evaluate alone: in here it would have another class.
     assert {node.module for node in relative} <= beside - {path.parent.name}
 
 
 def test_nothing_in_the_package_imports_metrics_or_scripts():
-    names = {name_of(path): [name for _, found in imports(tree_of(path)) for name in found] for path in MODULES}
+    names = {name_of(path): [name for _, found in imports(path) for name in found] for path in MODULES}
     upwards = ("metrics.", "scripts.", "tests.", "vlgauge.metrics.")
     assert {path: found for path, found in names.items() if any(f"{name}.".startswith(upwards) for name in found)} == {}
 
@@ -200,9 +204,8 @@ def test_nothing_in_the_package_imports_metrics_or_scripts():
 def test_heavy_libraries_are_imported_where_they_are_at_home():
     strays = []
     for path in FILES:
-        tree = tree_of(path)
-        skipped = of_types_only(tree)
-        used = {name.split(".")[0] for node, names in imports(tree) if node not in skipped for name in names}
+        skipped = of_types_only(path)
+        used = {name.split(".")[0] for node, names in imports(path) if node not in skipped for name in names}
         for library in used & HOMES.keys():
             homes = [PACKAGE / home for home in HOMES[library]]
             if not any(path == home or home in path.parents for home in homes):
@@ -210,22 +213,24 @@ def test_heavy_libraries_are_imported_where_they_are_at_home():
     assert strays == []
 
 
+def names_in(path):
+    """Attributes that code uses, and functions that it defines."""
+    used = {node.attr for node in nodes_of(path) if isinstance(node, ast.Attribute)}
+    return used | {node.name for node in nodes_of(path) if isinstance(node, ast.FunctionDef)}
+
+
 def private_names_of_the_host():
     """Attributes of a metric that are the host's own affair; `_info` and `_compute` are for us to write."""
-    tree = tree_of(Path(evaluate.module.__file__))
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    made = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return {name for name in used | made if name.startswith("_") and not name.startswith("__")} - {"_info", "_compute"}
+    used_or_made = names_in(Path(evaluate.module.__file__))
+    return {name for name in used_or_made if name.startswith("_") and not name.startswith("__")} - {"_info", "_compute"}
 
 
 def test_private_names_of_the_host_stay_in_one_file():
     private = private_names_of_the_host()
     touched = {}
     for path in FILES:
-        tree = tree_of(path)
-        names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-        imported = {name for _, found in imports(tree) for name in found if re.match(r"evaluate\..*\b_", name)}
+        names = names_in(path)
+        imported = {name for _, found in imports(path) for name in found if re.match(r"evaluate\..*\b_", name)}
         if names & private or imported:
             touched[name_of(path)] = names & private | imported
     assert "_module_info" in touched.pop("shared/vlgauge/base/host.py")
