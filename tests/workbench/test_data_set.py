@@ -44,6 +44,31 @@ def pictures(hub):
     return runs.opened("org/pictures", None, "test", None, "", OWN_MACHINE)
 
 
+def tab_of(hosting):
+    with loops_of_gradio_left_open(), gr.Blocks():
+        return data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), hosting)
+
+
+@pytest.fixture(scope="module")
+def space():
+    """The tab as a Space has it."""
+    return tab_of(SPACE)
+
+
+@pytest.fixture(scope="module")
+def begin():
+    """`begin(source, ...)`: `Score` pressed, on a machine of one's own."""
+    tab = tab_of(OWN_MACHINE)
+
+    def press(source, metric="clip_s", config="image", **changed):
+        form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
+        cells = {"predictions": "caption", "images": form.pop("images")}
+        titles = [cells.get(name) for name in data_set.NAMES]
+        return tab._begun(None, source, metric, config, "embedded", *form.values(), *titles)[0]
+
+    return press
+
+
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
     """Files that runs keep."""
@@ -284,53 +309,39 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
         call("clip_s", "org/private", "test")
 
 
-def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub):
-    with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), SPACE)
+def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub, space):
     signed_in = gr.OAuthToken(token=TOKEN, scope="", expires_at=0)
     for typed, who in (("", signed_in), (f" {TOKEN} ", None)):
-        pinned, config, commit = tab._opened("org/private", typed, who)
+        pinned, config, commit = space._opened("org/private", typed, who)
         assert (pinned.token, config.value, commit) == (TOKEN, "default", COMMITS[0])
     for name, told in (
         ("private", "which is unknown or private; if it is private, open it with a token that may read it"),
         ("gated", "which is gated; accept its terms on its page and open it with the token of who did so"),
     ):
         with pytest.raises(gr.Error, match=f"`Data set` must be .*{told}"):
-            tab._opened(f"org/{name}", "", None)
+            space._opened(f"org/{name}", "", None)
 
 
-def test_what_a_search_finds_stands_before_what_was_listed(hub):
-    with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), SPACE)
+def test_what_a_search_finds_stands_before_what_was_listed(hub, space):
     typed, visitor = SimpleNamespace(input_value="pict"), SimpleNamespace(session_hash="one")
-    choices = [value for _, value in tab._searched(typed, visitor).choices]
+    choices = [value for _, value in space._searched(typed, visitor).choices]
     assert choices == ["org/pictures", *PRESETS]
 
 
-def begin(source, metric="clip_s", config="image", **changed):
-    """`Score` pressed, on a machine of one's own."""
-    with loops_of_gradio_left_open(), gr.Blocks():
-        tab = data_set._Tab(Chosen(gr.Dropdown(), gr.Textbox(), gr.Radio(), gr.State(), ""), OWN_MACHINE)
-    form = {"first": 0, "rows": 3, "model": "", "images": "image"} | changed
-    cells = {"predictions": "caption", "images": form.pop("images")}
-    titles = [cells.get(name) for name in data_set.NAMES]
-    return tab._begun(None, source, metric, config, "embedded", *form.values(), *titles)[0]
-
-
 @pytest.mark.parametrize("model", ["my model", "captioner", "a/b/c"])
-def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(pictures, model):
+def test_a_model_that_no_record_can_name_is_refused_before_a_row_is_read(pictures, begin, model):
     with pytest.raises(gr.Error, match="`Model` must be OWNER/NAME as on the Hub, or empty for no record, got"):
         begin(pictures, model=model)
     assert begin(pictures, model=" me/captioner ").reader.next_row == 0
 
 
-def test_rows_with_clips_ask_for_the_configuration_of_clips(pictures):
+def test_rows_with_clips_ask_for_the_configuration_of_clips(pictures, begin):
     source = SimpleNamespace(origin=pictures.origin, kinds={"caption": "text", "video": "video"})
     with pytest.raises(gr.Error, match="`Configuration` must be video for rows that have clips, got image; choose it"):
         begin(source, images=None)
 
 
-def test_numbers_are_called_as_on_the_page(pictures):
+def test_numbers_are_called_as_on_the_page(pictures, begin):
     with pytest.raises(gr.Error, match="`From row` must be a whole number of at least 0, got -1"):
         begin(pictures, first=-1)
 
@@ -373,7 +384,7 @@ def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
     data_set._refuse_same("org/pictures", "default", "test", None)
 
 
-def test_the_configuration_of_another_metric_is_none(pictures):
+def test_the_configuration_of_another_metric_is_none(pictures, begin):
     assert begin(pictures, "groovist", "image").config == ""
     assert begin(pictures, "pac_s", "demo").config == "image"
     with pytest.raises(gr.Error, match="`videos` must be columns"):
@@ -429,12 +440,10 @@ def test_columns_are_guessed_and_the_first_rows_shown():
     assert len(preview.value["data"]) == data_set.N_PREVIEW
 
 
-def test_how_many_rows_there_are_is_said(built, page, tmp_path):
+def test_how_many_rows_there_are_is_said(space, page, tmp_path):
     named, *_ = [one.fn for one in page.fns.values() if one.name == "_guessed"]
-    label = named("rovist_nr", "", rows_of_file(tmp_path))[-1].label
-    assert label == "Number of rows, of 30; empty for all"
-    named, *_ = [one.fn for one in built(is_space=True).fns.values() if one.name == "_guessed"]
-    assert named("rovist_nr", "", rows_of_file(tmp_path))[-1].label == "Number of rows, of 30; at most 200 here"
+    for guess, more in ((named, "empty for all"), (space._guessed, "at most 200 here")):
+        assert guess("rovist_nr", "", rows_of_file(tmp_path))[-1].label == f"Number of rows, of 30; {more}"
 
 
 def test_what_is_left_is_told_while_rows_are_read(tmp_path, monkeypatch):
