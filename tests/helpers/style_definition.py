@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cache
 
 import folders
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from vlgauge.studies.style_corpora import read_goemotions
@@ -26,6 +27,8 @@ CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
 CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
     lambda rows: len({style for _, style in rows}) > 1
 )
+# Enough of them: what breaks a formula shows within the first ten.
+FEW = settings(deadline=None, max_examples=25)
 # Captions with references.
 EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
 

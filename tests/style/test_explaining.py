@@ -1,11 +1,12 @@
 """Why a caption has its score, and the n-grams that weigh most."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from style_definition import (
     CAPTIONS,
     CORPORA,
+    FEW,
     table_of,
 )
 from style_scores import own_scores
@@ -38,7 +39,7 @@ def test_explain_lists_the_distinct_ngrams_in_reading_order(toy):
 
 
 @given(CORPORA, CAPTIONS)
-@settings(deadline=None)
+@FEW
 def test_explain_equals_cng(rows, caption):
     table = table_of(rows)
     for part in table.explain(" ".join(caption), table.styles[0], "released"):
@@ -46,7 +47,7 @@ def test_explain_equals_cng(rows, caption):
 
 
 @given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=3))
-@settings(deadline=None, max_examples=30)
+@FEW
 def test_explanations_add_up_to_onlystyle(rows, captions):
     table = table_of(rows)
     styles = [table.styles[0]] * len(captions)

@@ -7,12 +7,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from style_definition import (
     ASYMMETRIC,
     CAPTIONS,
     CORPORA,
+    FEW,
     GOLDEN,
     TOY,
     columns_of,
@@ -88,7 +89,7 @@ def test_golden_onlystyle_with_one_left_out(tables, row, variant):
 
 
 @given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=4))
-@settings(deadline=None)
+@FEW
 def test_onlystyle_equals_the_definition(rows, more):
     table, definition = table_of(rows), definition_of(rows)
     captions = [caption for caption, _ in rows[:3]] + more
@@ -102,7 +103,7 @@ def test_onlystyle_equals_the_definition(rows, more):
 
 
 @given(CORPORA, st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "y", "zz"])), max_size=3))
-@settings(deadline=None)
+@FEW
 def test_onlystyle_with_one_left_out_equals_fitting_again(rows, more):
     table, definition = table_of(rows), definition_of(rows)
     examples = [*rows, *((caption, style) for caption, style in more if style in table.styles)]
@@ -121,7 +122,7 @@ def test_onlystyle_with_one_left_out_equals_fitting_again(rows, more):
 
 
 @given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=5))
-@settings(deadline=None)
+@FEW
 def test_bounds_sums_and_variants_of_onlystyle(rows, captions):
     table = table_of(rows)
     n = len(table.styles)
@@ -136,7 +137,7 @@ def test_bounds_sums_and_variants_of_onlystyle(rows, captions):
 
 
 @given(CORPORA, st.lists(CAPTIONS, min_size=1, max_size=5), st.randoms(use_true_random=False), st.integers(1, 3))
-@settings(deadline=None)
+@FEW
 def test_neither_order_nor_batch_matters_in_onlystyle(rows, captions, rng, size):
     table, shuffled = table_of(rows), table_of(rng.sample(rows, len(rows)))
     expected = all_scores(table, captions)
@@ -172,7 +173,7 @@ def test_mean_over_references_of_each_example():
 
 
 @given(CORPORA, PAIRS, st.randoms(use_true_random=False))
-@settings(deadline=None)
+@FEW
 def test_stylecider_equals_the_definition(rows, pairs, rng):
     table, definition = table_of(rows), definition_of(rows)
     pairs = [*pairs, (rows[0][0], [caption for caption, _ in rows[:3]])]
@@ -183,7 +184,7 @@ def test_stylecider_equals_the_definition(rows, pairs, rng):
 
 
 @given(CORPORA, st.randoms(use_true_random=False))
-@settings(deadline=None)
+@FEW
 def test_stylecider_with_one_left_out_equals_fitting_again(rows, rng):
     table, definition = table_of(rows), definition_of(rows)
     examples = []
@@ -213,7 +214,7 @@ def test_frequent_ngrams_of_references_with_a_rare_caption_left_out():
 
 
 @given(CORPORA, CAPTIONS, CAPTIONS)
-@settings(deadline=None)
+@FEW
 def test_range_and_symmetry_of_stylecider(rows, a, b):
     table = table_of(rows)
     for style in table.styles:
@@ -226,7 +227,7 @@ def test_range_and_symmetry_of_stylecider(rows, a, b):
 
 
 @given(CORPORA, PAIRS, st.randoms(use_true_random=False))
-@settings(deadline=None)
+@FEW
 def test_neither_batch_nor_doubling_nor_order_of_references_matters(rows, pairs, rng):
     table = table_of(rows)
     examples = [(caption, references, table.styles[0]) for caption, references in pairs]

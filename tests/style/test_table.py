@@ -1,16 +1,13 @@
 """Queries of the style table, and its counts of real text."""
 
+from itertools import pairwise
+
 import pytest
-from hypothesis import given, settings
 from script_modules import script_module
 from style_definition import (
-    CORPORA,
     GOLDEN,
     goemotions,
-    table_of,
 )
-
-from vlgauge.style import StyleTable
 
 
 @pytest.mark.parametrize(
@@ -43,21 +40,6 @@ def test_wrong_queries_are_refused(toy, call, message):
         call(toy)
 
 
-@given(CORPORA)
-@settings(deadline=None, max_examples=40)
-def test_weights_keep_their_bounds_and_sum_to_0(rows):
-    table = table_of(rows)
-    n = len(table.styles)
-    for caption, _ in rows:
-        for part in table.explain(" ".join(caption), table.styles[0]):
-            paper, released = (table.cng(part.ngram, variant=variant) for variant in ("paper", "released"))
-            assert sum(paper.values()) == pytest.approx(0, abs=1e-12)
-            assert all(-1 / n - 1e-12 <= weight <= (n - 1) / n + 1e-12 for weight in paper.values())
-            assert all(-1 / (n - 1) < weight <= 1 + 1e-12 for weight in released.values())
-            if n == 2:
-                assert paper[table.styles[0]] == pytest.approx(-paper[table.styles[1]], abs=1e-12)
-
-
 def test_score_matrix_of_nothing(toy):
     assert toy.score_matrix([]).shape == (0, 3)
 
@@ -81,10 +63,7 @@ def test_goemotions_counts(shared_folder):
 def test_generated_corpus_has_the_counts_of_the_specification():
     bench = script_module("bench/style.py")
     expected = GOLDEN["speed_corpus"]
-    captions, styles = bench.generated_corpus(expected["captions"], 215)
-    table = StyleTable.fit(captions, styles)
+    captions, _ = bench.generated_corpus(expected["captions"], 215)
     assert sum(map(len, captions)) == pytest.approx(expected["tokens"], rel=0.02)
-    for counts, distinct, pairs in zip(
-        table.orders, expected["distinct_ngrams_by_order"], expected["ngram_style_pairs_by_order"], strict=True
-    ):
-        assert (len(counts.keys), len(counts.df)) == pytest.approx((distinct, pairs), rel=0.02)
+    bigrams = {pair for caption in captions for pair in pairwise(caption)}
+    assert len(bigrams) == pytest.approx(expected["distinct_ngrams_by_order"][1], rel=0.02)

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from style_definition import (
     CORPORA,
+    FEW,
     GOLDEN,
     ORDERS,
     TOY,
@@ -21,7 +22,7 @@ from vlgauge.style.weights import contrastive_weights, rows_among
 
 
 @given(CORPORA)
-@settings(deadline=None)
+@FEW
 def test_counts_and_weights_equal_the_definition(rows):
     table, definition = table_of(rows), definition_of(rows)
     for n, counts in zip(ORDERS, table.orders, strict=True):

@@ -5,15 +5,15 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from style_definition import CAPTIONS
+from style_definition import CAPTIONS, FEW
 
 from vlgauge.text.ngrams import _check_room, ngram_sets, sorted_with_places, token_ids
 
 
 @pytest.mark.parametrize("repeated_only", [False, True])
-@settings(deadline=None)
+@FEW
 @given(captions=st.lists(CAPTIONS, max_size=8))
 def test_ids_are_positions_in_the_sorted_ngrams_of_all_captions(captions, repeated_only):
     texts = token_ids(captions)

@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from style_definition import (
     ASYMMETRIC,
     CORPORA,
+    FEW,
     GOLDEN,
     TOY,
     goemotions,
@@ -174,7 +175,7 @@ def test_duplicated_references_count_twice(toy_metric):
 
 
 @given(CORPORA, PAIRS)
-@settings(deadline=None, max_examples=40)
+@FEW
 def test_explanations_add_up_to_the_scores(rows, pairs):
     table = table_of(rows)
     metric = vlgauge.load("stylecider", table=table, keep_in_memory=True)
