@@ -157,6 +157,11 @@ def published_model(name, monkeypatch):
         return get_model(name, weights=get_model_weights(name).COCO_V1)
 
 
+def ones(model):
+    """Tensors for a model on torch's meta device."""
+    return {key: torch.ones(value.shape, dtype=value.dtype) for key, value in model.state_dict().items()}
+
+
 def norms(model):
     from torchvision.ops.misc import FrozenBatchNorm2d
 
@@ -168,10 +173,7 @@ def norms(model):
 @pytest.mark.parametrize("name", ["retinanet_resnet50_fpn", SMALL, "fasterrcnn_mobilenet_v3_large_320_fpn"])
 def test_published_weights_meet_the_model_that_torchvision_builds_for_them(name, monkeypatch, tmp_path):
     published = published_model(name, monkeypatch)
-    torch.save(
-        {key: torch.ones(value.shape, dtype=value.dtype) for key, value in published.state_dict().items()},
-        tmp_path / "published.pth",
-    )
+    torch.save(ones(published), tmp_path / "published.pth")
     ours = detectors._built(name, tmp_path / "published.pth")
     assert norms(ours) == norms(published)
     state = ours.state_dict()
@@ -182,6 +184,8 @@ def test_a_detector_of_other_classes(tmp_path):
     from torchvision.models import get_model
 
     name = "fasterrcnn_mobilenet_v3_large_320_fpn"
-    torch.save(get_model(name, weights=None, weights_backbone=None, num_classes=5).state_dict(), tmp_path / "mine.pth")
+    with torch.device("meta"):
+        mine = get_model(name, weights=None, weights_backbone=None, num_classes=5)
+    torch.save(ones(mine), tmp_path / "mine.pth")
     model = detectors._built(name, tmp_path / "mine.pth")
     assert model.roi_heads.box_predictor.cls_score.out_features == 5

@@ -61,11 +61,12 @@ VALUES = {
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-@pytest.mark.parametrize("name", VALUES)
-def test_values_are_those_of_scipy(mat, name, compressed):
-    path = mat(compressed, before=1.0, **{name: VALUES[name]}, after="x")
-    expected = plain(loadmat(path)[name])
-    assert read_matlab(path, [name])[name] == (expected if isinstance(expected, list) else [expected])
+def test_values_are_those_of_scipy(mat, compressed):
+    path = mat(compressed, before=1.0, **VALUES, after="x")
+    expected = {name: plain(loadmat(path)[name]) for name in VALUES}
+    assert read_matlab(path, list(VALUES)) == {
+        name: value if isinstance(value, list) else [value] for name, value in expected.items()
+    }
 
 
 def test_only_what_is_asked_for(mat):
@@ -138,10 +139,10 @@ def test_what_is_no_data_is_refused(mat):
 
 
 def test_a_file_that_unpacks_to_too_much(mat):
-    path = mat(x=np.zeros(2_000_000), y=np.ones(2_000_000))
-    assert path.stat().st_size < 100_000
-    assert len(read_matlab(path, ["y"])["y"]) == 2_000_000
-    with limits(max_unpacked=2_000_000), pytest.raises(ValueError, match=r"data\.mat` cannot be read within 512 MB"):
+    path = mat(x=np.zeros(200_000), y=np.ones(200_000))
+    assert path.stat().st_size < 10_000
+    assert len(read_matlab(path, ["y"])["y"]) == 200_000
+    with limits(max_unpacked=200_000), pytest.raises(ValueError, match=r"data\.mat` cannot be read within 512 MB"):
         read_matlab(path, ["y"])
     with limits(max_bytes=1000), pytest.raises(ValueError, match="must have at most 1,000 bytes, got more"):
         read_matlab(path, ["y"])
@@ -190,7 +191,7 @@ def test_no_change_of_bytes_does_more_than_a_refusal(tmp_path):
     savemat(stream, {"triplets": made.triplets()[:, :2]})
     whole = stream.getvalue()
     path, rng, refused = tmp_path / "x.mat", random.Random(0), 0
-    for _ in range(300):
+    for _ in range(60):
         data = bytearray(whole)
         for _ in range(rng.randint(1, 3)):
             data[rng.randrange(128, len(data))] = rng.randrange(256)
@@ -199,4 +200,4 @@ def test_no_change_of_bytes_does_more_than_a_refusal(tmp_path):
             read_matlab(path, ["triplets"])
         except ValueError:
             refused += 1
-    assert refused > 100
+    assert refused > 20

@@ -131,8 +131,8 @@ def test_csv_other_columns_and_foils(train, drawings, tmp_path):
     assert "| foil | 4 | 2 |" in printed
 
 
-def test_low_rank_updates_of_both_towers(train, weights):
-    status, printed, path = train("--scenes", 24, "--test-scenes", 2, "--lora", 4, "--max-iterations", 20)
+def test_low_rank_updates_of_both_towers(train, weights, drawings):
+    status, printed, path = train("--train", drawings, "--lora", 4, "--max-iterations", 10)
     assert status == 0, printed
     encoder, adapter = clip_with_checkpoint("micro", path, weights=weights, device="cpu")
     assert adapter is None

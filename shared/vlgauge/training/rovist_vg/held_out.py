@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.scenes import SceneStory, stories
+from vlgauge.scenes import Drawing, SceneStory, stories
 from vlgauge.scenes.wording import GROUND_WORDS, SHAPE_WORDS
 
 SEED = 5
@@ -27,6 +27,7 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
         "all shapes known" is what no heads can pass, see `knowing`.
     """
     told = stories(n_stories, SEED, "test")
+    drawings = [story.drawings() for story in told]
     swapped = [story.told_with(other) for story, other in zip(told, [*told[1:], told[0]], strict=True)]
     wrong = [story.with_hallucination(SEED + i) for i, story in enumerate(told)]
     metric: Any = vlgauge.load(
@@ -40,9 +41,9 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
     )
     found: dict[str, float] = {}
     for kind in ("boxes", "grid"):
-        right, others = (_details(metric, each, kind) for each in (told, swapped))
+        right, others = (_details(metric, each, drawings, kind) for each in (told, swapped))
         found |= _above(kind, metric.rescored, right, others)
-        details = _details(metric, [story for story, _ in wrong], kind)
+        details = _details(metric, [story for story, _ in wrong], drawings, kind)
         lowest = [_is_lowest(each, phrase.split()[-1]) for each, (_, phrase) in zip(details, wrong, strict=True)]
         found[f"{kind}: absent object lowest"] = sum(lowest) / n_stories
     return found | _above("all shapes known", metric.rescored, right, others, list(map(knowing, told)))
@@ -86,11 +87,11 @@ def _above(
     return shares
 
 
-def _details(metric: Any, told: Sequence[SceneStory], kind: str) -> list[Detail]:
-    boxes = [[{"boxes": image} for image in story.boxes] for story in told] if kind == "boxes" else None
+def _details(metric: Any, told: Sequence[SceneStory], drawings: Sequence[Sequence[Drawing]], kind: str) -> list[Detail]:
+    boxes = [[{"boxes": drawing.boxes} for drawing in each] for each in drawings] if kind == "boxes" else None
     result: dict[str, Any] = metric.compute(
         predictions=[story.sentences for story in told],
-        images=[story.images() for story in told],
+        images=[[drawing.image for drawing in each] for each in drawings],
         regions=boxes,
         return_details=True,
     )
