@@ -86,7 +86,7 @@ def test_distance_has_the_reference_first():
 @pytest.mark.parametrize("longest", [3, 6, 12, 30])
 @pytest.mark.parametrize("seed", range(3))
 def test_distances_against_loops_over_tokens(seed, longest):
-    captions = random_captions(f"{seed} {longest}", 40, longest)
+    captions = random_captions(f"{seed} {longest}", 24, longest)
     assert np.abs(meteor_distances(captions) - plain_distances(captions)).max() < TOLERANCE
 
 
@@ -245,10 +245,10 @@ def test_odd_tokens():
     assert meteor_score(["icecream"], ["ice_cream"]) == 0
 
 
-def test_10_000_words():
+def test_4_000_words():
     rng = random.Random(10)
-    captions = [" ".join(rng.choices(WORDS.split(), k=10_000)) for _ in range(2)]
-    unknown = [" ".join(f"{letter}{i}" for i in range(20_000)) for letter in "pq"]
+    captions = [" ".join(rng.choices(WORDS.split(), k=4_000)) for _ in range(2)]
+    unknown = [" ".join(f"{letter}{i}" for i in range(8_000)) for letter in "pq"]
     distances = meteor_distances([*captions, *unknown])
     assert (distances[2, 3], distances[3, 2]) == (1.0, 1.0)
     assert (distances[:2, :2] < 0.7).all()
@@ -285,7 +285,7 @@ def test_shared_captions_of_1_000_images():
     for (candidate, references), expected in zip(images, coco["per_image"]["meteor_nltk_pairs"], strict=True):
         (scores,) = meteor_scores([candidate.split(" ")], [[reference.split(" ") for reference in references]])
         assert scores == pytest.approx(expected, abs=TOLERANCE)
-    for captions in coco["references"][:100]:
+    for captions in coco["references"][:30]:
         assert np.array_equal(
             meteor_distances(captions), meteor_distances([" ".join(coco_tokens(one)) for one in captions])
         )

@@ -12,9 +12,9 @@ from vlgauge.judges.loading import judge_of
 from vlgauge.weights.files import WeightsNotFound
 
 
-@pytest.fixture
-def model(tmp_path):
-    return tiny_judges.llava(tmp_path / "model")
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny_judges.llava(tmp_path_factory.mktemp("model"))
 
 
 def refusal(model, adapter, **settings):

@@ -71,8 +71,8 @@ def test_a_row_does_not_depend_on_those_beside_it(judges, kind):
         assert other == pytest.approx(one, abs=1e-5)
     turned = judge.chances(asked[::-1], words[::-1], OPENING, batch_size=3)[::-1]
     assert np.concatenate(turned) == pytest.approx(np.concatenate(alone), abs=1e-5)
-    single = [judge.answers([one], OPENING, longest=5)[0] for one in asked]
-    for one, other in zip(single, judge.answers(asked, OPENING, longest=5, batch_size=4), strict=True):
+    single = [judge.answers([one], OPENING, longest=3)[0] for one in asked]
+    for one, other in zip(single, judge.answers(asked, OPENING, longest=3, batch_size=4), strict=True):
         assert other.text == one.text
         assert other.digits == pytest.approx(one.digits, abs=1e-5)
 
@@ -250,7 +250,7 @@ def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
 
 def test_digits_must_be_tokens_of_their_own(tmp_path):
     assert judge_of(tiny_judges.llava(tmp_path / "apart"), device="cpu").reads_digits
-    for pair in (("8", "5"), ("3", "7"), (".", "8")):
+    for pair in (("8", "5"), (".", "8")):
         joined = tiny_judges.llava(tmp_path / "".join(pair), joined=[pair])
         assert not judge_of(joined, device="cpu").reads_digits
 

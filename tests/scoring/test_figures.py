@@ -114,16 +114,15 @@ def test_a_notebook_shows_the_picture(scores):
     assert picture._repr_html_().startswith('<img alt="bleu, higher is better" src="data:image/png;base64,')
 
 
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame, ending):
+def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame):
     monkeypatch.chdir(tmp_path)
     frame.drop(columns="images").assign(id=range(6)).to_json("rows.jsonl", orient="records", lines=True)
-    assert main(["score", "bleu,rouge_l", "rows.jsonl", "--predictions", "ours", "--plot", f"a.{ending}", "-q"]) == 0
-    words = ["--predictions", "ours,base", "--resamples", "200", "--plot", f"b.{ending}"]
+    assert main(["score", "bleu,rouge_l", "rows.jsonl", "--predictions", "ours", "--plot", "a.png", "-q"]) == 0
+    words = ["--predictions", "ours,base", "--resamples", "200", "--plot", "b.pdf"]
     assert main(["compare", "rouge_l", "rows.jsonl", *words]) == 0
-    assert capsys.readouterr().err.endswith(f"wrote b.{ending}\n")
-    begin = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
-    assert all((tmp_path / f"{name}.{ending}").read_bytes().startswith(begin) for name in "ab")
+    assert capsys.readouterr().err.endswith("wrote b.pdf\n")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ ATOMS = [*[" "] * 20, *MARKS.split(), *SNIPPETS.split(), "\t", "\n", "\u2028", "
 PLAIN_ATOMS = ["a", "cannot", "gonna", "Wanna", "3", "dog", ".", *[" "] * 4, "\n"]
 
 
-def random_texts(seed, atoms=ATOMS, count=3000):
+def random_texts(seed, atoms=ATOMS, count=1000):
     rng = random.Random(seed)
     return ["".join(rng.choices(atoms, k=rng.randint(0, 25))) for _ in range(count)]
 

@@ -166,14 +166,19 @@ def test_words_split_the_sentence_once_more() -> None:
     assert words("He ran. She fell.", split=lambda text: [text]) == ["He", "ran.", "She", "fell", "."]
 
 
+@pytest.mark.parametrize("closer", "])}>\"'»”\u2019")
+def test_each_closer_after_the_last_period(closer: str) -> None:
+    assert words(f"He ran.{closer}")[:3] == ["He", "ran", "."]
+
+
 # Another road ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_sentences_equal_token_by_token_reading(seed: int) -> None:
     for text in random_texts(seed):
         assert [sentence.split() for sentence in split_sentences(text)] == sentences_token_by_token(text), text
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_words_equal_one_substitution_per_rule(seed: int) -> None:
     plain_words = runpy.run_path(str(SCRIPTS / "bench" / "rovist_nr.py"))["plain_words"]
     for text in random_texts(seed):
@@ -209,23 +214,23 @@ def test_odd_characters_are_ordinary_words() -> None:
 @pytest.mark.parametrize(
     ("unit", "n_sentences", "n_words"),
     [
-        ("word ", 1, 100_000),
-        ("word. ", 100_000, 200_000),
-        ("Mr. ", 1, 100_001),
-        (". ", 100_000, 100_000),
+        ("word ", 1, 30_000),
+        ("word. ", 30_000, 60_000),
+        ("Mr. ", 1, 30_001),
+        (". ", 30_000, 30_000),
         (".", 1, 1),
-        ("?)", 1, 200_000),
-        ('." ', 100_000, 200_000),
-        ("' ", 1, 100_000),
-        ("`", 1, 50_000),
+        ("?)", 1, 60_000),
+        ('." ', 30_000, 60_000),
+        ("' ", 1, 30_000),
+        ("`", 1, 15_000),
         ("a.", 1, 2),
-        ("a,", 1, 200_000),
+        ("a,", 1, 60_000),
         ("n't", 1, 2),
     ],
 )
-def test_100_000_units_take_linear_time(unit: str, n_sentences: int, n_words: int) -> None:
+def test_30_000_units_take_linear_time(unit: str, n_sentences: int, n_words: int) -> None:
     # With the square of their number this would not come to an end.
-    sentences = split_sentences(unit * 100_000)
+    sentences = split_sentences(unit * 30_000)
     assert len(sentences) == n_sentences
     assert sum(len(words(sentence)) for sentence in sentences) == n_words
 

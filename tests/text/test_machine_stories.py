@@ -5,7 +5,7 @@ import pytest
 
 from vlgauge.text.noun_phrases import phrase_source
 
-N_SENTENCES, SEED = 1292, 0
+N_SENTENCES, SEED = 400, 0
 
 # Written for this test. Of each sentence only the verb between subject and rest matters.
 IMAGES = ["The first image", "The second image", "The third photo", "The next picture", "The final image", "This image"]
@@ -60,7 +60,7 @@ def sentences():
 
 
 def test_few_phrases_end_in_the_verb(sentences):
-    """40 of 5,525 when this was written, 0.7 %."""
+    """40 of 5,525 in 1,292 sentences when this was written, 0.7 %."""
     phrases = phrase_source("embedded").noun_phrases(list(sentences))
     wrong = [
         phrase

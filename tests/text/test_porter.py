@@ -62,15 +62,14 @@ def test_worked_examples(word, stem):
     assert porter_stem(word) == stem
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_to_nltk(seed):
+def test_equal_to_nltk():
     theirs = pytest.importorskip("nltk.stem.porter").PorterStemmer()
-    for word in random_words(seed):
+    for word in random_words(0):
         assert porter_stem(word) == theirs.stem(word), word
 
 
 def test_stem_is_no_longer_than_the_word_and_not_empty():
-    for word in filter(None, random_words(4)):
+    for word in filter(None, random_words(4, 5_000)):
         assert 0 < len(porter_stem(word)) <= len(word), word
 
 

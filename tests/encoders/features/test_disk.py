@@ -335,7 +335,7 @@ def test_four_processes_at_once_one_killed_while_it_writes(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(disk.__file__).parents[3])}
 
     def start(name, fate):
-        command = [sys.executable, "-c", WORKER, str(tmp_path), str(name), "1.0", fate]
+        command = [sys.executable, "-c", WORKER, str(tmp_path), str(name), "0.3", fate]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     victim = start(0, "dies")
