@@ -1,6 +1,7 @@
 """chrF: the runs of characters that a caption shares with its best reference."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
@@ -44,6 +45,7 @@ class Chrf(ReferencedCaption):
         return values | {"pieces": pieces_of_runs(self.predictions[row], own, marks)}
 
 
+@lru_cache(maxsize=64)
 def _reach(text: str, other: str) -> Sequence[int]:
     """Of each character, the length of the longest run with it that another text has too, at most six; 0 for none."""
     reach = [0] * len(text)

@@ -58,6 +58,7 @@ def test_the_page_of_a_metric(name):
     assert "better</strong>" not in page
     assert ("Higher is better" in page) == found.facts.higher_is_better
     assert page.count('<details class="row"') == len(found.scores)
+    assert len(page) < 40_000 + 48_000 * len(found.scores)  # of 20 rows under a million
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
     assert ('class="toy"' in page) == found.is_toy == (name in TOYS)
@@ -160,7 +161,7 @@ def test_a_report_of_many_rows_explains_twenty():
     assert len(page) < 300_000
 
 
-@pytest.mark.parametrize("name", metric_names())
+@pytest.mark.parametrize("name", ["bleu", "groovist", "trm"])
 def test_a_report_stays_small_however_many_rows_there_are(name):
     columns, result = scored(name)
     n = len(columns["predictions"])

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email import message_from_bytes
 
@@ -41,16 +42,23 @@ def names(source):
 
 
 @pytest.fixture(scope="session")
-def wheel(source, tmp_path_factory):
-    """Folder of the unpacked wheel; nothing is fetched to build it."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, source]
-    built = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (file,) = folder.glob("*.whl")
+def built(source, tmp_path_factory):
+    """Folder of the sdist and of the wheel, of the hooks that every front end calls."""
+    folder = tmp_path_factory.mktemp("built")
+    hooks = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["build-system"]["build-backend"]
+    code = f"import {hooks} as hooks; hooks.build_sdist({str(folder)!r}); hooks.build_wheel({str(folder)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=source, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built):
+    """Folder of the unpacked wheel."""
+    (file,) = built.glob("*.whl")
     assert file.name == f"vlgauge-{vlgauge.__version__}-py3-none-any.whl"
-    zipfile.ZipFile(file).extractall(folder / "unpacked")
-    return folder / "unpacked"
+    zipfile.ZipFile(file).extractall(built / "unpacked")
+    return built / "unpacked"
 
 
 @pytest.fixture(scope="session")
@@ -110,11 +118,8 @@ print(json.dumps([vlgauge.__file__, str(vlgauge.catalog.metrics_root()), *files]
     assert json.loads(run_wheel(code)) == expected
 
 
-def test_the_sdist_has_what_the_wheel_is_built_of(source, tmp_path):
-    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, source]
-    built = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+def test_the_sdist_has_what_the_wheel_is_built_of(built):
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {path for path in sources() if path.startswith(("metrics/", "shared/"))} - {"metrics/ruff.toml"}
     assert wanted - held == set()
