@@ -6,7 +6,10 @@ import sys
 from http.server import BaseHTTPRequestHandler
 
 import pytest
-from local_hub import COMMIT, FakeHub, own_environment, serve
+from local_hub import COMMIT, FakeHub, be_online, own_environment, serve
+
+from vlgauge.cli import main
+from vlgauge.network import unreachable
 
 pytestmark = pytest.mark.fetching
 
@@ -18,15 +21,14 @@ WAYS = (
 )
 
 
-def told(*ways):
-    """Code that says what each way says, in a copy of a process that has asked nothing yet."""
-    return f"""
+# Says what each way says, in a copy of a process that has asked nothing yet.
+TOLD = f"""
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.style.table_sources import fetched
 from vlgauge.weights.files import hub_folder
-for way in {ways!r}:
+for way in {WAYS!r}:
     if not os.fork():
         try:
             eval(way)
@@ -82,34 +84,34 @@ def output_of(code, address, home, **more):
 
 def test_one_request_and_one_error_where_the_hub_is_down(hub, tmp_path):
     Down.asked = []
-    lines = output_of(told(*WAYS), hub(Down), tmp_path).splitlines()
+    lines = output_of(TOLD, hub(Down), tmp_path).splitlines()
     assert len(lines) == len(WAYS)
     assert all("and the Hub does not answer (one try of at most 10 s); " in line for line in lines)
     assert Down.asked == [("HEAD", "/")] * len(WAYS)
 
 
-def test_prefetch_says_it_once(hub, tmp_path):
+def test_prefetch_says_it_once(hub, monkeypatch, tmp_path, capsys):
     Down.asked = []
-    code = "import sys\nfrom vlgauge.cli import main\nsys.stderr = sys.stdout\nassert main(['prefetch', 'clip_s']) == 2"
-    said = output_of(code, hub(Down), tmp_path)
-    assert said.count("the Hub does not answer") == 1
+    be_online(monkeypatch, hub(Down), tmp_path)
+    assert main(["prefetch", "clip_s"]) == 2
+    assert "".join(capsys.readouterr()).count("the Hub does not answer") == 1
     assert set(Down.asked) == {("HEAD", "/")}
 
 
-def test_nobody_listens(tmp_path):
+def test_nobody_listens(monkeypatch, tmp_path):
     with socket.socket() as bound:  # but does not listen
         bound.bind(("127.0.0.1", 0))
-        said = output_of(told(WAYS[0]), f"http://127.0.0.1:{bound.getsockname()[1]}", tmp_path)
-    assert "the Hub does not answer (one try" in said
+        be_online(monkeypatch, f"http://127.0.0.1:{bound.getsockname()[1]}", tmp_path)
+        assert unreachable() == "the Hub does not answer (one try of at most 10 s)"
 
 
-def test_a_hub_that_is_silent_is_waited_for_as_long_as_the_variable_of_its_client_says(tmp_path):
+def test_a_hub_that_is_silent_is_waited_for_as_long_as_the_variable_of_its_client_says(monkeypatch, tmp_path):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        said = output_of(told(WAYS[0]), address, tmp_path, HF_HUB_ETAG_TIMEOUT="1")
-    assert "the Hub does not answer (one try of at most 1 s); " in said
+        be_online(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}", tmp_path)
+        monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "1")
+        assert unreachable() == "the Hub does not answer (one try of at most 1 s)"
 
 
 def test_a_folder_that_is_complete_asks_nothing(hub, tmp_path):

@@ -192,10 +192,10 @@ FAULTS = {
     "no gzip": status(200, CONTENT, Content_Encoding="gzip"),
 }
 WORDS = {
-    "silent": r"gave no answer within 0\.5 s",
-    "head by the byte": r"gave no answer within 0\.5 s",
-    "by the byte": r"gave less than 2000 bytes within 0\.5 s",
-    "stall": r"(fell silent|gave less than 2000 bytes within 0\.5 s)",
+    "silent": r"gave no answer within 0\.25 s",
+    "head by the byte": r"gave no answer within 0\.25 s",
+    "by the byte": r"gave less than 2000 bytes within 0\.25 s",
+    "stall": r"(fell silent|gave less than 2000 bytes within 0\.25 s)",
     "cut": "cut the connection",
     "cut at once": "cut the connection",
     "no http": "cut the connection or does not speak HTTP",
@@ -256,10 +256,10 @@ def hub(monkeypatch, tmp_path):
 
 # Only where the fault is that nothing comes, so that a slow machine spoils nothing else.
 IMPATIENT = {
-    "silent": Limits(answer_seconds=0.5, window_seconds=WATCHDOG_SECONDS),
-    "head by the byte": Limits(answer_seconds=0.5, window_seconds=WATCHDOG_SECONDS),
-    "by the byte": Limits(answer_seconds=WATCHDOG_SECONDS, window_seconds=0.5, window_bytes=2000),
-    "stall": Limits(answer_seconds=WATCHDOG_SECONDS, window_seconds=0.5, window_bytes=2000),
+    "silent": Limits(answer_seconds=0.25, window_seconds=WATCHDOG_SECONDS),
+    "head by the byte": Limits(answer_seconds=0.25, window_seconds=WATCHDOG_SECONDS),
+    "by the byte": Limits(answer_seconds=WATCHDOG_SECONDS, window_seconds=0.25, window_bytes=2000),
+    "stall": Limits(answer_seconds=WATCHDOG_SECONDS, window_seconds=0.25, window_bytes=2000),
 }
 
 
