@@ -1,5 +1,7 @@
 """Parsers of scene graphs that are made up, and pipelines that differ in their name."""
 
+from functools import cache
+
 from vlgauge.scene_graphs import Graph
 from vlgauge.text.english import found_folder, import_spacy
 
@@ -17,8 +19,9 @@ class WordParser:
         return [[[word] for word in caption.lower().split()] for caption in captions]
 
 
+@cache
 def renamed_pipeline(name):
-    """The small English pipeline by another name."""
+    """The small English pipeline by another name, which nobody changes."""
     pipeline = import_spacy().load(found_folder())
     pipeline.meta["name"] = name
     return pipeline

@@ -74,19 +74,17 @@ def stories(tmp_path):
     return files, {name: [row[name] for row in rows] for name in ("id", "predictions")}
 
 
-def watched_splitter(folder, *, fails=None, kills=None, always=False):
-    """A sentence splitter that counts the stories that it sees, and fails or kills its process at one of them."""
+def watched_splitter(folder):
+    """A sentence splitter that writes down the stories it sees; at one with a file of its number its process dies."""
 
     def split(text):
         if "So." in text:
             number = text.split(".")[0]
             with open(os.path.join(folder, "seen"), "a") as stream:
                 stream.write(number + "\n")
-            if number == fails and os.path.exists(os.path.join(folder, "fail")):
-                raise ValueError("this story is cursed")
-            marker = os.path.join(folder, "killed")
-            if number == kills and (always or not os.path.exists(marker)):
-                open(marker, "w").close()
+            if os.path.exists(kill := os.path.join(folder, f"kill {number}")):
+                if os.path.getsize(kill):  # once
+                    os.unlink(kill)
                 os.kill(os.getpid(), 9)
         return [part for part in text.split(".") if part.strip()]
 
@@ -139,28 +137,27 @@ def test_three_workers_give_the_bits_of_a_plain_loop(stories, tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
-def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp_path):
+def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_was_done(stories, tmp_path):
     files, rows = stories
-    (tmp_path / "fail").touch()
-    scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, fails="33", kills="21"))
-    how = {"workers": 1, "batch_rows": 4, "progress": False}
-    (tmp_path / "killed").touch()
-    with pytest.raises(ValueError, match=r"^the row of the id 's33': this story is cursed"):
+    how = {"batch_rows": 4, "progress": False}
+    message = r"a worker died .1 tries. or could not be started; Ray says: .* scored rows are kept in .*kept"
+    scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path))
+    (tmp_path / "kill 33").touch()
+    with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
         score_files(scorer, files, tmp_path / "kept", **how)
+    (tmp_path / "kill 33").unlink()
     seen(tmp_path)
     kept = of_ray.ScoredBatches(tmp_path / "kept", json.loads((tmp_path / "kept" / "run.json").read_text()))
     done = {name.removeprefix("s") for name in kept.ids("id")}
-    for name in ("fail", "killed"):
-        (tmp_path / name).unlink()
-    found = score_files(scorer, files, tmp_path / "kept", **(how | {"workers": 2, "cpus": 0.5}))
-    (tmp_path / "killed").touch()
+
+    (tmp_path / "kill 35").write_text("once")  # a story of the same batch
+    found = score_files(scorer, files, tmp_path / "kept", **how, workers=2, cpus=0.5)
     again = seen(tmp_path)
     assert not done & set(again)
     assert set(again) | done == {str(i) for i in range(N_ROWS)}
     # Once more what the killed worker had in its hands, which is one batch.
-    if "21" not in done:
-        assert again.count("21") == 2
-        assert len(again) - len(set(again)) <= 4
+    assert again.count("35") == 2
+    assert len(again) - len(set(again)) <= 4
     expected = scorer.combine([scorer.score_rows(rows)])
     assert bits(found) == bits(expected)
     seen(tmp_path)
@@ -168,14 +165,28 @@ def test_a_failed_run_and_a_killed_worker_cost_no_row_that_was_done(stories, tmp
     assert seen(tmp_path) == []
 
 
+def answers_here(own, pool, worker, given):
+    """What one worker answers to whole files, in this process: each of Ray takes seconds to start."""
+    work = worker(**given)
+    for path in own._paths:
+        file = of_ray.pa.table({"file": [path]})
+        if own._kind == "parquet":
+            yield work(of_ray._read_boxed_parquet(file, own.scorer.titles))
+        else:
+            yield work(of_ray._read_text(file, own._kind, own.scorer.titles, {}, None))
+
+
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
-def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
-    files, _ = stories
-    scorer = RowScorer("rovist_nr", sentences=watched_splitter(tmp_path, kills="2", always=True))
-    message = r"a worker died .1 tries. or could not be started; Ray says: .* scored rows are kept in .*kept"
-    with patch.object(of_ray, "_RESTARTS", 0), pytest.raises(ChildProcessError, match=message):
-        score_files(scorer, files[:1], tmp_path / "kept", progress=False)
+def test_what_a_row_raises_ends_the_run(tmp_path, monkeypatch):
+    def curse(text):
+        raise ValueError("this story is cursed")
+
+    monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
+    (tmp_path / "rows.jsonl").write_text('{"id": "a", "predictions": "A dog. A cat."}\n')
+    with pytest.raises(ValueError, match=r"^the row of the id 'a': this story is cursed") as caught:
+        score_files(RowScorer("rovist_nr", sentences=curse), [tmp_path / "rows.jsonl"], tmp_path / "kept")
+    assert ", in curse" in caught.value.__notes__[0]
 
 
 @pytest.mark.ray
@@ -183,11 +194,7 @@ def test_a_row_that_always_kills_its_worker_ends_the_run(stories, tmp_path):
 def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkeypatch):
     """A file of the same name and size, and settings that name a file that changed."""
 
-    def scored_here(own, pool, worker, **given):
-        batch = of_ray._read_text(of_ray.pa.table({"file": own._paths}), "jsonl", own.scorer.titles, {}, None)
-        return worker(**given)(batch).column("answer").to_pylist()
-
-    monkeypatch.setattr(of_ray._Rows, "mapped", scored_here)  # workers take seconds to start
+    monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     rows, scorer = tmp_path / "rows.jsonl", RowScorer("rovist_nr")
     rows.write_text('{"id": 1, "predictions": "a dog. a dog."}\n')
     kept = tmp_path / "kept"
@@ -240,12 +247,14 @@ def test_pictures_as_bytes_in_parquet(tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
-def test_files_of_strangers_are_read_in_boxes_of_the_workers(tmp_path, capsys, monkeypatch):
+def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
+    """Here; by workers, rows are in the next test."""
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"id": range(6), **columns}).to_parquet(path)
     words = ["score", "clip_s", str(path), "--profile", "embedded", "--no-progress", "--engine", "ray"]
     parts = ["--parts", str(tmp_path / "parts")]
+    monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "boxed")]) == 0
     boxed = (tmp_path / "boxed" / "result.json").read_text()
     monkeypatch.setattr(of_ray, "_boxed_parquet", None)
@@ -267,7 +276,8 @@ def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsy
     assert main([*words, "--output", str(tmp_path / "one.json")]) == 0
     expected = json.loads((tmp_path / "one.json").read_text())
     capsys.readouterr()
-    assert main([*words, "--engine", "ray", "--batch-rows", "3", "--output", str(tmp_path / "out")]) == 0
+    ray = ["--engine", "ray", "--batch-rows", "3", "--untrusted"]
+    assert main([*words, *ray, "--output", str(tmp_path / "out")]) == 0
     told = capsys.readouterr()
     assert re.search(rf"cider +{expected['cider']:.4f}\n", told.out)
     assert told.out.endswith(f"{expected['cider_signature']}\n")

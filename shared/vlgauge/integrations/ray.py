@@ -290,20 +290,23 @@ class _Rows:
 
     def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
         """What the workers answer to each batch, in any order; raises what they raised."""
-        data = self._data().repartition(target_num_rows_per_block=self._batch_rows)
-        with warnings.catch_warnings():
-            # Ray wants to drop the numbers of tries in 2.64, before which setup.cfg stops, and has nothing else yet.
-            warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
-            made = data.map_batches(
-                worker, fn_constructor_kwargs=given, batch_size=None, batch_format="pyarrow", **pool.options
-            )
-        for answer in made.iter_batches(batch_format="pyarrow", batch_size=None):
+        for answer in self._answers(pool, worker, given):
             for row in answer.to_pylist():
                 if row["error"] is not None:
                     error = getattr(builtins, row["error"])(row["answer"])
                     error.add_note(row["where"])
                     raise error
                 yield row["answer"]
+
+    def _answers(self, pool: _Pool, worker: type, given: Mapping[str, Any]) -> Iterator[pa.Table]:
+        data = self._data().repartition(target_num_rows_per_block=self._batch_rows)
+        with warnings.catch_warnings():
+            # Ray wants to drop the numbers of tries in 2.64, before which setup.cfg stops, and has nothing else yet.
+            warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
+            made = data.map_batches(
+                worker, fn_constructor_kwargs=dict(given), batch_size=None, batch_format="pyarrow", **pool.options
+            )
+        yield from made.iter_batches(batch_format="pyarrow", batch_size=None)
 
     def _data(self) -> Any:
         import ray.data
