@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 CONFIGS = {  # vision width/layers/patch/resolution, text width/layers, embedding size; attention heads are width / 64
+    "vitb32": dict(vw=768, vl=12, p=32, res=224, tw=512, tl=12, d=512),  # 151,277,313 parameters
     "tiny": dict(vw=128, vl=2, p=32, res=224, tw=64, tl=2, d=32),  # 4,070,081 parameters, 0.2 s
 }
 VOCAB, CONTEXT = 49408, 77

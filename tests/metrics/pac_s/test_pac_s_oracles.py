@@ -5,11 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from tiny_clip import IMAGES, PAC_S, TINY, TINY_CONFIG, golden_json, rand_clip, write_tiny
+from tiny_clip import IMAGES, PAC_S, TINY, TINY_CONFIG, check_vectors, golden_arrays, golden_json, rand_clip, write_tiny
 
 import vlgauge
 from vlgauge.encoders.clip.architectures import HALF
 from vlgauge.encoders.clip.heads import heads_digest
+from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.signatures import local_name
 from vlgauge.weights.files import sha256_of
 
@@ -109,3 +110,15 @@ def test_plain_gelu_and_another_normalisation(base, case):
     row = dataclasses.replace(row, config={**TINY_CONFIG, "quick_gelu": False})
     result = scored("clip_s", case, weights=base, backbone=row, w=2)
     check(result, "clip_s", golden_json("gelu_mean05_tiny_s0_a0.8.json")[case], "pac_s", "ref_pac_s")
+
+
+@pytest.mark.slow
+def test_real_shape(folder):
+    weights = write_tiny(folder, 0, 0.8, config="vitb32")
+    result = scored("clip_s", "multi", backbone="ViT-B/32", weights=weights)
+    check(result, "clip_s", golden_json("image_vitb32_s0_a0.8.json")["multi"], "clip_s", "ref_clip_s")
+    # The vectors too, as long as the weights are at hand: to make, write and hash 600 MB takes longer than the rest.
+    encoder = clip_encoder("ViT-B/32", weights=weights, device="cpu")
+    check_vectors(encoder, golden_arrays("image_vitb32_s0_a0.8.npz"), "edge")
+    assert f"|enc:{local_name(sha256_of(weights))}|" in result["clip_s_signature"]
+    assert "|arch:ViT-B-32-quickgelu|" in result["clip_s_signature"]
