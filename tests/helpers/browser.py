@@ -48,7 +48,12 @@ FAINT = (
     const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
     const box = element.getBoundingClientRect();
     if (!text || !box.width || !box.height || element.closest("style, script")) continue;
-    const own = contrast(numbers(getComputedStyle(element).color), behind(element));
+    const ground = behind(element), color = numbers(getComputedStyle(element).color);
+    let seen = color[3] ?? 1;
+    for (let one = element; one && !one.matches(":disabled"); one = one.parentElement) {
+      seen *= getComputedStyle(one).opacity;
+    }
+    const own = contrast([0, 1, 2].map(i => seen * color[i] + (1 - seen) * ground[i]), ground);
     if (own < 4.5) found.push([own.toFixed(1), text.slice(0, 40)]);
   }
   return found;

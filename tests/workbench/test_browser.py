@@ -76,18 +76,26 @@ def open_tab(page, name):
 
 
 def test_every_tab_can_be_read_and_used(served, chromium):
-    with visited(chromium, f"{served}?metric=rovist_nr", 390, "dark") as page:
-        # The button is on the first screen, which is 844 px high on a phone.
-        assert page.locator("#go").bounding_box()["y"] < 800
-        check_looks(page, wide="light", phone="dark")
-        assert [one.is_visible() for one in page.get_by_role("tab").all()] == [True] * 5
-        open_tab(page, "Leaderboard")
-        page.get_by_role("button", name="GROOViST ↑").first.wait_for()
-        check_looks(page, wide="light", phone="dark")
-        open_tab(page, "About")
-        page.get_by_role("heading", name="RoViST-NR, embedded").wait_for()
+    query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr"
+    with watched(chromium, served + query, 1280) as page:
+        shown = {
+            "Compare": ".cmp",
+            "Score": "#pictures .gallery-item",
+            "Data set": "#score-data-set",
+            "Leaderboard": ".boards",
+            "About": ".cm-content",
+        }
+        for tab, part in shown.items():
+            page.set_viewport_size({"width": 1280, "height": 1000})
+            show_in(page, "light")
+            open_tab(page, tab)
+            page.locator(part).first.wait_for()
+            page.wait_for_function(AT_REST)
+            assert violations(page, without=["color-contrast"]) == [], tab  # it takes long, and FAINT sees it
+            check_looks(page, wide="light", phone="dark")
+            assert violations(page, ["link-in-text-block"]) == [], tab
         page.get_by_text("client.predict(").first.wait_for()
-        check_looks(page, wide="light", phone="dark")
+        assert [one.is_visible() for one in page.get_by_role("tab").all()] == [True] * 5
 
 
 def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(served, chromium):
@@ -120,6 +128,8 @@ def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(se
 
 def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
     with visited(chromium, f"{served}?metric=rovist_nr", 390, "light") as page:
+        # The button is on the first screen, which is 844 px high on a phone.
+        assert page.locator("#go").bounding_box()["y"] < 800
         page.locator(".card.wrong").click()
         page.get_by_text("Wrong example: The same words again and again").wait_for()
         assert page.locator(".res .big").inner_text() == "0.19"
@@ -129,23 +139,6 @@ def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == f"{served}?metric=rovist_nr&example=wrong" == page.url
         check_looks(page, wide="dark", phone="light")
-
-
-def test_two_visitors_at_once_see_each_their_own(served, chromium):
-    stories = ["We ran home. We ran home again.", "She sat by the sea. A bird sang all day long."]
-    with (
-        visited(chromium, f"{served}?metric=rovist_nr", 1280, "light") as one,
-        visited(chromium, f"{served}?metric=rovist_nr", 1280, "dark") as other,
-    ):
-        for page, story in zip((one, other), stories, strict=True):
-            page.get_by_text("Subtle example: One idea in every sentence").wait_for()
-            page.get_by_label("Story").fill(story)
-        for page in (one, other):
-            page.locator("#go").click()
-        for page, story in zip((one, other), stories, strict=True):
-            page.get_by_text("Your own example").wait_for()
-            value = metric_of("rovist_nr").compute(predictions=[story])["rovist_nr"]
-            assert page.locator(".res .big").inner_text() == f"{value:.2f}"
 
 
 def test_no_result_stays_beside_other_models_or_a_refusal(served, chromium):
@@ -160,7 +153,7 @@ def test_no_result_stays_beside_other_models_or_a_refusal(served, chromium):
         page.get_by_text(re.compile("These models are not here|Not scored yet: press Score")).wait_for()
 
 
-def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
+def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, tmp_path):
     lines = (GOLDEN / "leaderboard" / "results.jsonl").read_text("utf-8").splitlines()
     first = json.loads(next(line for line in lines if '"groovist"' in line))
     made = []
@@ -168,8 +161,14 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
         own = {"model": first["model"] | {"id": f"org/{name.replace(' ', '-')}", "name": name}, "value": value}
         made.append(json.dumps(first | own | {"ci": None}))
     (tmp_path / "made.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
-    with visited(chromium, served, 1280, "light") as page:
-        open_tab(page, "Leaderboard")
+    with watched(chromium, f"{served}?view=leaderboard", 390) as page:
+        cell = page.locator(".boards td:has(.interval)").first
+        cell.wait_for()
+        told = cell.get_attribute("data-told")
+        assert cell.locator(".interval").evaluate("one => one.offsetWidth") <= 1
+        assert cell.evaluate("one => one.textContent").strip() == told.strip()
+        check_width(page, 390)
+        page.set_viewport_size({"width": 1280, "height": 1000})
         panel = page.get_by_role("tabpanel").filter(visible=True)
         panel.get_by_role("button", name="Results of your own").click()
         panel.locator("input[type=file]").first.set_input_files(tmp_path / "made.jsonl")
@@ -204,25 +203,6 @@ def test_a_leaderboard_is_sorted_and_copied(served, chromium, tmp_path):
             page.wait_for_function("text => navigator.clipboard.readText().then(one => one.includes(text))", arg=there)
 
 
-def test_axe_finds_nothing(served, chromium):
-    query = "?view=compare&systems=sampler,greedy&metrics=trm,rovist_nr"
-    with watched(chromium, served + query, 1280) as page:
-        shown = {
-            "Compare": ".cmp",
-            "Score": "#pictures .gallery-item",
-            "Data set": "#score-data-set",
-            "Leaderboard": ".boards",
-            "About": ".cm-content",
-        }
-        for tab, part in shown.items():
-            open_tab(page, tab)
-            page.locator(part).first.wait_for()
-            page.wait_for_function(AT_REST)
-            for scheme, rules in (("light", []), ("dark", ["color-contrast", "link-in-text-block"])):
-                show_in(page, scheme)
-                assert violations(page, rules) == [], (tab, scheme)
-
-
 def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chromium):
     with watched(chromium, f"{served}?metric=rovist_nr&view=data", 390, "dark") as page:
         page.get_by_label("File", exact=True).click()
@@ -239,7 +219,8 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
         check_width(page, 390)
         page.locator(".pick:visible").click()
         page.get_by_role("option", name="ROUGE-L").wait_for()
-        assert violations(page) == []
+        assert violations(page, ["cat.aria", "cat.name-role-value", "cat.keyboard"]) == []
+        assert page.evaluate(FAINT) == []
 
 
 def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, chromium):
@@ -271,7 +252,6 @@ def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chrom
         assert page.url == served + query
         # The finding and the chart are on the first screen.
         assert page.locator(".fp").bounding_box()["y"] < 400
-        check_looks(page, wide="light", phone="dark")
         page.get_by_role("checkbox", name="greedy").check()
         page.get_by_role("radio", name="greedy and wanderer").click()
         page.get_by_text("wanderer is better by two of two metrics.").wait_for()
@@ -341,13 +321,3 @@ def test_an_unknown_metric_of_a_link_is_told_and_paper_is_light(served, chromium
         colours = "() => ['html', '.res .finding'].map(one => getComputedStyle(document.querySelector(one)))"
         found = page.evaluate(f"({colours})().map((one, i) => i ? one.color : one.backgroundColor)")
         assert found == ["rgb(255, 255, 255)", "rgb(20, 32, 43)"]
-
-
-def test_a_row_of_a_leaderboard_is_short_on_a_phone_and_copied_with_its_intervals(served, chromium):
-    with watched(chromium, f"{served}?view=leaderboard", 390) as page:
-        cell = page.locator(".boards td:has(.interval)").first
-        cell.wait_for()
-        told = cell.get_attribute("data-told")
-        assert cell.locator(".interval").evaluate("one => one.offsetWidth") <= 1
-        assert cell.evaluate("one => one.textContent").strip() == told.strip()
-        check_width(page, 390)

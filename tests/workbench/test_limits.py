@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import socket
 import struct
 import threading
@@ -15,7 +16,6 @@ from contextlib import nullcontext
 import gradio as gr
 import pytest
 from gradio.route_utils import delete_files_created_by_app
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import vlgauge
@@ -77,12 +77,12 @@ def test_api_refuses_what_the_form_refuses(client):
         client.predict(metric="bleu", predictions="x" * 10**7, references="y", api_name="/score")
 
 
-def joined(address, number, data):
+def joined(address, number, data, session="attack"):
     """What the page would get for an event with this data."""
-    body = json.dumps({"data": data, "fn_index": number, "session_hash": "attack"}).encode()
+    body = json.dumps({"data": data, "fn_index": number, "session_hash": session}).encode()
     headers = {"Content-Type": "application/json"}
     urllib.request.urlopen(urllib.request.Request(f"{address}gradio_api/queue/join", body, headers)).read()
-    with urllib.request.urlopen(f"{address}gradio_api/queue/data?session_hash=attack") as stream:
+    with urllib.request.urlopen(f"{address}gradio_api/queue/data?session_hash={session}") as stream:
         for line in stream:
             message = json.loads(line.decode().removeprefix("data: ") or "null") if line.strip() else {}
             if message.get("msg") == "process_completed":
@@ -221,24 +221,29 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
 
 
 def test_four_visitors_at_once_get_the_numbers_of_one(served):
-    story, captions = ["We ran home.", "We ran home again."], ["A dog ran.", "A dog sat.", "Dogs ran home."]
+    """Two of the form, and two of the API."""
+    story, other = ["We ran home.", "We ran home again."], ["She sat by the sea.", "A bird sang all day long."]
+    captions, dogs = ["A dog ran.", "A dog sat.", "Dogs ran home."], ["A dog ran home today.", ["A dog ran home now."]]
+    form, api = (number_of(served, name) for name in ("scored", "score"))
+    nothing = [None, None, None]
     calls = [
-        {"metric": "rovist_nr", "predictions": story},
-        {"metric": "trm", "predictions": captions, "references": captions[::-1]},
-        {"metric": "bleu", "predictions": "A dog ran home today.", "references": ["A dog ran home now."]},
-        {"metric": "meteor", "predictions": "A dog ran home.", "references": ["The dog ran home."]},
+        (form, ["rovist_nr", "", "embedded", " ".join(story), "", "", *nothing]),
+        (form, ["rovist_nr", "", "embedded", " ".join(other), "", "", *nothing]),
+        (api, ["trm", captions, captions[::-1], *nothing, "", "embedded"]),
+        (api, ["bleu", *dogs, *nothing, "", "embedded"]),
     ]
     together = threading.Barrier(4)
 
-    def visit(call):
-        visitor = Client(served, verbose=False)
+    def visit(place):
         together.wait()
-        return [visitor.predict(**call, api_name="/score")["score"] for _ in range(3)]
+        return [joined(served, *calls[place], f"visitor{place}")["output"]["data"] for _ in range(3)]
 
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(visit, calls))
-    for call, scores in zip(calls, found, strict=True):
-        name = call["metric"]
-        cells = {column: [cell] for column, cell in call.items() if column != "metric"}
-        expected = vlgauge.load(name, profile="embedded").compute(**cells)[name]
-        assert scores == [expected] * 3
+        found = list(threads.map(visit, range(4)))
+    for pages, sentences in zip(found[:2], (story, other), strict=True):
+        value = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[sentences])["rovist_nr"]
+        assert [re.findall(r'class="big">([^<]+)', page[0]) for page in pages] == [[f"{value:.2f}"]] * 3
+    for answers, (_, data) in zip(found[2:], calls[2:], strict=True):
+        name, predictions, references = data[:3]
+        expected = vlgauge.load(name, profile="embedded").compute(predictions=[predictions], references=[references])
+        assert [one[0]["score"] for one in answers] == [expected[name]] * 3
