@@ -178,7 +178,7 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     """Rates of the tests and intervals of corpora of 100 images, per statistic, for each size."""
     null, other = [], []
     for n, m, draws, *corpora in CORPUS_SIZES:
-        without, with_difference = (max(2, round(scale * count)) for count in corpora)
+        without, with_difference = (max(1, round(scale * count)) for count in corpora)
         null.append(corpus_tests(n, m, without, draws=draws))
         other.append(corpus_tests(n, m, with_difference, shifted=10, draws=draws))
     for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     print_power(options.runs)
     print()
-    print_corpora(0.001 if options.runs else 1.0)
+    print_corpora(0.0005 if options.runs else 1.0)
     return 0
 
 
