@@ -33,9 +33,9 @@ WRITERS = {
         "with replacing(target) as part:\n    save_file({'a': np.zeros(10_000)}, part)"
     ),
     "table": (
-        "from vlgauge.style import StyleTable\n"
-        "captions = [f'word{i} other{i} third{i} and{i}' for i in range(2_000)]\n"
-        "StyleTable.fit(captions, ['a', 'b'] * 1_000).save(target)"
+        "import pyarrow as pa\nimport pyarrow.parquet as pq\nfrom vlgauge.writing import replacing\n"
+        "rows = pa.table({'a': [f'word{i}' for i in range(10_000)]})\n"
+        "with replacing(target) as part:\n    pq.write_table(rows, part)"
     ),
     "frequencies": (
         "from vlgauge.distances.cider import DocumentFrequency\nimport random\n"

@@ -177,7 +177,7 @@ def test_one_instance_in_four_threads(metric):
 
     def work(number):
         start.wait()
-        lengths = [[number + 1, call % 7 + 1] for call in range(100)]
+        lengths = [[number + 1, call % 7 + 1] for call in range(40)]
         found = [scores(metric, *("a" * n for n in pair)) for pair in lengths]
         return found == lengths
 

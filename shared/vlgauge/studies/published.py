@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
@@ -100,7 +100,7 @@ class Row:
         return f"{self.values[column]:.{self.digits}f}" if column in self.values else "-"
 
 
-@lru_cache(maxsize=1)
+@cache
 def _content() -> Any:
     return json.loads(FILE.read_text("utf-8"))
 
@@ -110,7 +110,8 @@ def published_tables() -> list[PublishedTable]:
     return [PublishedTable(**record) for record in _content()["tables"]]
 
 
-def rows() -> list[Row]:
+@cache
+def rows() -> tuple[Row, ...]:
     """Every row of the tables."""
     found = []
     for part in _content()["values"]:
@@ -121,7 +122,7 @@ def rows() -> list[Row]:
             more = {name: record[name] for name in ("apart", "tolerance", "because", "settings") if name in record}
             own = {name: record[name] for name in ("row", "metric", "backbone")}
             found.append(Row(**common, **own, values=values, **({"apart": part.get("apart", "")} | more)))
-    return found
+    return tuple(found)
 
 
 def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[Row]:
