@@ -101,10 +101,10 @@ def test_random_flips_come_close_to_scipys():
         lambda x, y, axis: np.mean(x - y, axis=axis),
         permutation_type="samples",
         vectorized=True,
-        n_resamples=10_000,
+        n_resamples=3_000,
         rng=rng,
     )
-    assert the_pair({"a": made_run(a), "b": made_run(b)}).pvalue == pytest.approx(theirs.pvalue, abs=0.02)
+    assert the_pair({"a": made_run(a), "b": made_run(b)}).pvalue == pytest.approx(theirs.pvalue, abs=0.03)
 
 
 # -- Properties -------------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def ladder(systems, rows=40, step=3.0, metric="rovist_nr"):
 
 def test_many_systems_are_told_apart_by_default():
     # With 10,000 samples no p-value of 528 pairs could be below .0527.
-    comparison = compare(ladder(33), ["rovist_nr"])
+    comparison = compare(ladder(33, rows=20), ["rovist_nr"])
     assert (comparison.resamples, comparison.test_resamples) == (10_000, 105_600)
     compared = only(comparison)
     assert all(pair.better for pair in compared.pairs)

@@ -195,7 +195,7 @@ def test_combined_pvalues_refuse_what_is_no_pvalue(combine, wrong):
 
 @pytest.mark.parametrize("n_examples", [50, 1_000])
 def test_calibrated_harmonic_pvalue_has_its_nominal_size(n_examples):
-    uniform = 1.0 - np.random.default_rng(0).random((4_000, n_examples))
+    uniform = 1.0 - np.random.default_rng(0).random((2_000, n_examples))
     size = np.mean([calibrated_harmonic_pvalue(p) <= 0.05 for p in uniform])
     raw = np.mean([harmonic_mean_pvalue(p) <= 0.05 for p in uniform])
     assert size == pytest.approx(0.05, abs=0.01)

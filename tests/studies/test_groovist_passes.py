@@ -91,7 +91,18 @@ def drawn(folder, n):
 def test_the_command_sees_each_crop_and_text_once(asked, tmp_path, capsys, monkeypatch, small_memory):
     encoder = clip_encoder(profile="embedded")
     memory.process_memory.forget(encoder._scope)
-    options = ["--random", "2", "--ratings", "rating", "--profile", "embedded", "--regions", "regions"]
+    options = [
+        "--random",
+        "2",
+        "--resamples",
+        "10",
+        "--ratings",
+        "rating",
+        "--profile",
+        "embedded",
+        "--regions",
+        "regions",
+    ]
     if small_memory:  # as of a data set that does not fit in: the folder remembers
         monkeypatch.setattr(memory.process_memory, "max_bytes", 2_000)
         options += ["--set", f"feature_cache={tmp_path / 'features'}"]

@@ -64,7 +64,7 @@ def test_pairs_are_scored_as_the_metric_scores_them(data):
     for settings, changed in changes:
         metric, found = load(**settings), pairs.scores(**changed)
         assert found.signature == pairs.signature
-        for i in range(4):
+        for i in (0, 3):
             for j, score in zip([i, *others[i]], [found.own[i], *found.random[i]], strict=True):
                 expected = metric.compute(predictions=[data.stories[j]], images=[data.images[i]])["groovist"]
                 assert score == pytest.approx(expected, rel=1e-12)

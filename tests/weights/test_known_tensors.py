@@ -34,8 +34,12 @@ def load_file(path):
 
 
 def refusals(state, load):
-    """Messages by the name of the tensor that was left out, or was too much; None where the rest was loaded."""
-    changed = {name: {other: value for other, value in state.items() if other != name} for name in state}
+    """Messages by the name of the tensor that was left out, or was too much; None where the rest was loaded.
+
+    Of tensors whose names differ in the number of a layer the last is left out.
+    """
+    names = {re.sub(r"\d+", "", name): name for name in state}.values()
+    changed = {name: {other: value for other, value in state.items() if other != name} for name in names}
     changed[EXTRA] = {**state, EXTRA: torch.zeros(2)}
     found = {}
     for name, tensors in changed.items():

@@ -53,6 +53,14 @@ def test_siglip2(name):
     assert name.endswith(f"-{row.size}")
     assert (row.context, row.tokens, row.rgb_first, row.tanh_gelu) == (64, "lower", True, True)
     assert (row.interpolation, row.mean, row.std) == ("bilinear", HALF, HALF)
+    assert row.config["vision_cfg"]["image_size"] == row.size
+    assert row.config["vision_cfg"]["timm_model_name"].endswith(f"{name.split('-')[2]}_siglip_{row.size}")
+
+
+# Of each width and patch.
+@pytest.mark.parametrize("name", {name.rpartition("-")[0]: name for name in SIGLIP}.values())
+def test_siglip2_is_built(name):
+    row = TABLE[name]
     tower = empty_model(row).visual
     assert tower.image_size == (row.size, row.size)
     assert tower.trunk.num_features == row.embed_width

@@ -311,8 +311,9 @@ def released_score(judge, metric, caption, picture):
     return text, definition(text, [order.index(i) for i in ids.tolist()], scores)
 
 
-@pytest.mark.parametrize("preset", ["fleur", "expert"])
-@pytest.mark.parametrize("printed", ["0.85", "1", "0.6", "0.95"])
+@pytest.mark.parametrize(
+    ("printed", "preset"), [("0.85", "fleur"), ("1", "fleur"), ("0.6", "fleur"), ("0.95", "expert")]
+)
 def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed, preset):
     from vlgauge.judges.loading import judge_of
 

@@ -16,7 +16,7 @@ from vlgauge.encoders.pairs.models import EMBEDDED
 # -- the shipped model ------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def held_out():
-    return [story.sentences for story in scenes.stories(100, seed=77, split="test")]
+    return [story.sentences for story in scenes.stories(50, seed=77, split="test")]
 
 
 def test_the_shipped_model_is_small_safe_and_has_its_record():

@@ -143,17 +143,15 @@ def coco():
 
 
 @ALONE
-@pytest.mark.parametrize("distance", ["cider_d", "rouge_l", "bleu_4"])
-def test_machine_captions_of_1000_images(coco, distance, no_sockets):
-    metric = load(distance=distance, tokenizer=str.split)
+def test_machine_captions_of_1000_images(coco, no_sockets):
+    metric = load(distance="cider_d", tokenizer=str.split)
     rows = {
         "predictions": [[text] for text in coco["tokenized_candidates"]],
         "references": coco["tokenized_references"],
     }
     result = metric.compute(**rows)
-    assert result["trm_base_scores"] == pytest.approx(coco["per_image"][distance], abs=1e-9)
-    if distance == "cider_d":
-        assert result["trm_base"] == pytest.approx(0.59979, abs=5e-6)
+    assert result["trm_base_scores"] == pytest.approx(coco["per_image"]["cider_d"], abs=1e-9)
+    assert result["trm_base"] == pytest.approx(0.59979, abs=5e-6)
 
 
 @pytest.mark.parametrize(("distance", "shift"), [("meteor", 1), ("cider_d", 0)])
