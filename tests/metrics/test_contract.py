@@ -4,6 +4,7 @@ The checks are functions of a folder. Each is run on every metric, and on copies
 """
 
 import re
+import shutil
 import socket
 
 import pytest
@@ -55,7 +56,15 @@ def test_sound_toy(check):
 
 
 def test_all_load_in_a_fresh_process_without_network_or_heavy_packages(run_python, tmp_path):
-    assert load_afresh(run_python, FOLDERS.values(), tmp_path) == list(FOLDERS)
+    faulty = []
+    for line, name in (("import torch", "torch"), ("import socket\n_S = socket.socket()", "socket")):
+        faulty.append(shutil.copytree(TOY, tmp_path / name / TOY.name))
+        script = faulty[-1] / f"{TOY.name}.py"
+        script.write_text(script.read_text("utf-8").replace("import Any\n", f"import Any\n{line}\n"), "utf-8")
+    *found, importing, opening = load_afresh(run_python, [*FOLDERS.values(), *faulty], tmp_path)
+    assert found == list(FOLDERS)
+    assert "dependencies['torch']" in importing
+    assert "the network is forbidden" in opening
 
 
 def test_sockets_are_refused_here(no_sockets):

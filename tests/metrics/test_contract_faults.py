@@ -20,7 +20,6 @@ from metric_checks import (
     check_result_depends_on_nothing_else,
     check_settings,
     check_signatures,
-    load_afresh,
 )
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
@@ -138,14 +137,3 @@ def test_name_of_a_library_is_found(copied, name):
     (folder / f"{name}.py").touch()
     with pytest.raises(AssertionError):
         check_names_are_free(folder)
-
-
-def test_scripts_that_open_a_socket_or_import_torch_are_found(copied, run_python, tmp_path):
-    folder = copied(IMPORT, f"{IMPORT}import torch\n")
-    other = shutil.copytree(TOY, tmp_path / "other" / TOY.name)
-    script = other / f"{TOY.name}.py"
-    script.write_text(
-        script.read_text("utf-8").replace(IMPORT, f"{IMPORT}import socket\n_S = socket.socket()\n"), "utf-8"
-    )
-    with pytest.raises(AssertionError, match=r"dependencies\['torch'\].*the network is forbidden"):
-        load_afresh(run_python, [folder, other], tmp_path)

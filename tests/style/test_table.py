@@ -1,9 +1,6 @@
 """Queries of the style table, and its counts of real text."""
 
-from itertools import pairwise
-
 import pytest
-from script_modules import script_module
 from style_definition import (
     GOLDEN,
     goemotions,
@@ -58,12 +55,3 @@ def test_goemotions_counts(shared_folder):
         assert {w.ngram: (w.df, w.occurrences) for w in table.explain(ngram, "joy")} == {
             ngram: (facts["df"]["joy"], facts["occ"])
         }
-
-
-def test_generated_corpus_has_the_counts_of_the_specification():
-    bench = script_module("bench/style.py")
-    expected = GOLDEN["speed_corpus"]
-    captions, _ = bench.generated_corpus(expected["captions"], 215)
-    assert sum(map(len, captions)) == pytest.approx(expected["tokens"], rel=0.02)
-    bigrams = {pair for caption in captions for pair in pairwise(caption)}
-    assert len(bigrams) == pytest.approx(expected["distinct_ngrams_by_order"][1], rel=0.02)

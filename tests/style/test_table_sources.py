@@ -4,14 +4,12 @@ import base64
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from local_hub import be_online
 
 from vlgauge.style import StyleTable, table_sources
 from vlgauge.weights.files import sha256_of
@@ -132,38 +130,16 @@ def hub():
     server.server_close()
 
 
-PUSH_AND_PULL = """
-from vlgauge.style import StyleTable
-
-table = StyleTable.load("toy.parquet")
-commit = table.push("owner/name:big", private=True)
-print(commit)
-pulled = StyleTable.load("owner/name:big", revision=commit)
-print(pulled.fingerprint == table.fingerprint, StyleTable.load("owner/name:big", revision=commit) is pulled)
-try:
-    StyleTable.load("owner/name")
-except FileNotFoundError as error:
-    print(error)
-"""
-
-
 @pytest.mark.fetching
-def test_table_travels_over_the_hub(toy, saved, hub, tmp_path):
-    switches = {"HF_HUB_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0", "HF_ENDPOINT": hub, "HF_TOKEN": "hf_x"}
-    package = {"PYTHONPATH": str(Path(table_sources.__file__).parents[2]), "HF_HOME": str(tmp_path / "home")}
-    finished = subprocess.run(
-        [sys.executable, "-c", PUSH_AND_PULL],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, **switches, **package, "NO_PROXY": "127.0.0.1", "HF_HUB_DISABLE_XET": "1"},
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    lines = finished.stdout.splitlines()
-    assert lines[:2] == [Hub.commit, "True True"]
-    assert "data set owner/name, file default.parquet, revision newest is not in the cache" in lines[2]
-    assert "has no such file (status 404)" in lines[2]
+def test_table_travels_over_the_hub(toy, hub, tmp_path, monkeypatch):
+    be_online(monkeypatch, hub, tmp_path / "home")
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    commit = toy.push("owner/name:big", private=True)
+    pulled = StyleTable.load("owner/name:big", revision=commit)
+    assert (commit, pulled.fingerprint) == (Hub.commit, toy.fingerprint)
+    assert StyleTable.load("owner/name:big", revision=commit) is pulled
+    with pytest.raises(FileNotFoundError, match=r"default\.parquet, revision newest is .* no such file \(status 404\)"):
+        StyleTable.load("owner/name")
     created = json.loads(next(body for path, body in Hub.calls if path == "/api/repos/create"))
     assert (created["name"], created["type"]) == ("name", "dataset")
     assert created.get("visibility") == "private" or created.get("private")  # by version of huggingface_hub

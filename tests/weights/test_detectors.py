@@ -1,13 +1,12 @@
 """Where the weights of a detector come from: files, the Hub at a commit, torchvision's server on request."""
 
 import hashlib
-import subprocess
 import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 
 import pytest
-from local_hub import COMMIT, FakeHub, be_online, own_environment, serve
+from local_hub import COMMIT, FakeHub, be_online, serve
 
 from vlgauge import cli, regions
 from vlgauge.network import NetworkError
@@ -191,27 +190,19 @@ def test_prefetch_of_an_unknown_detector_lists_those_there_are(capsys):
 
 
 @pytest.mark.fetching
-def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path):
+def test_weights_that_prefetch_fetched_are_found_without_network(tmp_path, monkeypatch, capsys):
     FakeHub.content = b"some weights"
     server, address = serve(FakeHub)
-    code = f"""
-import os
-from vlgauge import cli
-assert cli.main(["prefetch", "detector:{PINNED}"]) == 0
-assert cli.main(["prefetch", "--check", "detector:{PINNED}"]) == 0
-os.environ["HF_HUB_OFFLINE"] = "1"
-from vlgauge.weights.detectors import find_weights
-print(find_weights({SMALL!r}, {PINNED!r}).read_text())
-"""
-    own = own_environment(address, tmp_path)
+    be_online(monkeypatch, address, tmp_path / "home")
     try:
-        done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False)
+        code, out, _ = prefetch(capsys, f"detector:{PINNED}")
+        assert (code, prefetch(capsys, "--check", f"detector:{PINNED}")[0]) == (0, 0)
+        assert f"me/my.detector@{COMMIT} is complete" in out
     finally:
         server.shutdown()
         server.server_close()
-    assert done.returncode == 0, done.stderr
-    assert f"me/my.detector@{COMMIT} is complete" in done.stdout
-    assert done.stdout.splitlines()[-1] == "some weights"
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert find_weights(SMALL, PINNED).read_text() == "some weights"
 
 
 def test_torchvision_is_missing(monkeypatch, capsys):

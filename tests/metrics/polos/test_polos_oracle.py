@@ -29,18 +29,18 @@ def scores(oracle, ids, **settings):
     return metric.compute(**oracle.columns(ids))["polos_scores"]
 
 
-@pytest.mark.parametrize("size", [1, 8, 32, 64])
-@pytest.mark.parametrize("group", ["five", "mixed", "all", "five_permuted"])
+@pytest.mark.parametrize(
+    ("group", "size"), [("five", 1), ("mixed", 8), ("all", 1), ("all", 32), ("all", 64), ("five_permuted", 8)]
+)
 def test_released(oracle, group, size):
     ids, wanted = oracle.scores["groups"][group], oracle.scores["released"][group][str(size)]
     found = scores(oracle, ids, variant="released", released_batch_size=size)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [1, 8, 32])
-def test_released_half(oracle, size):
-    ids, wanted = oracle.scores["groups"]["all"], oracle.scores["released_half"]["all"][str(size)]
-    found = scores(oracle, ids, variant="released", released_batch_size=size, dtype="released_half")
+def test_released_half(oracle):
+    ids, wanted = oracle.scores["groups"]["all"], oracle.scores["released_half"]["all"]["8"]
+    found = scores(oracle, ids, variant="released", released_batch_size=8, dtype="released_half")
     np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-3)
 
 

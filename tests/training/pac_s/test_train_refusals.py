@@ -52,7 +52,7 @@ def test_options_are_refused(options, message, train):
 
 
 def test_a_training_without_a_fall_can_be_repeated_at_once(train):
-    scenes = ("--scenes", 40, "--test-scenes", 2, "--max-iterations", 10)
+    scenes = ("--scenes", 24, "--test-scenes", 2, "--max-iterations", 10)
     status, printed, path = train(*scenes, "--learning-rate", 0)
     assert (status, path.exists()) == (2, False)
     assert "no fall in 10 iterations; no weights are written" in printed
@@ -60,7 +60,7 @@ def test_a_training_without_a_fall_can_be_repeated_at_once(train):
 
 
 def test_finished_weights_are_replaced_only_when_asked(train):
-    scenes = ("--scenes", 40, "--test-scenes", 2, "--max-iterations", 5)
+    scenes = ("--scenes", 24, "--test-scenes", 2, "--max-iterations", 5)
     status, printed, path = train(*scenes)
     assert status == 0, printed
     before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
