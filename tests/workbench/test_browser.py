@@ -210,6 +210,8 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
         page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value.startsWith('story: '))")
         page.locator("#score-data-set").click()
         page.locator(".every-row .search-input").wait_for()
+        page.frame_locator("iframe.vlgauge-page:visible").first.get_by_text("39 of 40 rows were scored").wait_for()
+        page.get_by_text("scores.jsonl").first.wait_for()
         page.wait_for_function(
             "() => { const one = document.getElementById('score-data-set');"
             " return !one.disabled && getComputedStyle(one).opacity === '1' && !one.getAnimations().length; }"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from browser import watched
-from folders import EXAMPLES, GOLDEN
+from folders import GOLDEN
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
@@ -114,14 +114,24 @@ def test_from_typing_to_the_files_that_are_kept(address, chromium):
 
 
 @pytest.mark.browser
-def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
-    gate, rows = threading.Event(), HubRows.rows
+def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
+    gate, rows, read = threading.Event(), HubRows.rows, []
+    begun, ended = threading.Event(), threading.Event()
 
     def slow(self, titles, start=0):
         for number, row in enumerate(rows(self, titles, start), start):
-            if number == 8 and len(titles) > 2:
-                gate.wait(60)
+            if len(titles) > 2:
+                read.append(number)
+                assert number != 8 or gate.wait(60)
             yield row
+
+    def endless(*given):
+        begun.set()
+        try:
+            while True:
+                sum(range(100))
+        finally:
+            ended.set()
 
     monkeypatch.setattr(HubRows, "rows", slow)
     monkeypatch.setattr(runs, "BATCH", 4)
@@ -137,9 +147,17 @@ def test_a_run_is_stopped_and_gone_on_with(address, chromium, monkeypatch):
         gate.set()
         status(page, "Stopped; the rows before row 9 are scored")
         frame(page).get_by_text("9 of 9 rows were scored").wait_for()
+        assert read[-1] == 8
         page.get_by_role("button", name="Go on from row 9").click()
         frame(page).get_by_text(f"{N_ROWS} of {N_ROWS} rows were scored").wait_for()
         page.get_by_role("button", name="Go on").wait_for(state="hidden")
+        monkeypatch.setattr(runs, "score_checked", endless)
+        score(page)
+        status(page, "Scoring them")
+        assert begun.wait(60)
+        page.get_by_role("button", name="Stop").click()
+        assert ended.wait(60)
+        status(page, "Stopped while they were scored: there are no scores")
 
 
 @pytest.mark.browser
@@ -196,32 +214,19 @@ def test_hostile_rows_on_a_phone_in_the_dark(address, chromium):
         frame(page).get_by_text("a file of the data set itself").first.wait_for()
 
 
-@pytest.mark.browser
-def test_a_file_is_scored_and_its_scores_are_there_to_keep(address, chromium):
-    with tab(chromium, f"{address}?metric=rovist_nr", 390) as page:
-        page.get_by_label("File", exact=True).click()
-        page.locator("input[type=file]:visible, .tabitem:visible input[type=file]").first.set_input_files(
-            EXAMPLES / "stories.jsonl"
-        )
-        chosen(page, "story")
-        score(page)
-        frame(page).get_by_text("39 of 40 rows were scored").wait_for()
-        page.get_by_text("scores.jsonl").first.wait_for()
-
-
 def test_four_visitors_at_once_get_the_numbers_of_one(address):
     from gradio_client import Client
 
-    words = {"metric": "clip_s", "dataset": "org/pictures", "split": "test", "rows": 4, "api_name": "/score_dataset"}
+    words = {"metric": "clip_s", "dataset": "org/pictures", "split": "test", "rows": 2, "api_name": "/score_dataset"}
     with loops_of_gradio_left_open():
         clients = [Client(address, verbose=False) for _ in range(4)]
-        alone = clients[0].predict(**words | {"rows": 16})
-        jobs = [client.submit(**words, first_row=4 * i) for i, client in enumerate(clients)]
+        alone = clients[0].predict(**words | {"rows": 8})
+        jobs = [client.submit(**words, first_row=2 * i) for i, client in enumerate(clients)]
         at_once = [job.result(timeout=120) for job in jobs]
         for client in clients:
             client.close()
-    assert [one["id"] for one in alone["scores"]] == list(range(16))
-    assert [one["scores"] for one in at_once] == [alone["scores"][4 * i : 4 * i + 4] for i in range(4)]
+    assert [one["id"] for one in alone["scores"]] == list(range(8))
+    assert [one["scores"] for one in at_once] == [alone["scores"][2 * i : 2 * i + 2] for i in range(4)]
 
 
 def test_the_call_of_the_last_tab_scores_a_data_set(address, capsys):

@@ -9,10 +9,8 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 import pytest
-from browser import watched
 
-from vlgauge.row_sources.tables import UploadedRows
-from vlgauge.workbench import runs, scoring, stopping
+from vlgauge.workbench import scoring, stopping
 from vlgauge.workbench.visitors import VISITOR, FairQueue, TimeUsed, visitor_of
 
 CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "embedded"]}
@@ -63,7 +61,8 @@ def test_what_is_stopped_ends_and_says_so(endless):
     assert not stopping._AT_WORK
 
 
-def test_a_library_that_loses_the_exception_is_told_again(endless):
+def test_a_library_that_loses_the_exception_is_told_again(endless, monkeypatch):
+    monkeypatch.setattr(stopping, "AGAIN_SECONDS", 0.1)
     works = []
 
     def deaf():
@@ -137,63 +136,6 @@ def test_a_call_that_nobody_waits_for_ends(served, monkeypatch, endless, how):
     monkeypatch.undo()
     with told_of(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
         assert b"event: complete" in stream.read()
-
-
-@pytest.mark.browser
-def test_stop_ends_the_scoring(served, chromium, monkeypatch, endless, tmp_path):
-    monkeypatch.setattr(runs, "score_checked", endless)
-    (tmp_path / "rows.csv").write_text("predictions,references\n" + "A dog ran.,A dog sat.\n" * 20)
-    with watched(chromium, f"{served}?metric=bleu", 1280, "light") as page:
-        page.get_by_role("tab", name="Data set", exact=True).click()
-        page.get_by_text("File", exact=True).first.click()
-        panel = page.get_by_role("tabpanel").filter(visible=True)
-        panel.locator("input[type=file]").first.set_input_files(tmp_path / "rows.csv")
-        page.get_by_text("A dog ran.").first.wait_for(state="attached")
-        page.locator("#score-data-set").click()
-        status(page, "Scoring them")
-        assert endless.begun.wait(60)
-        panel.get_by_role("button", name="Stop", exact=True).click()
-        assert endless.ended.wait(60)
-        status(page, "Stopped while they were scored: there are no scores")
-
-
-@pytest.mark.browser
-def test_stop_at_row_5_of_5000_reads_no_other_row(served, chromium, monkeypatch, tmp_path):
-    stopped, read = threading.Event(), []
-    rows, stop = UploadedRows.rows, runs.Run.stop
-
-    def slow(self, titles, start=0):
-        for number, row in enumerate(rows(self, titles, start), start):
-            if "references" in titles and len(titles) == 2:
-                read.append(number)
-                if number == 5:
-                    assert stopped.wait(60)
-            yield row
-
-    monkeypatch.setattr(UploadedRows, "rows", slow)
-    monkeypatch.setattr(runs, "BATCH", 1)
-    monkeypatch.setattr(runs.Run, "stop", lambda self: (stop(self), stopped.set()))
-    (tmp_path / "rows.csv").write_text("predictions,references\n" + "A dog ran.,A dog sat.\n" * 5000)
-    with watched(chromium, f"{served}?metric=bleu", 1280, "light") as page:
-        page.get_by_role("tab", name="Data set", exact=True).click()
-        page.get_by_text("File", exact=True).first.click()
-        panel = page.get_by_role("tabpanel").filter(visible=True)
-        panel.locator("input[type=file]").first.set_input_files(tmp_path / "rows.csv")
-        page.get_by_label("Number of rows, of 5,000; empty for all").fill("5000")
-        read.clear()
-        page.locator("#score-data-set").click()
-        status(page, "5 of 5,000 rows read")
-        panel.get_by_role("button", name="Stop", exact=True).click()
-        status(page, "Stopped; the rows before row 6 are scored")
-        page.frame_locator("iframe.vlgauge-page").first.get_by_text("6 of 6 rows were scored").wait_for()
-        assert read[-1] == 5
-        panel.get_by_role("button", name="Go on from row 6").wait_for()
-
-
-def status(page, text):
-    page.wait_for_function(
-        "text => [...document.querySelectorAll('textarea')].some(one => one.value.includes(text))", arg=text
-    )
 
 
 # -- Turns ------------------------------------------------------------------------------------------------------------
