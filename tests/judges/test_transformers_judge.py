@@ -368,6 +368,12 @@ def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
     assert [b.startswith(a) for a, b in zip(texts, usual, strict=True)] == [True] * 4
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model whose template may be written over."""
+    return tiny_judges.qwen(tmp_path_factory.mktemp("template"))
+
+
 @pytest.mark.parametrize(
     ("template", "told"),
     [
@@ -380,8 +386,7 @@ def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
         (f"{tiny_judges.CHAT}<think>\n", "`model` must be one that answers at once, got .*, whose template opens a"),
     ],
 )
-def test_templates_that_are_of_no_use(tmp_path, template, told):
-    folder = tiny_judges.qwen(tmp_path)
+def test_templates_that_are_of_no_use(folder, template, told):
     (folder / "chat_template.jinja").write_text(template)
     with pytest.raises(ValueError, match=told):
         judge_of(folder, device="cpu").answers(questions("qwen2")[:1], OPENING, longest=1)

@@ -68,28 +68,12 @@ def test_the_score_grows_with_the_number_of_nouns():
 
 
 def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
-    """The way the shipped heads were made, in small, and twice the same."""
+    """The way the shipped heads were made, in small."""
     arguments = ["--scenes", "6", "--epochs", "2", "--width", "4", "--learning-rate", "1e-2", "--half", "--test", "3"]
-    for name in ("one", "two"):
-        assert (
-            main(
-                [
-                    "train",
-                    "rovist_vg",
-                    str(tmp_path / name),
-                    *arguments,
-                    "--no-plot",
-                    "--no-progress",
-                    "--device",
-                    "cpu",
-                ]
-            )
-            == 0
-        )
+    arguments += ["--no-plot", "--no-progress", "--device", "cpu"]
+    assert main(["train", "rovist_vg", str(tmp_path / "one"), *arguments]) == 0
     files = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     assert set(files) == {path.name for path in EMBEDDED.iterdir()}
-    for name in ("model.safetensors", "vectors.txt", "idf.json", "config.json"):
-        assert (tmp_path / "two" / name).read_bytes() == files[name]
     record = json.loads(files["training.json"])
     assert record["held_out"].keys() <= RECORD["held_out"].keys()  # three stories are not of all lengths
     assert "grid: right story above another, by the mean" in record["held_out"]
