@@ -286,11 +286,11 @@ def test_forged_values_are_a_line_each(served, capfd, monkeypatch):
     kinds = {one["id"]: one["type"] for one in config["components"]}
     capfd.readouterr()
     n_asked = 0
-    for one in config["dependencies"]:
+    for number, one in enumerate(config["dependencies"]):
         chosen = [place for place, input in enumerate(one["inputs"]) if kinds[input] in ("dropdown", "radio", "number")]
         if not one["backend_fn"] or not chosen:
             continue
-        for value in FORGED:
+        for value in FORGED[number % 3 :: 3]:
             data = [value if place in chosen else None for place in range(len(one["inputs"]))]
             call = {"data": data, "fn_index": one["id"], "session_hash": f"forged{n_asked % 7}"}
             status, _ = posted(served, f"/gradio_api/{'queue/join' if one['queue'] else 'run/predict'}", call)
@@ -298,8 +298,8 @@ def test_forged_values_are_a_line_each(served, capfd, monkeypatch):
                 asked(served, f"/gradio_api/queue/data?session_hash=forged{n_asked % 7}")  # until it has ended
             n_asked += 1
     told = capfd.readouterr().err
-    assert n_asked > 100
+    assert n_asked > 60
     assert told == ""
-    assert 50 < len(lines) <= n_asked
+    assert 40 < len(lines) <= n_asked
     assert all(line.startswith("refused: a field must hold what the page offers") for line in lines)
     assert not any("\n" in line or "hf_aaa" in line for line in lines)
