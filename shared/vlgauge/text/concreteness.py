@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class ConcretenessTable:
 
     ratings: Mapping[str, float]
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """SHA-256 of the sorted pairs of word and rating, the same for every file that holds them."""
         return hashlib.sha256(json.dumps(sorted(self.ratings.items())).encode()).hexdigest()
