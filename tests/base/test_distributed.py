@@ -123,7 +123,7 @@ def test_images_travel_between_processes(ranks, rows_folder, load_toy):
 
 
 # -- several rounds ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("delays", [(0, 0), (0.2, 0), (0, 0.2), (0.1, 0, 0.2, 0)])
+@pytest.mark.parametrize("delays", [(0, 0), (0.1, 0), (0, 0.1), (0.05, 0, 0.1, 0)])
 def test_rounds_without_a_barrier_do_not_mix(ranks, rows_folder, delays):
     world = len(delays)
     jobs = [[[stories(10 * round_ + rank)] for round_ in range(1, 5)] for rank in range(world)]
@@ -154,9 +154,9 @@ def test_round_after_refused_rows_on_one_rank_is_right(ranks, tmp_path):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_missing_rank_is_an_error_after_the_timeout(load_toy, rows_folder, rank):
     settings = {"num_process": 3, "process_id": rank, "experiment_id": "e", "cache_dir": str(rows_folder)}
-    metric = load_toy("story_toy", timeout=0.3, **settings)
+    metric = load_toy("story_toy", timeout=0.1, **settings)
     absent = ["processes 1, 2", "process 0"][rank]
-    told = f"all 3 processes of the run 'e' must come to a round within `timeout` \\(0.3 s\\), {absent} did not; start"
+    told = f"all 3 processes of the run 'e' must come to a round within `timeout` \\(0.1 s\\), {absent} did not; start"
     for _ in range(2):
         with pytest.raises(ValueError, match=told):
             metric.compute(**stories(1))
@@ -249,7 +249,7 @@ def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
 
 def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_folder, monkeypatch):
     monkeypatch.setattr(rounds, "refuse_twin", lambda own: None)  # neither has seen the other
-    settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(rows_folder), "timeout": 2}
+    settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(rows_folder), "timeout": 1}
     first, *twins = (load_toy("story_toy", process_id=rank, **settings) for rank in (0, 1, 1))
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(metric.compute, **stories(1)) for metric in twins]
