@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import vlgauge
 
 SCORE = """
 import vlgauge
@@ -27,7 +30,7 @@ def test_no_home_is_needed(tmp_path, home, command):
     (tmp_path / "work" / "rows.jsonl").write_text(rows)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "XDG_", "VLGAUGE_"))}
     own = {"HOME": str(tmp_path / home) if home else "/proc/none", "TMPDIR": str(tmp_path / "tmp")}
-    own |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+    own |= {"PYTHONPATH": str(Path(vlgauge.__file__).parents[1])}
     asked = [sys.executable, "-W", "error", *command] if command[0] == "-c" else [sys.executable, *command]
     told = subprocess.run(asked, env=kept | own, cwd=tmp_path / "work", capture_output=True, text=True, timeout=300)
     assert told.returncode == 0, told.stderr
