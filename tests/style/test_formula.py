@@ -201,14 +201,10 @@ def test_stylecider_with_one_left_out_equals_fitting_again(rows, rng):
 
 
 def test_frequent_ngrams_of_references_with_a_rare_caption_left_out():
-    # m(x) is asked for an x far above those of the caption itself.
-    rows = [*((["r", "s", "t"], "x"), (["u", "v"], "x"), (["w"], "y")), *[(["a", "b"], "x")] * 6]
+    # m(6) is asked of captions whose x are 1 and 2, kept five apart: 6 is the place of the next example's 1.
+    rows = [(["r", "s"], "x"), (["r", "t"], "x"), (["w"], "y"), *[(["a"], "x")] * 5]
     table, definition = table_of(rows), definition_of(rows)
-    examples = [
-        (rows[0][0], [["a", "b"], ["a", "r"]], "x"),
-        (rows[1][0], [["a", "v"]], "x"),
-        (["u"], [["a", "u"]], "x"),
-    ]
+    examples = [(rows[0][0], [["r", "a"]], "x"), (rows[1][0], [["a", "r", "a"]], "x")]
     expected = [definition.without(c, s).stylecider(c, references, s) for c, references, s in examples]
     assert cider_scores(table, examples, exclude_self=True) == pytest.approx(expected, abs=1e-12)
 
