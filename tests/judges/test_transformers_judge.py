@@ -3,6 +3,7 @@
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,6 +131,13 @@ def test_llava_is_asked_in_two_halves(judges):
     expected = [1, *ids_of(judge, "A chat. USER: "), *[image] * 4, *ids_of(judge, "\nGrade a dog: ASSISTANT:")]
     assert prepared.inputs["input_ids"][0].tolist() == expected
     assert prepared.answer == judge._tokenizer.convert_tokens_to_ids(["▁", *"Yes"])
+
+
+def test_a_model_may_have_no_token_for_pictures(judges, monkeypatch):
+    judge, asked = judges("qwen2"), questions("qwen2")[0]
+    before = judge._prepared(asked, OPENING).inputs["input_ids"].tolist()
+    monkeypatch.setattr(judge, "_model", SimpleNamespace(config=SimpleNamespace(), forward=judge._model.forward))
+    assert judge._prepared(asked, OPENING).inputs["input_ids"].tolist() == before
 
 
 def test_a_second_question_stands_behind_the_first_answer(judges):
