@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -155,17 +156,32 @@ def scripts_are_read_once():
     loading.evaluation_module_factory = read_where_it_may_change
 
 
-@pytest.fixture
-def no_sockets():
-    """Refuse every socket but AF_UNIX; the test fails too if the refusal was swallowed."""
+@contextmanager
+def refused_sockets():
+    """Refuse every socket but AF_UNIX; fails at the end too if the refusal was swallowed."""
     if not _GUARD:
         exec(REFUSE_SOCKETS, _GUARD)
     _GUARD["watching"] = True
-    yield _GUARD["attempts"]
-    _GUARD["watching"] = False
-    attempts = _GUARD["attempts"].copy()
-    _GUARD["attempts"].clear()
+    try:
+        yield _GUARD["attempts"]
+    finally:
+        _GUARD["watching"] = False
+        attempts = _GUARD["attempts"].copy()
+        _GUARD["attempts"].clear()
     assert not attempts
+
+
+@pytest.fixture
+def no_sockets():
+    """Nothing in the test makes a socket."""
+    with refused_sockets() as attempts:
+        yield attempts
+
+
+@pytest.fixture(scope="session")
+def without_sockets():
+    """`with without_sockets(): ...`: nothing in there makes a socket."""
+    return refused_sockets
 
 
 @pytest.fixture
@@ -201,7 +217,9 @@ def run_python():
     package = str(Path(vlgauge.__file__).parents[1])
 
     def run(code, *, cwd, **environment):
-        guarded = f"{REFUSE_SOCKETS}\n{code}\nassert not attempts, attempts"
+        # An orderly end takes up to 0.7 s where torch is.
+        end = "import os\nassert not attempts, attempts\nsys.stdout.flush()\nos._exit(0)"
+        guarded = f"{REFUSE_SOCKETS}\n{code}\n{end}"
         command = [sys.executable, "-c", guarded]
         variables = {**os.environ, "PYTHONPATH": package, **environment}
         finished = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=variables, check=False)

@@ -30,10 +30,10 @@ print(page.page({{name: section_of(name) for name in {few!r}}}), end="")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Output of a run, and the bytes of its page."""
+def run(tmp_path_factory, without_sockets):
+    """Output of a run that makes no socket, and the bytes of its page."""
     folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
-    with redirect_stdout(printed):
+    with redirect_stdout(printed), without_sockets():
         assert script_module("run_demo.py").main(["--output", str(folder)]) == 0
     assert [path.name for path in folder.iterdir()] == ["report.html"]
     return printed.getvalue(), (folder / "report.html").read_bytes()
