@@ -346,7 +346,6 @@ def test_coco_captions_of_the_reference_material():
         assert found == pytest.approx(np.array(case["distances"]["cider_d"]), abs=1e-12)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the reference material beside the checkout")
 def test_length_penalty():
     found = length_penalties(np.array([5, 1, 0, 0, 13]), np.array([5, 0, 0, 7, 1]))
     # Lengths are counted without the first token, so that one word is as long as none.

@@ -13,6 +13,7 @@ import pytest
 from folders import ROOT, SCRIPTS
 
 from vlgauge.distances.wordnet import synonyms
+from vlgauge.text.porter import porter_stem
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
 TABLES = ("wordnet_synonyms.txt.xz", "wordnet_exceptions.txt.xz")
@@ -144,9 +145,13 @@ def test_golden_synonyms(word):
     assert sorted(synonyms(word)) == GOLDEN["meteor_synonyms"][word]
 
 
-def test_golden_synonyms_of_every_word_of_wordnet():
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("meteor_synonyms_all", lambda word: " ".join(sorted(synonyms(word)))), ("porter_all", porter_stem)],
+)
+def test_golden_answers_for_every_word_of_wordnet(key, answer):
     lemmas, forms = ([line.split("\t")[column] for line in lines_of(DATA / TABLES[column])] for column in (0, 1))
     words = sorted(word for word in {*lemmas, *forms} if "_" not in word)
-    assert len(words) == GOLDEN["meteor_synonyms_all"]["words"]
-    lines = "".join(f"{word}\t{' '.join(sorted(synonyms(word)))}\n" for word in words)
-    assert hashlib.sha256(lines.encode()).hexdigest() == GOLDEN["meteor_synonyms_all"]["sha256"]
+    assert len(words) == GOLDEN[key]["words"]
+    lines = "".join(f"{word}\t{answer(word)}\n" for word in words)
+    assert hashlib.sha256(lines.encode()).hexdigest() == GOLDEN[key]["sha256"]
