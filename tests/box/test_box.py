@@ -193,10 +193,10 @@ def test_a_child_asks_for_parts_and_is_told_why_not(box):
 
 def test_the_time_of_who_is_asked_does_not_count(box):
     def slow(question):
-        time.sleep(0.6)
+        time.sleep(0.8)
         return {}, b""
 
-    with bounds(seconds=0.3):
+    with bounds(seconds=0.5):
         assert box.run("fetch", {}, what="`x`", most=100, asked=slow)
 
 

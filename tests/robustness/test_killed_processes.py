@@ -122,7 +122,7 @@ def killed_run(processes, world, victim, point):
 def check_killed(processes, folder, world, victim, point):
     # Only who waits for one that never comes waits so long.
     absent = point in ("before adding", "meeting") or (victim == 0 and point == "answering")
-    start(processes, folder, world, timeout=world / 4 if absent else 60)
+    start(processes, folder, world, timeout=max(0.5, (world - 1) / 2) if absent else 60)
     answers = killed_run(processes, world, victim, point)
     first = answers.get(0)
     if point == "after" or (victim and point == "published"):
