@@ -201,10 +201,11 @@ def test_a_tower_is_for_clip_t5_alone(model, tmp_path):
     assert judge_of(folder, tower=tower, device="cpu").identity.startswith("local@")
 
 
-@pytest.mark.parametrize("name", ["embeddings.class_embedding", "pre_layrnorm.weight"])
-def test_no_tensor_of_the_image_tower_is_made_up(tmp_path, name):
+@pytest.mark.parametrize("own", ["embeddings.class_embedding", "pre_layrnorm.weight"])
+def test_no_tensor_of_the_image_tower_is_made_up(tmp_path, own):
     folder, tower, _ = tiny_judges.clip_t5(tmp_path)
     state = load_file(tower / "model.safetensors")
+    (name,) = [one for one in state if one.endswith(own)]  # transformers 5.0 puts "vision_model." before it
     del state[name]
     save_file(state, tower / "model.safetensors", metadata={"format": "pt"})
     assert f"the image tower must have the tensors of its configuration, lacks {name}" in refusal(folder, tower=tower)
