@@ -9,6 +9,7 @@ import pytest
 from vlgauge.encoders.clip.architectures import HALF, TABLE
 from vlgauge.encoders.clip.model import empty_model
 from vlgauge.files import DATA
+from vlgauge.lean_imports import lean_import
 
 SIGLIP = [name for name in TABLE if name.startswith("siglip2-")]
 
@@ -28,6 +29,15 @@ def test_a_row_builds_as_it_says(name):
     assert row.resnet == hasattr(model.visual, "attnpool")
     # Heads are 64 wide in every row.
     assert tower.transformer.resblocks[0].attn.num_heads == tower.text_projection.shape[0] // 64
+
+
+@pytest.mark.parametrize(
+    ("name", "openai"), [("longclip-b", "ViT-B-16"), ("longclip-l", "ViT-L-14"), ("specs", "ViT-B-32")]
+)
+def test_a_long_clip_is_that_of_openai_but_for_its_positions(name, openai):
+    expected = lean_import("open_clip").get_model_config(openai)
+    expected["text_cfg"]["context_length"] = 248
+    assert TABLE[name].config == expected | {"quick_gelu": True}
 
 
 @pytest.mark.parametrize("name", TABLE)
