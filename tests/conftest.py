@@ -20,6 +20,7 @@ from packaging.version import Version
 from script_modules import script_module
 
 from vlgauge.lean_imports import lean_import
+from vlgauge.weights import files
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
 _HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
@@ -56,8 +57,10 @@ attempts = []
 watching = True
 
 def refuse_sockets(event, arguments):
+    if not watching or event[:7] != "socket.":  # each file that is opened is an event, too
+        return
     made = event == "socket.__new__" and arguments[1] != 1  # AF_UNIX
-    if watching and (made or event in ("socket.getaddrinfo", "socket.gethostbyname")):
+    if made or event in ("socket.getaddrinfo", "socket.gethostbyname"):
         attempts.append((event, *map(str, arguments[1:])))
         raise OSError(f"the network is forbidden here: {event}")
 
@@ -98,6 +101,7 @@ def pytest_collection():
         gc.collect()
         gc.freeze()
         gc.enable()
+        gc.set_threshold(20_000, 20, 20)
         atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
 
 
@@ -140,6 +144,12 @@ def no_step_is_long():
     from vlgauge import progress
 
     progress.FIRST_LINE_SECONDS = math.inf
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_are_settled_soon():
+    """As if each disk had a clock of its own that never stands still: files are hashed once, though just written."""
+    files._SETTLED_NS = 50_000_000
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -106,15 +106,21 @@ def metrics_root() -> Path:
     Raises:
         FileNotFoundError: If it is in neither place, because the package was copied in part.
     """
-    for folder in (_HERE / "metrics", _HERE.parents[1] / "metrics"):
+    return _root_beside(_HERE)
+
+
+@cache
+def _root_beside(package: Path) -> Path:
+    for folder in (package / "metrics", package.parents[1] / "metrics"):
         if folder.is_dir():
             return folder
-    raise FileNotFoundError(f"the metric folders are missing beside {_HERE}; install vlgauge again")
+    raise FileNotFoundError(f"the metric folders are missing beside {package}; install vlgauge again")
 
 
 def metric_names() -> list[str]:
     """Names of the installed metrics, sorted."""
-    return sorted(folder.name for folder in metrics_root().iterdir() if (folder / f"{folder.name}.py").is_file())
+    root = metrics_root()
+    return [name for name in sorted(os.listdir(root)) if os.path.isfile(f"{root}/{name}/{name}.py")]
 
 
 def metric_folder(name: str, argument: str = "name") -> Path:
@@ -223,8 +229,7 @@ def card_fact(name: str, key: str) -> str:
     Raises:
         ValueError: If there is no such metric.
     """
-    card = metric_folder(name) / "README.md"
-    _, _, rest = card.read_text("utf-8").partition("---\n") if card.is_file() else ("", "", "")
+    _, _, rest = _card(metric_folder(name)).partition("---\n")
     lines = rest.partition("\n---")[0].splitlines()
     value = next((line.removeprefix(f"{key}:").strip() for line in lines if line.startswith(f"{key}:")), "")
     return value[1:-1] if value[:1] == value[-1:] == '"' else value
@@ -232,9 +237,14 @@ def card_fact(name: str, key: str) -> str:
 
 def citation(name: str) -> str:
     """The entries of bibtex on a metric's card; empty where it has none."""
-    card = metric_folder(name) / "README.md"
-    text = card.read_text("utf-8") if card.is_file() else ""
-    return "\n".join(re.findall(r"^```bibtex\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    return "\n".join(re.findall(r"^```bibtex\n(.*?)^```$", _card(metric_folder(name)), re.MULTILINE | re.DOTALL))
+
+
+@cache
+def _card(folder: Path) -> str:
+    """Text of the card in a folder, empty where it has none; each metric that is loaded asks for its entries."""
+    card = folder / "README.md"
+    return card.read_text("utf-8") if card.is_file() else ""
 
 
 def metric_title(name: str) -> str:

@@ -1,11 +1,16 @@
 """Other packages as they are installed here: a version that does not do is told from a package that is not there."""
 
+import importlib.metadata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 
 from packaging.version import Version
+
+# Each request asks, and the metadata of a large package are long.
+version = cache(importlib.metadata.version)
 
 
 class WrongVersion(ImportError):

@@ -268,7 +268,7 @@ def test_interruption(monkeypatch, capsys):
 def test_interruption_while_the_options_are_read(monkeypatch, capsys):
     from vlgauge import cli
 
-    def interrupt():
+    def interrupt(command):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "build_parser", interrupt)

@@ -86,7 +86,7 @@ def test_every_field_of_the_state_counts(field, tmp_path, monkeypatch, settled, 
 
 def test_only_what_rests_is_settled(tmp_path, monkeypatch):
     state = files.FileState.of(rested(tmp_path / "a.bin", b"one"))
-    monkeypatch.setattr(files.time, "time_ns", lambda: state.changed_ns + 10**9)
+    monkeypatch.setattr(files.time, "time_ns", lambda: state.changed_ns + 10**6)
     assert not state.is_settled
     assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock that is ahead
     assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled

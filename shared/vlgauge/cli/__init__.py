@@ -124,14 +124,15 @@ class CommandParser(OneLineParser):
         return super().add_subparsers(parser_class=OneLineParser, **how)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all subcommands; imports none of them."""
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """The parser with all commands, or with one if it is known; imports none of them."""
     parser = FirstScreen(prog="vlgauge", description="Metrics for image captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for name, (source, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        command.source = source
+    for name in [command] if command in COMMANDS else COMMANDS:
+        source, purpose = COMMANDS[name]
+        parser_of_one = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        parser_of_one.source = source
     return parser
 
 
@@ -163,7 +164,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        options = build_parser().parse_args(words, argparse.Namespace(words=words))
+        options = build_parser(*words[:1]).parse_args(words, argparse.Namespace(words=words))
     except ImportError as error:  # of the extra that a command needs
         sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
         return 2
