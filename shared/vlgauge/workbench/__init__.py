@@ -1,9 +1,11 @@
 """Trying metrics in a browser: one example, or a file, with what explains the scores."""
 
 from vlgauge.installed import not_importable
+from vlgauge.workbench.stubs import no_stubs
 
 try:
-    import gradio  # noqa: F401
+    with no_stubs():
+        import gradio  # noqa: F401
 except ImportError as error:
     raise ImportError(
         not_importable('`vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"', error)
