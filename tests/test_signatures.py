@@ -108,6 +108,7 @@ def test_objects_and_their_methods_have_the_name_of_the_class():
     assert {named(one.format) for one in metric} == {"custom(string.Formatter.format)"}
     assert named(metric[0]) == "custom(string.Formatter)"
     assert named(np.maximum) == "custom(numpy.maximum)"
+    assert named(np.frompyfunc(max, 2, 1)) == "custom(numpy.ufunc(max (vectorized)))"  # as SciPy's, not NumPy's own
 
 
 def test_local_name():
@@ -168,9 +169,9 @@ def published(choose, *arguments, **settings):
 
 def signature(name, settings, monkeypatch):
     metric = vlgauge.load(name, keep_in_memory=True, **settings)
-    package = type(metric).__module__.rpartition(".")[0]
+    package = f"{type(metric).__module__.rpartition('.')[0]}."
     with monkeypatch.context() as patch:
-        own = [file for path, file in sys.modules.items() if path.startswith(f"{package}.")]
+        own = [file for path, file in sys.modules.items() if path.startswith(package)]
         for file in [*own, grounding_metric]:
             if hasattr(file, "phrase_source"):
                 patch.setattr(file, "phrase_source", lambda setting, **_: Phrases(setting))

@@ -82,7 +82,9 @@ def _name_of(value: Any) -> str:
         held = f"{_constant(value.args)} {_constant(value.keywords)}"
         return f"functools.partial({_name_of(value.func)})@{_digest(held)[:8]}"
     if isinstance(value, np.ufunc):
-        return f"numpy.{value.__name__}"  # NumPy 2.0 gives it no other name
+        # NumPy 2.0 gives it no other name, and those of SciPy do not say where they are from.
+        is_numpys = getattr(np, value.__name__, None) is value
+        return f"numpy.{value.__name__}" if is_numpys else f"numpy.ufunc({value.__name__})"
     kind = value if hasattr(value, "__qualname__") else type(value)
     # Methods of builtin types, such as str.split, name no module; a spawned process has the main one by another name.
     module = (getattr(kind, "__module__", None) or "builtins").replace("__mp_main__", "__main__")
