@@ -26,6 +26,7 @@ from vlgauge.progress import Progress, progress_bar, quiet_transformers
 from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import joint_digest
+from vlgauge.weights.first_values import without_first_values
 from vlgauge.weights.reading import given_as, loading, read_tensors
 
 if TYPE_CHECKING:
@@ -211,17 +212,17 @@ class LayeredEncoder:
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
     """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler."""
-    import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     source = str(found.folder)
-    with quiet_transformers(), torch.random.fork_rng(devices=[]), given_as(setting):
+    with quiet_transformers(), given_as(setting):
         state = read_tensors(found.weights)
         with loading(f"`{setting}` must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)
             # The fused kernels of torch differ from batch to batch.
-            model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
+            with without_first_values():
+                model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
         own = {name: state[name].float() for name in known_tensors.surplus(state, known_tensors.LAYERS)}
         known_tensors.refuse_other_tensors(own, shapes, config.model_type, source)

@@ -15,6 +15,7 @@ from vlgauge.torch_use import check_fork, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.weights.files import sha256_of
+from vlgauge.weights.first_values import without_first_values
 from vlgauge.weights.reading import given_as
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _built(name: str, path: Path) -> torch.nn.Module:
     state = read_state(path)
     classes = state.get(_CLASSES)
     options = {} if classes is None or classes.ndim != 1 else {"num_classes": len(classes)}
-    with torch.random.fork_rng(devices=[]):  # building draws weights, which the file then replaces
+    with without_first_values():
         model: torch.nn.Module = get_model(name, weights=None, weights_backbone=None, **options)
     own = model.state_dict()
     counters = {key: own[key] for key in own.keys() - known_tensors.missing(own, known_tensors.DETECTOR)}

@@ -15,6 +15,7 @@ from vlgauge.encoders.clip.tokens import ClipTokens, ForeignTokens, Tokens
 from vlgauge.installed import not_importable
 from vlgauge.lean_imports import lean_import
 from vlgauge.weights.files import WeightsNotFound
+from vlgauge.weights.first_values import drawing, without_first_values
 
 if TYPE_CHECKING:
     import torch
@@ -74,12 +75,15 @@ def _without_numbers() -> Iterator[None]:
     import torch
     from torch.overrides import TorchFunctionMode
 
+    of = torch.Tensor
+    left = drawing() | {of.clamp_, of.erfinv_, of.triu_}
+
     class Shapes(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
-            if func in (torch.nn.init.normal_, torch.Tensor.triu_):
+            if func in left:
                 return args[0] if args else named["tensor"]
-            if func is torch.Tensor.mul and isinstance(args[1], float) and args[0].is_floating_point():
+            if func in (of.div, of.mul) and isinstance(args[1], float) and args[0].is_floating_point():
                 return torch.empty(args[0].shape, dtype=args[0].dtype)
             return (torch.empty if func is torch.randn else func)(*args, **named)
 
@@ -102,8 +106,6 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
 
 def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
     """The module with its tensors, in float32."""
-    import torch
-
     filled = {name: tensor.float() for name, tensor in state.items()}
     model = empty_model(row)
     model.load_state_dict(filled, strict=True, assign=True)
@@ -115,7 +117,7 @@ def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> tor
     left = [name for name, tensor in [*model.named_parameters(), *model.named_buffers()] if tensor.is_meta]
     if left:
         # Other libraries' image towers have further tables that are computed, not saved.
-        with torch.random.fork_rng(devices=[]):
+        with without_first_values():
             model = empty_model(row, "cpu")
         model.load_state_dict(filled, strict=True)
     return model

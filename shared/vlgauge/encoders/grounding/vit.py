@@ -26,6 +26,7 @@ from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
 from vlgauge.torch_use import check_fork
+from vlgauge.weights.first_values import without_first_values
 
 if TYPE_CHECKING:
     import torch
@@ -98,7 +99,8 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     """The ViT that has these tensors, in evaluation mode, float32."""
     with importing('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"'):
         from transformers import ViTModel
-    model = ViTModel(vit_config(state))
+    with without_first_values():
+        model = ViTModel(vit_config(state))
     names = model.state_dict()
     # Each version of transformers has its own names, and either reads what the other wrote.
     here = dict(zip(renamed(names), names, strict=True))

@@ -14,6 +14,7 @@ from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.first_values import without_first_values
 from vlgauge.weights.reading import RefusedModel, check_stored, loading, read_torch_object, refused
 
 EMBEDDED = DATA / "sentence_order"
@@ -242,7 +243,8 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True)
     config.num_labels = 2
     config._attn_implementation = ATTENTION
-    classifier = AlbertForSequenceClassification(config)
+    with without_first_values():
+        classifier = AlbertForSequenceClassification(config)
     wanted = classifier.state_dict()
     state = {name: state[name] for name in known_tensors.surplus(state, known_tensors.PAIR)}
     wrong = [key for key in wanted.keys() & state.keys() if wanted[key].shape != state[key].shape]
