@@ -41,9 +41,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Whatever is registered later runs before. To take all libraries down one by one takes ten seconds.
     atexit.register(os._exit, 0)
 
-# Before a test file imports it whole: the parts that it puts off take four seconds.
-lean_import("evaluate")
-
 TESTS = Path(__file__).resolve().parent
 # Of 20 seconds and more, most of which some of them wait.
 LONG = {f"test_{name}.py" for name in ("ray", "picker", "demo", "lean_imports", "browser", "hub")}
@@ -69,6 +66,12 @@ def refuse_sockets(event, arguments):
 sys.addaudithook(refuse_sockets)
 """
 _GUARD: dict = {}
+
+
+def pytest_configure(config):
+    """Before a test file imports it whole, evaluate is imported without the parts that take four seconds."""
+    if not config.getoption("numprocesses", None):  # else the workers import it
+        lean_import("evaluate")
 
 
 @pytest.hookimpl(tryfirst=True)
