@@ -30,7 +30,7 @@ def thumbnail(title: str, question: str) -> bytes:
         top += 60
     draw.text((_LEFT * _OVER, 545 * _OVER), "vlgauge", _INK, _font(34))
     stream = io.BytesIO()
-    image.reduce(_OVER).quantize(64, Image.Quantize.FASTOCTREE).save(stream, "PNG", optimize=True)
+    image.reduce(_OVER).quantize(64, Image.Quantize.FASTOCTREE).save(stream, "PNG")
     return stream.getvalue()
 
 
