@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
@@ -54,16 +55,23 @@ def tree_of(path):
 
 
 @cache
-def nodes_of(path):
-    return list(ast.walk(tree_of(path)))
+def nodes_by_kind(path):
+    found = defaultdict(list)
+    for node in ast.walk(tree_of(path)):
+        found[type(node)].append(node)
+    return found
+
+
+def nodes_of(path, *kinds):
+    return [node for kind in kinds for node in nodes_by_kind(path)[kind]]
 
 
 def imports(path):
     """(statement, names of the modules), relative ones left out."""
-    for node in nodes_of(path):
-        if isinstance(node, ast.Import):
-            yield node, [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+    for node in nodes_of(path, ast.Import):
+        yield node, [alias.name for alias in node.names]
+    for node in nodes_of(path, ast.ImportFrom):
+        if not node.level:
             yield node, [f"{node.module}.{alias.name}" for alias in node.names]
 
 
@@ -76,7 +84,7 @@ def late_imports(path):
 @cache
 def of_types_only(path):
     """Statements that no run executes."""
-    tests = [node for node in nodes_of(path) if isinstance(node, ast.If) and name_in(node.test) == "TYPE_CHECKING"]
+    tests = [node for node in nodes_of(path, ast.If) if name_in(node.test) == "TYPE_CHECKING"]
     return {inner for test in tests for statement in test.body for inner in ast.walk(statement)}
 
 
@@ -127,7 +135,7 @@ def names_imported(path):
     own = path.relative_to(PACKAGE.parent).with_suffix("").parts
     package = own[:-1]
     known, found, skipped = known_modules(), set(), of_types_only(path)
-    for node in nodes_of(path):
+    for node in nodes_of(path, ast.Import, ast.ImportFrom, ast.Call):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):
@@ -136,7 +144,7 @@ def names_imported(path):
             start = package[: len(package) - node.level + 1] if node.level else ()
             home = ".".join([*start, *([node.module] if node.module else [])])
             found |= {f"{home}.{alias.name}" if f"{home}.{alias.name}" in known else home for alias in node.names}
-        elif isinstance(node, ast.Call) and name_in(node.func).endswith("import_module"):
+        elif name_in(node.func).endswith("import_module"):
             found |= {word.value for word in node.args if isinstance(word, ast.Constant)}
     return found & known
 
@@ -179,8 +187,8 @@ def test_metric_scripts_import_one_thing_a_line_and_nothing_above_them(path):
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_metric_scripts_do_not_import_what_explains_them(path):
-    found = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.level]
-    assert [node.module for node in found if node.module == "explanation"] == []
+    found = [node.module for node in nodes_of(path, ast.ImportFrom) if node.level]
+    assert "explanation" not in found
 
 
 @pytest.mark.parametrize("path", EXPLANATIONS, ids=name_of)
@@ -189,7 +197,7 @@ def test_explanations_import_nothing_above_them_and_no_script(path):
         parts = names[0].split(".")
         assert parts[0] not in ("metrics", "scripts", "tests", "evaluate")
         assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS - {"explain"}
-    relative = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.level]
+    relative = [node for node in nodes_of(path, ast.ImportFrom) if node.level]
     beside = {one.stem for one in path.parent.glob("*.py")}
     # The script is loaded by evaluate alone: in here it would have another class.
     assert {node.module for node in relative} <= beside - {path.parent.name}
@@ -215,8 +223,9 @@ def test_heavy_libraries_are_imported_where_they_are_at_home():
 
 def names_in(path):
     """Attributes that code uses, and functions that it defines."""
-    used = {node.attr for node in nodes_of(path) if isinstance(node, ast.Attribute)}
-    return used | {node.name for node in nodes_of(path) if isinstance(node, ast.FunctionDef)}
+    return {node.attr for node in nodes_of(path, ast.Attribute)} | {
+        node.name for node in nodes_of(path, ast.FunctionDef)
+    }
 
 
 def private_names_of_the_host():
