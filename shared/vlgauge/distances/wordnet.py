@@ -38,19 +38,18 @@ def synonyms(word: str) -> frozenset[str]:
     """
     found = {word}
     if "_" not in word:
+        own = _names(word)
         for index, part in enumerate(PARTS):
-            for form in _forms(word, part):
-                found.update(_names(form)[index].split())
+            found.update(own[index].split(), *(_names(lemma)[index].split() for lemma in _lemmas(word, part)))
     return frozenset(found)
 
 
-def _forms(word: str, part: str) -> list[str]:
-    """The word and what it may be a form of: what its exception says, or else what the endings allow."""
+def _lemmas(word: str, part: str) -> list[str]:
+    """What the word may be a form of: what its exception says, or else what the endings allow."""
     irregular = exceptions().get((part, word))
     if irregular is not None:
-        return [word, *irregular]
-    endings = ((old, new) for old, new in INFLECTIONS[part] if word.endswith(old))
-    return [word, *(word.removesuffix(old) + new for old, new in endings)]
+        return irregular
+    return [word.removesuffix(old) + new for old, new in INFLECTIONS[part] if word.endswith(old)]
 
 
 def _names(lemma: str) -> list[str]:
