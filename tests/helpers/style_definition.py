@@ -28,7 +28,7 @@ CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), 
     lambda rows: len({style for _, style in rows}) > 1
 )
 # Enough of them: what breaks a formula shows within the first ten.
-FEW = settings(deadline=None, max_examples=25)
+FEW = settings(deadline=None, max_examples=15)
 # Captions with references.
 EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
 
