@@ -104,12 +104,12 @@ def test_the_record_has_every_required_figure():
 def test_a_part_of_the_figures_comes_out_again(state):
     from toy_clip.figures import REQUIRED, figures
 
-    found = figures(state, n_scenes=32, n_stories=8, n_clips=8)
+    found = figures(state, n_scenes=32, n_stories=4, n_clips=4)
     held_out = toy.toy_record()["held out"]
     assert list(found) == list(held_out)
-    # Of 32 scenes a share may lie three standard deviations below that of 1,024; of 8 stories only alarm is possible.
+    # Of 32 scenes a share may lie three standard deviations below that of 1,024; of 4 stories only alarm is possible.
     for name in REQUIRED:
-        n = 8 if "story" in name else 32
+        n = 4 if "story" in name else 32
         expected = held_out[name]
         assert found[name] >= expected - 3 * np.sqrt(max(expected * (1 - expected), 0.01) / n), name
 

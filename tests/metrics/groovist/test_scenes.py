@@ -14,7 +14,7 @@ from vlgauge import scenes
 from vlgauge.signatures import parse_signature
 
 DATA = Path(vlgauge.__file__).parent / "data" / "groovist" / "theta_scenes.json"
-N_STORIES = 12
+N_STORIES = 8
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
 
