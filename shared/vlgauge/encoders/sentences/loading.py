@@ -59,8 +59,7 @@ def check_tensors(model: Any, folder: Path) -> None:
     kinds = {type(module).__name__ for module in model}
     kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE
     for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):
-        lacking, surplus = _other_tensors(module, folder / (entry.get("path") or ""))
-        lacking, surplus = known_tensors.missing(lacking, kind), known_tensors.surplus(surplus, kind)
+        lacking, surplus = _other_tensors(module, folder / (entry.get("path") or ""), kind)
         told = [
             f"{', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)} {what}"
             for names, what in ((lacking, "missing"), (surplus, "too much"))
@@ -73,8 +72,8 @@ def check_tensors(model: Any, folder: Path) -> None:
             )
 
 
-def _other_tensors(module: Any, folder: Path) -> tuple[list[str], list[str]]:
-    """Names of the tensors that the files of a module lack, and of those that it has no place for."""
+def _other_tensors(module: Any, folder: Path, kind: str) -> tuple[list[str], list[str]]:
+    """Names of the tensors that the files of a module must not lack, and of those that it has no place for."""
     from safetensors import safe_open
     from transformers import PreTrainedModel
 
@@ -85,11 +84,13 @@ def _other_tensors(module: Any, folder: Path) -> tuple[list[str], list[str]]:
     if file.is_file():
         with safe_open(file, framework="numpy") as opened:
             found = set(opened.keys())
-    if found == wanted or inner is None:
-        return sorted(wanted - found), sorted(found - wanted)
+    lacking, surplus = known_tensors.missing(wanted - found, kind), known_tensors.surplus(found - wanted, kind)
+    if inner is None or not (lacking or surplus):
+        return lacking, surplus
     # Older names, tied tensors, several files: what the library makes of them, only it knows.
-    kind: Any = type(inner)
-    _, report = kind.from_pretrained(
+    model: Any = type(inner)
+    _, report = model.from_pretrained(
         str(folder), config=inner.config, output_loading_info=True, local_files_only=True, use_safetensors=True
     )
-    return [*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])], [*report["unexpected_keys"]]
+    lacking = [*report["missing_keys"], *(str(key) for key in report["mismatched_keys"])]
+    return known_tensors.missing(lacking, kind), known_tensors.surplus(report["unexpected_keys"], kind)
