@@ -178,10 +178,9 @@ def test_sentences_equal_token_by_token_reading(seed: int) -> None:
         assert [sentence.split() for sentence in split_sentences(text)] == sentences_token_by_token(text), text
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_words_equal_one_substitution_per_rule(seed: int) -> None:
+def test_words_equal_one_substitution_per_rule() -> None:
     plain_words = runpy.run_path(str(SCRIPTS / "bench" / "rovist_nr.py"))["plain_words"]
-    for text in random_texts(seed):
+    for text in random_texts(0):
         assert words(text) == plain_words(text), text
 
 

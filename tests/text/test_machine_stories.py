@@ -5,7 +5,7 @@ import pytest
 
 from vlgauge.text.noun_phrases import phrase_source
 
-N_SENTENCES, SEED = 400, 0
+N_SENTENCES, SEED = 250, 0
 
 # Written for this test. Of each sentence only the verb between subject and rest matters.
 IMAGES = ["The first image", "The second image", "The third photo", "The next picture", "The final image", "This image"]

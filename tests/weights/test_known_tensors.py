@@ -42,7 +42,7 @@ def refusals(state, load, of_one_kind=r"\d+"):
 
     Of tensors whose names differ in the number of a layer, or in another pattern, the last is left out.
     """
-    names = {re.sub(of_one_kind, "", name): name for name in state}.values()
+    names = {re.sub(of_one_kind, "", name): name for name in sorted(state)}.values()
     changed = {name: {other: value for other, value in state.items() if other != name} for name in names}
     changed[EXTRA] = {**state, EXTRA: torch.zeros(2)}
     found = {}

@@ -42,10 +42,11 @@ def weights(tmp_path_factory):
 
 @pytest.fixture
 def tiny(weights):
-    """A new encoder, which remembers nothing."""
-    pool.unload()
-    yield clip_encoder(TINY, weights=weights, device="cpu")
-    pool.unload()
+    """An encoder as a new one, which remembers nothing."""
+    process_memory.clear()
+    encoder = clip_encoder(TINY, weights=weights, device="cpu")
+    encoder.forwards.clear()
+    return encoder
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -91,23 +92,21 @@ def vectors_of(encoder, order, **options):
 
 
 @pytest.mark.parametrize("batch_size", [3, 64])
-def test_a_permutation_of_the_rows_changes_no_bit(tiny, weights, batch_size):
+def test_a_permutation_of_the_rows_changes_no_bit(tiny, batch_size):
     straight = vectors_of(tiny, range(8), batch_size=batch_size)
     order = [5, 2, 7, 0, 1, 6, 4, 3]
-    del tiny
-    pool.unload()
-    other = vectors_of(clip_encoder(TINY, weights=weights, device="cpu"), order, batch_size=batch_size)
+    process_memory.clear()
+    other = vectors_of(tiny, order, batch_size=batch_size)
     for ours, theirs in zip(straight, other, strict=True):
         for i, row in enumerate(order):
             np.testing.assert_array_equal(ours[row], theirs[i])
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_the_batch_size_hardly_matters(tiny, weights, batch_size):
+def test_the_batch_size_hardly_matters(tiny, batch_size):
     straight = vectors_of(tiny, range(8))
-    del tiny
-    pool.unload()
-    other = vectors_of(clip_encoder(TINY, weights=weights, device="cpu"), range(8), batch_size=batch_size)
+    process_memory.clear()
+    other = vectors_of(tiny, range(8), batch_size=batch_size)
     for ours, theirs in zip(straight[:4], other[:4], strict=True):
         np.testing.assert_allclose(unit(ours), unit(theirs), rtol=0, atol=1e-6)
 

@@ -19,6 +19,7 @@ from vlgauge import scenes
 from vlgauge.encoders.clip.heads import heads_digest, read_adapter
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import toy_file, toy_record
+from vlgauge.encoders.features.memory import process_memory
 from vlgauge.pool import pool
 from vlgauge.signatures import parse_signature
 
@@ -53,15 +54,15 @@ def adapters(tmp_path_factory):
 
 @pytest.fixture
 def load(base):
-    """`load(name, config, **settings)`: a metric on a fresh encoder with random weights."""
-    pool.unload()
+    """`load(name, config, **settings)`: a metric on an encoder with random weights, which remembers nothing yet."""
+    process_memory.clear()
+    clip_encoder(TINY, weights=base, device="cpu").forwards.clear()
 
     def load(name="pac_s", config=None, **settings):
         settings = {"backbone": TINY, "weights": base, "device": "cpu", **settings}
         return vlgauge.load(name, config, keep_in_memory=True, **settings)
 
-    yield load
-    pool.unload()
+    return load
 
 
 @pytest.fixture
@@ -87,14 +88,14 @@ def test_pac_s_after_clip_s_runs_no_tower(load, encoder, adapters):
     assert signatures[0] != signatures[1]
 
 
-def test_three_metrics_see_200_images_once():
+def test_three_metrics_see_100_images_once():
     pool.unload()
-    rows = {"predictions": ["a dog"] * 200, "images": small_images(200)}
+    rows = {"predictions": ["a dog"] * 100, "images": small_images(100)}
     for name, variant in (("clip_s", "released"), ("pac_s", "released"), ("pac_s", "paper")):
         metric = vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu", variant=variant)
         assert metric.compute(**rows)[f"{name}_undefined"] == 0
     # The paper of PAC-S has no prompt.
-    assert dict(clip_encoder(profile="embedded", device="cpu").forwards) == {"image": 200, "text": 2}
+    assert dict(clip_encoder(profile="embedded", device="cpu").forwards) == {"image": 100, "text": 2}
 
 
 def test_frames_are_shared_by_clip_s_and_pac_s(load, encoder, adapters):
@@ -111,11 +112,12 @@ def test_second_epoch_reads_the_features_from_the_folder(load, encoder, adapters
         monkeypatch.setenv("VLGAUGE_FEATURES", str(tmp_path / "features"))
     first = load(checkpoint=adapters[0], **settings).compute(**ROWS)
     assert (tmp_path / "features").is_dir()
-    pool.unload()
+    process_memory.clear()
+    encoder().forwards.clear()
     second = load(checkpoint=adapters[0], **settings).compute(**ROWS)
     assert sum(encoder().forwards.values()) == 0
     assert second["pac_s_scores"] == pytest.approx(first["pac_s_scores"], abs=1e-6)
-    pool.unload()
+    process_memory.clear()
     load("clip_s", **settings).compute(**ROWS)
     assert sum(encoder().forwards.values()) == 0
 
@@ -128,7 +130,7 @@ def test_batch_size_order_and_duplicates(load, adapters):
     rows = [(captions[i], images[rng.integers(9)], [captions[j], captions[k]]) for i, j, k in picks]
 
     def scores(rows, **settings):
-        pool.unload()
+        process_memory.clear()
         predictions, seen, references = zip(*rows, strict=True)
         result = load(checkpoint=adapters[0], **settings).compute(
             predictions=predictions, images=seen, references=references
@@ -166,6 +168,7 @@ def test_rows_on_disk_give_the_same(load, adapters, base, tmp_path):
 
 
 def test_building_waits_for_the_first_compute(load, adapters):
+    pool.unload()
     load(checkpoint=adapters[0])
     assert pool.info() == []
 

@@ -17,6 +17,7 @@ from tiny_clip import TINY, write_tiny
 
 import vlgauge
 from vlgauge.encoders.clip.loading import clip_encoder
+from vlgauge.encoders.features.memory import process_memory
 from vlgauge.encoders.rated import files as polos_head
 from vlgauge.encoders.rated import head as polos
 from vlgauge.encoders.rated import models as polos_models
@@ -151,7 +152,8 @@ def test_normalised_layers_of_batches_are_those_of_all_their_tokens(settings):
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_itemwise_does_not_move_with_batch_size_and_order(settings, batch_size):
     whole = vlgauge.load("polos", **settings).compute(**ROWS)["polos_scores"]
-    pool.unload()
+    process_memory.clear()
+    models_of(settings).text.store.clear()
     turned = {name: rows[::-1] for name, rows in ROWS.items()}
     found = vlgauge.load("polos", **settings, batch_size=batch_size).compute(**turned)["polos_scores"]
     np.testing.assert_allclose(found[::-1], whole, rtol=0, atol=1e-6)

@@ -49,5 +49,5 @@ def test_size_of_the_exact_tests():
 def test_null_means_of_one_distribution():
     # 0.17 and 0.62 at 5 v 5, 0.08 and 0.35 at 10 v 10: Q of different sizes cannot be compared.
     for n, expected in ((5, (0.17, 0.62)), (10, (0.08, 0.35))):
-        q = q_of(gaussian_distances(n, n, n_examples=2_000), np.arange(2 * n)[None] < n).q[:, :, 0]
+        q = q_of(gaussian_distances(n, n, n_examples=1_200), np.arange(2 * n)[None] < n).q[:, :, 0]
         assert q.mean(axis=1) == pytest.approx(expected, abs=0.012)
