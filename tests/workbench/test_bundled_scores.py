@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.catalog import metric_facts
 from vlgauge.explain.scale import show_among
 from vlgauge.workbench import one, scoring
 from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of
@@ -42,11 +42,11 @@ def test_of_one_example_there_is_no_all():
     assert place_of(explained(0.5), ()) == ""
 
 
-@pytest.mark.parametrize("name", metric_names())
-def test_bundled_scores_are_those_of_the_form_and_the_best_is_first(name):
+@pytest.mark.parametrize("name", ["rouge_l", "trm", "d_hm"])  # the higher, the lower the better
+def test_the_best_of_the_bundled_scores_is_first(name):
     found = bundled_scores(name, "embedded", "")
-    assert found
     values = [score for _, score in found]
+    assert len(set(values)) > 2
     assert values == sorted(values, reverse=metric_facts(name).higher_is_better)
     assert bundled_scores(name, "embedded", "") is found
 

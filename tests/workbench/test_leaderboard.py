@@ -24,6 +24,12 @@ def records():
     return leaderboard.merged((), [RESULTS])
 
 
+@pytest.fixture(scope="module")
+def page_of_records(built):
+    """A page that has records from the start."""
+    return built(results=[RESULTS])
+
+
 def written(folder, name, **changed):
     """The first record with other values, in a file."""
     line = json.loads(Path(RESULTS).read_text("utf-8").splitlines()[0])
@@ -65,15 +71,19 @@ def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
             assert f"{one.value:.4f} [{one.low:.4f}, {one.high:.4f}]" in page
 
 
-def test_records_that_are_there_stay_where_the_tab_is_opened(built, records, monkeypatch):
+def test_records_that_are_there_stay_where_the_tab_is_opened(page, page_of_records, records, monkeypatch):
     monkeypatch.setattr(leaderboard, "page_of_systems", lambda: "<table>")
-    for given, fetched, expected in (([], [], "<table>"), ([RESULTS], [], gr.skip()), ([], records, gr.skip())):
-        (opened,) = [one.fn for one in built(results=given).fns.values() if one.name == "first_shown"]
+    for shows, fetched, expected in (
+        (page, [], "<table>"),
+        (page_of_records, [], gr.skip()),
+        (page, records, gr.skip()),
+    ):
+        (opened,) = [one.fn for one in shows.fns.values() if one.name == "first_shown"]
         assert opened(None, leaderboard.Results(fetched)) == expected
 
 
-def test_a_data_set_that_was_refused_leaves_what_was_there(built):
-    functions = built(results=[RESULTS]).fns.values()
+def test_a_data_set_that_was_refused_leaves_what_was_there(page_of_records):
+    functions = page_of_records.fns.values()
     emptied, fetched = (next(one for one in functions if one.name == name) for name in ("emptied", "fetched"))
     with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):
         fetched.fn(" ", "")
@@ -99,13 +109,13 @@ def test_one_result_of_two_files_is_one_record(tmp_path):
         leaderboard.merged(read_records(RESULTS), [other])
 
 
-def test_records_of_the_command_are_there_from_the_start(built, tmp_path):
-    page = built(results=[RESULTS])
-    pages = [block.value for block in page.blocks.values() if isinstance(block, gr.HTML) and block.value]
-    assert any("GROOViST" in one for one in pages)
+def test_records_of_the_command_are_there_from_the_start(page_of_records, tmp_path):
+    blocks = page_of_records.blocks.values()
+    pages = [block.value for block in blocks if isinstance(block, gr.HTML) and block.value]
+    assert any("0.831 [0.810, 0.852]" in one for one in pages)
     (tmp_path / "bad.jsonl").write_text('{"schema": 9}\n')
     with pytest.raises(ValueError, match="line 1"):
-        built(results=[str(tmp_path / "bad.jsonl")])
+        leaderboard.merged((), [str(tmp_path / "bad.jsonl")])
 
 
 def test_markup_in_a_name_is_shown_and_not_obeyed(tmp_path):

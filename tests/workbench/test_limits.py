@@ -178,10 +178,10 @@ def test_a_forged_upload_opens_no_file_and_asks_no_address(served, tmp_path, cap
     assert all(line.startswith("refused: ") for line in capfd.readouterr().err.splitlines())
 
 
-def test_behind_a_proxy_its_name_is_the_servers(built, tmp_path, monkeypatch):
+def test_behind_a_proxy_its_name_is_the_servers(page, tmp_path, monkeypatch):
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     (tmp_path / "a.png").write_bytes(b"x")
-    page, path = built(), str(tmp_path / "a.png")
+    path = str(tmp_path / "a.png")
     number = next(number for number, one in page.fns.items() if one.name == "scored")
     file = {"path": path, "meta": FILE, "url": f"https://me-space.hf.space/gradio_api/file={path}"}
     data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": None}], None, None]

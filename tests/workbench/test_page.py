@@ -12,7 +12,6 @@ from vlgauge.workbench.app import _opened, _picked, _set
 @pytest.mark.parametrize(
     ("metric", "expected"),
     [
-        ("rovist_nr", ["Story"]),
         ("stylecider", ["Caption", "References", "Style"]),
         ("clip_s", ["Caption", "References (optional)", "Picture"]),
     ],

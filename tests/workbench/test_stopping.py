@@ -178,8 +178,8 @@ def test_a_page_serves_by_turns(page):
     assert queues["model"].concurrency_limit == 2
 
 
-def test_two_models_work_of_two_visitors(built, monkeypatch):
-    queue = built()._queue
+def test_two_models_work_of_two_visitors(page, monkeypatch):
+    queue = page._queue
     models = queue.event_queue_per_concurrency_id["model"]
 
     def model_event(visitor):
@@ -192,7 +192,7 @@ def test_two_models_work_of_two_visitors(built, monkeypatch):
         models.queue.append(one)
     assert queue.get_events() == ([first], False, "model")
     monkeypatch.setattr(queue, "active_jobs", [[first], None])
-    models.current_concurrency = 1
+    monkeypatch.setattr(models, "current_concurrency", 1)
     assert queue.get_events() is None
     models.queue.append(other)
     assert queue.get_events() == ([other], False, "model")
