@@ -59,7 +59,7 @@ def half_zeros(rng, n):
 )
 def test_interval_covers_the_mean_as_often_as_it_says(made, mean, items, least):
     rng = np.random.default_rng(5)
-    intervals = [bootstrap_interval(made(rng, items), resamples=400, seed=i) for i in range(600)]
+    intervals = [bootstrap_interval(made(rng, items), resamples=400, seed=i) for i in range(400)]
     assert least <= np.mean([one.low <= mean <= one.high for one in intervals]) <= 0.99
 
 

@@ -104,6 +104,7 @@ KILLED_IN_THE_MIDDLE = """
 import os, signal, sys, threading, time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 import torch
 from vlgauge.training.loop import Checkpoint, Progressed
 
@@ -116,8 +117,9 @@ def kill():
                 os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(0.0005)
 threading.Thread(target=kill, daemon=True).start()
+fresh = SimpleNamespace(state_dict=lambda: {"state": {}})  # for a real one torch would import its compiler
 while True:
-    Checkpoint(folder / "state", "this", {"w": weight.detach()}, torch.optim.Adam([weight])).save(Progressed())
+    Checkpoint(folder / "state", "this", {"w": weight.detach()}, fresh).save(Progressed())
 """
 
 
