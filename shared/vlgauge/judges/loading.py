@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.installed import check_version, importing
-from vlgauge.judges.adapters import add_adapter
+from vlgauge.judges.adapters import add_adapter, scale_of
 from vlgauge.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.judges.questions import Judge
 from vlgauge.judges.sources import (
@@ -87,6 +87,8 @@ def judge_of(
     more = None if adapter is None else find_adapter(os.fspath(adapter))
     if more is not None and files.config.get("model_type") != "llava":
         raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
+    if more is not None:
+        scale_of(more.config)  # is refused before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
     return load() if own else pool.get(key, load, f"{files.name} in {dtype}")
