@@ -279,12 +279,8 @@ def test_shared_distances():
         assert np.abs(distances - np.array(case["distances"]["meteor"])).max() < TOLERANCE, case["name"]
 
 
-def test_shared_captions_of_1_000_images():
+def test_shared_captions_are_tokens_of_coco():
     coco = shared("coco_fakecap.json.gz")
-    images = zip(coco["tokenized_candidates"], coco["tokenized_references"], strict=True)
-    for (candidate, references), expected in zip(images, coco["per_image"]["meteor_nltk_pairs"], strict=True):
-        (scores,) = meteor_scores([candidate.split(" ")], [[reference.split(" ") for reference in references]])
-        assert scores == pytest.approx(expected, abs=TOLERANCE)
     for captions in coco["references"][:30]:
         assert np.array_equal(
             meteor_distances(captions), meteor_distances([" ".join(coco_tokens(one)) for one in captions])
