@@ -29,7 +29,7 @@ def small(name):
 
     config = deepcopy(open_clip.get_model_config(TABLE[name].architecture))
     image, text = config["vision_cfg"], config["text_cfg"]
-    text |= {"width": 64, "heads": 1, "layers": 2}
+    text |= {"width": 32, "heads": 1, "layers": 2}
     if trunk := image.get("timm_model_name"):
         image["timm_model_name"] = SMALLER[trunk]
     elif TABLE[name].resnet:
