@@ -53,6 +53,8 @@ def write_tiny(folder, seed=0, align=0.8, *, suffix=".safetensors", config="tiny
     from safetensors.torch import save_file
 
     path = Path(folder) / f"{config}_s{seed}_a{align}{suffix}"
+    if extra is None and path.is_file():
+        return path
     state = {**tiny_state(seed, align, config), **(extra or {})}
     if suffix == ".safetensors":
         save_file(state, path)

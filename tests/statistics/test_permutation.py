@@ -300,8 +300,9 @@ def test_set_test_does_not_depend_on_chunks_or_their_order():
     whole.add(range(20), null)
     for rows in (range(13, 20), range(5), range(5, 13)):
         parts.add(rows, null[rows.start : rows.stop])
+    found = parts.summary()
     for key, value in whole.summary().items():
-        assert parts.summary()[key] == pytest.approx(value, rel=1e-12, abs=1e-14), key
+        assert found[key] == pytest.approx(value, rel=1e-12, abs=1e-14), key
 
 
 def test_draws_follow_the_seed():

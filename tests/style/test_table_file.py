@@ -174,7 +174,7 @@ def test_every_cut_is_found(saved):
 def test_no_changed_byte_changes_a_count(toy, saved):
     data = saved.read_bytes()
     seen = Counter()
-    for i in range(0, len(data), 13):
+    for i in range(0, len(data), 29):
         changed = bytearray(data)
         changed[i] ^= 1 << (i % 8)
         saved.write_bytes(changed)

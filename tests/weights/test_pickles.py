@@ -196,7 +196,7 @@ def test_broken_pickles(tmp_path, data):
 
 def test_altered_pickles_are_data_or_refused(tmp_path):
     choose, n_read = random.Random(7), 0
-    for _ in range(2_000):
+    for _ in range(1_000):
         data = bytearray(pickle.dumps(choose.choice(DATA), choose.randrange(6)))
         for _ in range(choose.randrange(1, 4)):
             at = choose.randrange(len(data))
@@ -206,7 +206,7 @@ def test_altered_pickles_are_data_or_refused(tmp_path):
             warnings.simplefilter("ignore")  # of escapes in texts of protocol 0
             read_pickle(path)
             n_read += 1
-    assert n_read > 20
+    assert n_read > 10
 
 
 def test_encoding_is_that_of_arrays_only(tmp_path):
