@@ -141,18 +141,6 @@ def test_an_example_is_shown_by_a_click_and_copied(served, chromium):
         check_looks(page, wide="dark", phone="light")
 
 
-def test_no_result_stays_beside_other_models_or_a_refusal(served, chromium):
-    with visited(chromium, f"{served}?metric=clip_s", 1280, "light") as page:
-        page.get_by_role("textbox", name="Caption").clear()
-        page.locator("#go").click()
-        page.get_by_text("must be given, got nothing").first.wait_for()
-        page.locator(".res").wait_for(state="detached")
-        page.get_by_role("radio", name="video").first.click()
-        page.get_by_text("The right caption of a clip").first.wait_for()
-        page.get_by_role("radio", name="Published").first.click()
-        page.get_by_text(re.compile("These models are not here|Not scored yet: press Score")).wait_for()
-
-
 def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, tmp_path):
     lines = (GOLDEN / "leaderboard" / "results.jsonl").read_text("utf-8").splitlines()
     first = json.loads(next(line for line in lines if '"groovist"' in line))
@@ -225,7 +213,7 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
         assert page.evaluate(FAINT) == []
 
 
-def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, chromium):
+def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(served, chromium):
     with visited(chromium, f"{served}?metric=clip_s", 1280, "light") as page:
         page.locator("#pictures .gallery-item").first.wait_for()
         page.wait_for_function(AT_REST)
@@ -242,9 +230,17 @@ def test_pictures_are_added_and_taken_away_by_the_buttons_that_say_so(served, ch
             button.click()
         page.locator("#pictures").get_by_role("button", name="Clear").click()
         page.locator("#pictures .gallery-item").first.wait_for(state="detached")
+        page.get_by_role("textbox", name="Caption").clear()
+        page.locator("#go").click()
+        page.get_by_text("`Caption` and `Picture` must be given, got nothing").first.wait_for()
+        page.locator(".res").wait_for(state="detached")
+        page.get_by_role("radio", name="video").first.click()
+        page.get_by_text("The right caption of a clip").first.wait_for()
+        page.get_by_role("radio", name="Published").first.click()
+        page.get_by_text(re.compile("These models are not here|Not scored yet: press Score")).wait_for()
 
 
-def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chromium):
+def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium):
     query = "?view=compare&systems=sampler,wanderer&metrics=trm,rovist_nr&rows=trm"
     with watched(chromium, served + query, 1280) as page:
         finding = page.locator(".cmp .finding")
@@ -273,12 +269,8 @@ def test_systems_of_the_package_are_compared_at_once_and_by_a_link(served, chrom
         page.goto(copied)
         page.get_by_text("wanderer is better by two of two metrics.").wait_for()
         assert page.locator(".duel > summary").all_inner_texts() == told
-
-
-def test_files_of_a_visitor_are_compared_and_a_refusal_leaves_nothing(served, chromium):
-    board = EXAMPLES / "leaderboard"
-    with watched(chromium, f"{served}?view=compare&metrics=trm,rovist_nr", 1280) as page:
-        page.locator(".cmp .finding").wait_for()
+        # Files of a visitor take their place, and a refusal leaves nothing.
+        board = EXAMPLES / "leaderboard"
         page.get_by_text("Or systems of your own").click()
         files = page.locator("#versus input[type=file]").first
         files.set_input_files([board / "greedy.jsonl", board / "sampler.jsonl"])

@@ -205,28 +205,19 @@ def test_a_leaderboard_of_a_results_data_set(address, chromium):
         page.get_by_text("No record is left").wait_for()
 
 
-@pytest.mark.browser
-def test_hostile_rows_on_a_phone_in_the_dark(address, chromium):
-    with tab(chromium, address, 390, "dark") as page:
-        opened(page, "org/hostile")
-        score(page)
-        frame(page).get_by_text("2 of 14 rows were scored").wait_for()
-        frame(page).get_by_text("a file of the data set itself").first.wait_for()
-
-
-def test_four_visitors_at_once_get_the_numbers_of_one(address):
+def test_two_visitors_at_once_get_the_numbers_of_one(address):
     from gradio_client import Client
 
     words = {"metric": "clip_s", "dataset": "org/pictures", "split": "test", "rows": 2, "api_name": "/score_dataset"}
     with loops_of_gradio_left_open():
-        clients = [Client(address, verbose=False) for _ in range(4)]
-        alone = clients[0].predict(**words | {"rows": 8})
+        clients = [Client(address, verbose=False) for _ in range(2)]
+        alone = clients[0].predict(**words | {"rows": 4})
         jobs = [client.submit(**words, first_row=2 * i) for i, client in enumerate(clients)]
         at_once = [job.result(timeout=120) for job in jobs]
         for client in clients:
             client.close()
-    assert [one["id"] for one in alone["scores"]] == list(range(8))
-    assert [one["scores"] for one in at_once] == [alone["scores"][2 * i : 2 * i + 2] for i in range(4)]
+    assert [one["id"] for one in alone["scores"]] == list(range(4))
+    assert [one["scores"] for one in at_once] == [alone["scores"][2 * i : 2 * i + 2] for i in range(2)]
 
 
 def test_the_call_of_the_last_tab_scores_a_data_set(address, capsys):
