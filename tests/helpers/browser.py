@@ -89,7 +89,9 @@ def browser():
     if path is None:
         pytest.skip("no Chromium is installed")
     with api.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        # No page is there for so long that optimised code would pay for itself.
+        arguments = ["--no-sandbox", "--js-flags=--no-opt"]
+        chromium = started.chromium.launch(executable_path=path, args=arguments)
         try:
             yield chromium
         finally:
