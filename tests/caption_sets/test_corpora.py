@@ -64,9 +64,9 @@ def test_the_corpus_p_finds_what_harmonic_means_miss(name):
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize(("n", "m"), [(2, 3), (5, 5)])
 def test_mean_log_p_has_the_expectation_of_its_lattice(name, n, m):
-    result = scored(name, points(300, n=n, m=m, seed=1), pvalue="exact")
+    result = scored(name, points(150, n=n, m=m, seed=1), pvalue="exact")
     found, expected = (result[f"{name}_{key}"] for key in ("mean_log_pvalue", "expected_mean_log_pvalue"))
-    error = np.std(np.log(result[f"{name}_pvalues"])) / math.sqrt(300)
+    error = np.std(np.log(result[f"{name}_pvalues"])) / math.sqrt(150)
     assert abs(found - expected) < 4 * error
     assert expected + 1.0 > (0.2 if n == 2 else 0.02)
 

@@ -168,7 +168,7 @@ def test_a_card_that_breaks_its_reader_is_one_sentence(hub, capsys, monkeypatch,
 
     monkeypatch.setattr("huggingface_hub.ModelCard.__init__", refuse)
     hub.files["/org/teller/resolve/main/README.md"] = f"---\n{matter}\n---\n# Teller\n".encode()
-    with bounds(seconds=1):
+    with bounds(seconds=0.3):
         code = export("model-index", "--model", "org/teller", "--send")
     out, err = capsys.readouterr()
     assert (code, out, commits(hub)) == (2, "", [])

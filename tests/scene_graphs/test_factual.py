@@ -54,12 +54,12 @@ def test_a_graph_is_what_the_model_writes_for_the_whole_sentence(folder):
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_graph_depends_on_no_other_caption(folder, beams):
-    captions = [*CAPTIONS[1:5], LONG]
+    captions = [*CAPTIONS[1:4], LONG]
     together = parser(folder, beams=beams).graphs(captions)
     assert together == [parser(folder, beams=beams).graphs([one])[0] for one in captions]
     assert together == parser(folder, beams=beams, batch_size=1).graphs(captions)
     assert together[::-1] == parser(folder, beams=beams, batch_size=3).graphs(captions[::-1])
-    assert len({graph.tuples for graph in together}) >= 4
+    assert len({graph.tuples for graph in together}) >= 3
 
 
 def test_only_the_released_batches_cut_the_longest_caption_and_at_a_number_of_tokens(folder, monkeypatch):

@@ -191,7 +191,7 @@ def test_no_change_of_bytes_does_more_than_a_refusal(tmp_path):
     savemat(stream, {"triplets": made.triplets()[:, :2]})
     whole = stream.getvalue()
     path, rng, refused = tmp_path / "x.mat", random.Random(0), 0
-    for _ in range(30):
+    for _ in range(20):
         data = bytearray(whole)
         for _ in range(rng.randint(1, 3)):
             data[rng.randrange(128, len(data))] = rng.randrange(256)
@@ -200,4 +200,4 @@ def test_no_change_of_bytes_does_more_than_a_refusal(tmp_path):
             read_matlab(path, ["triplets"])
         except ValueError:
             refused += 1
-    assert refused > 10
+    assert refused > 6
