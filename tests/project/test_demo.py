@@ -31,18 +31,23 @@ print(page.page({{name: section_of(name) for name in {few!r}}}), end="")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, without_sockets):
-    """Output of a run that makes no socket, and the bytes of its page."""
-    folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
-    with redirect_stdout(printed), without_sockets():
+    """Output of a run that makes no socket, the bytes of its page, and what the metrics say of their examples."""
+    folder, printed, made = tmp_path_factory.mktemp("demo"), io.StringIO(), {}
+
+    def kept(name):
+        made[name] = section_of(name)
+        return made[name]
+
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(printed), without_sockets():
+        patched.setattr("demo.section.section_of", kept)
         assert script_module("run_demo.py").main(["--output", str(folder)]) == 0
     assert [path.name for path in folder.iterdir()] == ["report.html"]
-    return printed.getvalue(), (folder / "report.html").read_bytes()
+    return printed.getvalue(), (folder / "report.html").read_bytes(), made
 
 
 @pytest.fixture(scope="module")
-def sections():
-    """What the metrics say of their examples, in this process."""
-    return {name: section_of(name) for name in metric_names()}
+def sections(run):
+    return run[2]
 
 
 @pytest.fixture(scope="module")
