@@ -5,11 +5,12 @@ import math
 import re
 
 import pytest
+from browser import check_layout, leafed, opened
 from demo_page import Elements
 from explained import HOSTILE, poisoned, scored
 
 from vlgauge.catalog import metric_names
-from vlgauge.explain import explain, explanation_of, report
+from vlgauge.explain import Differing, Row, differences, explain, explanation_of, report
 from vlgauge.explain.pages import TEMPLATES
 from vlgauge.results import to_json
 
@@ -26,6 +27,15 @@ ALLOWED = {
 
 def explanation(name):
     return explain(name, *scored(name))
+
+
+def with_hostile_texts(name, text):
+    """The rows of a metric with a text in the place of each of theirs."""
+    columns, result = scored(name)
+    columns = {key: cells if key in ("images", "videos") else poisoned(cells, text) for key, cells in columns.items()}
+    columns["id"] = [text] * len(columns["predictions"])
+    result = {key: poisoned(value, text) if key.endswith("_details") else value for key, value in result.items()}
+    return explain(name, columns, result)
 
 
 def check_page(page):
@@ -76,11 +86,7 @@ POISONS += [(name, kind, text) for name in ("d_hm", "groovist", "stylecider", "t
 
 @pytest.mark.parametrize(("name", "kind", "text"), POISONS, ids=[f"{name}-{kind}" for name, kind, _ in POISONS])
 def test_everything_from_data_is_escaped(name, kind, text):
-    columns, result = scored(name)
-    columns = {key: cells if key in ("images", "videos") else poisoned(cells, text) for key, cells in columns.items()}
-    columns["id"] = [text] * len(columns["predictions"])
-    result = {key: poisoned(value, text) if key.endswith("_details") else value for key, value in result.items()}
-    found = explain(name, columns, result)
+    found = with_hostile_texts(name, text)
     page = found.html()
     check_page(page)
     assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069\x00\x1b]", page)
@@ -237,3 +243,62 @@ def test_texts_have_the_contrast_of_level_aa_in_either_theme(theme):
     assert "prefers-reduced-motion" in style
     sizes = [float(size) for size in re.findall(r"(?:font-size: |font: [^;]*?)([\d.]*\d)rem", style)]
     assert min(sizes) * 16 >= 12
+
+
+# -- in a browser -----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page of a metric, one of all, and two with words of 10,000 letters."""
+    folder = tmp_path_factory.mktemp("reports")
+    found = {name: explanation(name) for name in metric_names()}
+    bleu = scored("bleu")
+    one = explain("bleu", bleu[0] | {"id": [HOSTILE["long"]] * len(bleu[0]["predictions"])}, bleu[1])
+    pair = Differing(HOSTILE["long"], (HOSTILE["long"], "b"), (one, one), [Row(HOSTILE["long"], (0, 1), 0.5)])
+    table = f"<table><tr><th>{HOSTILE['long']}</th></tr></table>"
+    made = {
+        "groovist": found["groovist"].html(),
+        "all": report(list(found.values())),
+        "all-long": report([with_hostile_texts(name, HOSTILE["long"]) for name in found]),
+        "differing-long": differences("two", [table], [pair]),
+    }
+    for name, page in made.items():
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in made}
+
+
+@pytest.mark.browser
+def test_every_report_fits(pages, chromium):
+    with leafed(chromium, "dark") as open_next:
+        for name, path in pages.items():
+            # Long words are hardest on a phone, plots where three columns are narrow.
+            width = 390 if name.endswith("-long") else 1000
+            page, asked = open_next(path, width)
+            check_layout(page, asked, path, width)
+
+
+@pytest.mark.browser
+def test_a_note_opens_by_tap_and_by_key(pages, chromium):
+    path = pages["groovist"]
+    with opened(chromium, path, 390, has_touch=True) as (page, _):
+        mark = page.locator("mark[tabindex]").first
+        assert not mark.locator(".tip").is_visible()
+        mark.tap()
+        tip = mark.locator(".tip")
+        tip.wait_for(state="visible")
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= 800
+        # In a frame as high as its page the bottom edge is far away: there the note stands beside its word.
+        page.evaluate("document.documentElement.className = 'framed'")
+        assert abs(tip.bounding_box()["y"] - mark.bounding_box()["y"]) < 100
+        page.evaluate("document.activeElement.blur()")
+        page.mouse.move(0, 0)
+        tip.wait_for(state="hidden")
+    with opened(chromium, path, 1280) as (page, _):
+        page.locator("details.row summary").first.focus()
+        for _ in range(8):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.tagName") == "MARK":
+                break
+        page.locator("mark:focus .tip").wait_for(state="visible")
