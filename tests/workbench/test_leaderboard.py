@@ -174,4 +174,4 @@ def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):
         leaderboard.page_of(counted)
         return seen
 
-    assert steps(400) < 30 * steps(40)
+    assert steps(200) < 30 * steps(20)
