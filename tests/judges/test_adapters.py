@@ -113,6 +113,11 @@ def test_settings_of_another_arithmetic(model, tmp_path, settings, told):
         judge_of(model, adapter=folder, device="cpu")
 
 
+def test_settings_are_looked_at_before_a_model_is_loaded(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("vlgauge.judges.loading._loaded", lambda *_: pytest.fail("loaded"))
+    assert "got bias: 'all'" in refusal(model, tiny_judges.adapter(tmp_path / "adapter", bias="all"))
+
+
 def changed(folder, change):
     thin = load_file(folder / "adapter_model.safetensors")
     change(thin)
