@@ -55,6 +55,11 @@ def test_columns_that_are_taken_are_not_suggested_again():
     assert suggested(ROWS, Text("predictions"), ["text"]) == [("kind", "right")]
 
 
+def test_a_title_that_nobody_types_is_not_suggested():
+    rows = [{"x" * n: "a dog runs" for n in (100, 101)}]
+    assert suggested(rows, Text("predictions"), []) == [("x" * 100, "a dog runs")]
+
+
 def test_a_cell_that_does_not_fit_rules_its_column_out():
     rows = [{"said": "a dog"}, {"said": 3.0}]
     assert suggested(rows, Text("predictions"), []) == []

@@ -15,6 +15,7 @@ from vlgauge.media.tables import Rows, is_missing
 
 _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions
+_LONGEST_TITLE = 100  # what is longer nobody types, and it would be the whole message
 _PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
 # Names and numbers of rows, whatever they look like.
 _ID = re.compile(r"(?i:(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*)|.*[a-z]Ids?")
@@ -25,7 +26,7 @@ def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[
     """Titles that can be a column of a metric, each with its first cell."""
     found = []
     for title in rows[0]:
-        if title in taken or not isinstance(title, str) or _ID.fullmatch(title):
+        if title in taken or not isinstance(title, str) or len(title) > _LONGEST_TITLE or _ID.fullmatch(title):
             continue
         cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
         if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
