@@ -145,7 +145,7 @@ def watched(chromium, address, width, scheme="light"):
     free = [page for context in chromium.contexts for page in context.pages if page.url == "about:blank"]
     page = free[0] if free else chromium.new_context().new_page()
     page.set_viewport_size({"width": width, "height": 1000})
-    page.emulate_media(color_scheme=scheme)
+    page.emulate_media(media="screen", color_scheme=scheme)
     page.set_default_timeout(60_000)  # machines may be busy
     asked, failed = [], []
     listeners = {
