@@ -14,7 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 from folders import EXAMPLES
-from gradio_loops import loops_of_gradio_left_open
+from gradio_loops import close_at_once, loops_of_gradio_left_open
 from script_modules import script_module
 
 import vlgauge
@@ -49,8 +49,7 @@ def address(space, tmp_path_factory):
         try:
             yield module.demo.local_url.rstrip("/")
         finally:
-            with loops_of_gradio_left_open():
-                module.demo.close(verbose=False)
+            close_at_once(module.demo)
 
 
 @pytest.fixture

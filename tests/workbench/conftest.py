@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from folders import GOLDEN
-from gradio_loops import loops_of_gradio_left_open
+from gradio_loops import close_at_once, loops_of_gradio_left_open
 
 if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
@@ -53,8 +53,7 @@ def served(tmp_path_factory):
         try:
             yield page.local_url
         finally:
-            with loops_of_gradio_left_open():
-                page.close(verbose=False)
+            close_at_once(page)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from browser import watched
 from folders import GOLDEN
-from gradio_loops import loops_of_gradio_left_open
+from gradio_loops import close_at_once, loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
 
@@ -35,8 +35,7 @@ def address(tmp_path_factory):
         try:
             yield page.local_url
         finally:
-            with loops_of_gradio_left_open():
-                page.close(verbose=False)
+            close_at_once(page)
 
 
 @contextmanager
