@@ -20,6 +20,7 @@ from packaging.version import Version
 from script_modules import script_module
 
 from vlgauge.lean_imports import lean_import
+from vlgauge.pool import pool
 from vlgauge.weights import files
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
@@ -42,10 +43,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     atexit.register(os._exit, 0)
 
 TESTS = Path(__file__).resolve().parent
-# Of 20 seconds and more, most of which some of them wait.
-LONG = {f"test_{name}.py" for name in ("ray", "picker", "demo", "lean_imports", "browser", "hub")}
-LONG |= {f"test_{name}.py" for name in ("signatures", "torch_use", "assemble_space")}
-LONG |= {f"test_{name}.py" for name in ("hostile_media", "bombs", "damaged_files", "reports", "one", "doors")}
+# They come first, in this order: what a browser computes beside what waits, then what takes longest.
+FIRST = ("browser", "ray", "picker", "distributed", "network_faults", "hub", "reports", "killed_processes", "box")
+FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assemble_space", "hostile_media")
+FIRST += ("bombs", "damaged_files", "one", "doors")
+PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
 
 # An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
 REFUSE_SOCKETS = """
@@ -77,7 +79,7 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Long files first, so that no worker is left with one when the others are done."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
 
 
 # Marker -> what its tests need, which installs may lack.
@@ -122,6 +124,16 @@ def libraries_are_searched_once():
     if len(sys.modules) - before > 100:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_models_outlive_a_file():
+    """What a file of tests forgets, to see how it is loaded, is there again for the next one."""
+    plain = ("english", "punkt", "sentence", "tokens")
+    before = {key: encoder for key, encoder in pool._encoders.items() if key[0] in plain}
+    yield
+    for key, encoder in before.items():
+        pool.get(key, lambda encoder=encoder: encoder)
 
 
 @pytest.fixture(scope="session", autouse=True)
