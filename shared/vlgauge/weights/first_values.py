@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 
-def drawing() -> frozenset[Any]:
-    """Functions of torch that draw first values of layers into the tensor that they are given."""
+def left_empty(*more: Any) -> AbstractContextManager[Any]:
+    """Context in which functions of torch that draw first values, and more of them, give back their tensor as it is."""
     from torch.nn import init
-
-    # No methods of tensors: some functions draw by them until all numbers lie within bounds.
-    return frozenset((init.kaiming_uniform_, init.normal_, init.uniform_))
-
-
-@contextmanager
-def without_first_values() -> Iterator[None]:
-    """Weights of what is built in here hold whatever lay in memory; of a large model their draws take seconds."""
-    import torch
     from torch.overrides import TorchFunctionMode
 
-    left = drawing()
+    # No methods of tensors: some functions draw by them until all numbers lie within bounds.
+    left = {init.kaiming_uniform_, init.normal_, init.uniform_, *more}
 
-    class Left(TorchFunctionMode):
+    class LeftEmpty(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             named = kwargs or {}
             if func in left:
                 return args[0] if args else named["tensor"]
             return func(*args, **named)
 
+    return LeftEmpty()
+
+
+@contextmanager
+def without_first_values() -> Iterator[None]:
+    """Weights of what is built in here hold whatever lay in memory; of a large model their draws take seconds."""
+    import torch
+
     # What else may draw moves no random number of the caller.
-    with torch.random.fork_rng(devices=[]), Left():
+    with torch.random.fork_rng(devices=[]), left_empty():
         yield

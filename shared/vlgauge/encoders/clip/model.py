@@ -15,7 +15,7 @@ from vlgauge.encoders.clip.tokens import ClipTokens, ForeignTokens, Tokens
 from vlgauge.installed import not_importable
 from vlgauge.lean_imports import lean_import
 from vlgauge.weights.files import WeightsNotFound
-from vlgauge.weights.first_values import drawing, without_first_values
+from vlgauge.weights.first_values import left_empty, without_first_values
 
 if TYPE_CHECKING:
     import torch
@@ -76,18 +76,14 @@ def _without_numbers() -> Iterator[None]:
     from torch.overrides import TorchFunctionMode
 
     of = torch.Tensor
-    left = drawing() | {of.clamp_, of.erfinv_, of.triu_}
 
     class Shapes(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            named = kwargs or {}
-            if func in left:
-                return args[0] if args else named["tensor"]
             if func in (of.div, of.mul) and isinstance(args[1], float) and args[0].is_floating_point():
                 return torch.empty(args[0].shape, dtype=args[0].dtype)
-            return (torch.empty if func is torch.randn else func)(*args, **named)
+            return (torch.empty if func is torch.randn else func)(*args, **kwargs or {})
 
-    with torch.device("meta"), Shapes():
+    with torch.device("meta"), Shapes(), left_empty(of.clamp_, of.erfinv_, of.triu_):
         yield
 
 
