@@ -85,9 +85,9 @@ def judge_of(
     elif tower is not None:
         raise ValueError(f"`tower` must be left out for a model with an image tower of its own, got {tower!r}")
     more = None if adapter is None else find_adapter(os.fspath(adapter))
-    if more is not None and files.config.get("model_type") != "llava":
-        raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
     if more is not None:
+        if files.config.get("model_type") != "llava":
+            raise ValueError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
         scale_of(more.config)  # is refused before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
