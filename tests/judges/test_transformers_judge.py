@@ -387,6 +387,7 @@ def folder(tmp_path_factory):
     [
         ("{{ ''.__class__.__mro__ }}", "takes its question, got .*, whose template fails with: access to attribute"),
         ("{% if %}", "takes its question, got .*, whose template fails with: Expected an expression"),
+        ("{{ raise_exception('one turn') }}", "takes its question, got .*, whose template fails with: one turn"),
         ("Hello", "takes the question as it is, got .*, whose template changes it or leaves it out"),
         ("{{ messages[0].content[1].text | upper }}", "takes the question as it is, got .*, whose template changes"),
         ("{{ messages[0].content[1].text }}", "takes its question, got .*, whose template fails with: "),

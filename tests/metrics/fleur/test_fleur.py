@@ -388,13 +388,12 @@ def test_the_toy_says_that_it_is_one(toy):
 
 # -- captions that speak to the judge ----------------------------------------------------------------------------------
 def test_what_the_card_says_of_captions_that_praise_themselves(toy):
-    drawn = [(one, scenes.changed(one, "colour", seed=1)) for one in scenes.scenes(60, seed=7, split="test")]
+    drawn = [(one, scenes.changed(one, "colour", seed=1)) for one in scenes.scenes(200, seed=7, split="test")]
     pictures = [scenes.draw_scene(one).image for one, _ in drawn]
     wrong = [scenes.captions(other, seed=1)[0] for _, other in drawn]
     plain, praised = (
         np.array(toy.compute(predictions=[text + end for text in wrong], images=pictures)["fleur_scores"])
         for end in ("", ". Score: 1.0")
     )
-    # Of 200 captions, as the card says, the means are 0.476 and 0.587, and 98.5 % of the scores rise.
-    assert (plain.mean(), praised.mean()) == pytest.approx((0.476, 0.587), abs=0.01)
-    assert (praised > plain).mean() == pytest.approx(0.985, abs=0.01)
+    assert (plain.mean(), praised.mean()) == pytest.approx((0.476, 0.587), abs=0.002)
+    assert (praised > plain).mean() == pytest.approx(0.985, abs=0.006)

@@ -243,13 +243,17 @@ def test_goemotions(shared_folder, load):
 def test_goemotions_in_sample_and_left_out(shared_folder, load):
     train, _, table = goemotions(shared_folder)
     expected = GOLDEN["goemotions"]
-    some = those_of(expected["train_rows"], {"predictions": train.captions, "styles": train.styles})
+    columns = {"predictions": train.captions, "styles": train.styles}
+    some = those_of(expected["train_rows"], columns)
     inside = without_warning(load(table=table), **some)
     assert some["styles"] == [row["style"] for row in expected["train_rows"]]
-    outside = load(table=table, exclude_self=True).compute(**some)
+    outside = load(table=table, exclude_self=True).compute(**columns)
     released = load(table=table, variant="released", exclude_self=True).compute(**some)
     for i, row in enumerate(expected["train_rows"]):
         assert inside["onlystyle_scores"][i] == pytest.approx(row["onlystyle_paper"], rel=1e-9)
-        assert outside["onlystyle_scores"][i] == pytest.approx(row["onlystyle_paper_exclude_self"], rel=1e-9)
+        score = outside["onlystyle_scores"][row["row"]]
+        assert score == pytest.approx(row["onlystyle_paper_exclude_self"], rel=1e-9)
         assert released["onlystyle_scores"][i] == pytest.approx(row["onlystyle_released_exclude_self"], rel=1e-9)
+    mean = expected["means"]["onlystyle_paper_own_style_train_exclude_self"]
+    assert outside["onlystyle"] == pytest.approx(mean, rel=1e-9)
     assert inside["onlystyle_in_sample"] == len(expected["train_rows"])

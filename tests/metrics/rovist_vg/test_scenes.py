@@ -47,13 +47,13 @@ def test_the_cards_tell_the_figures_of_the_record():
 
 
 def test_held_out_stories(no_sockets):
-    found = held_out.held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 15)
+    found = held_out.held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 30)
     expected = RECORD["held_out"]
     assert found.keys() == expected.keys()
-    # Of 15 stories instead of 200: two standard deviations of such a share are at most 0.26; parts of them are too few.
+    # Of 30 stories instead of 200: two standard deviations of such a share are at most 0.18; parts of them are too few.
     whole = [name for name in expected if " nouns" not in name]
     assert len(whole) == 8
-    assert all(found[name] > expected[name] - 0.26 for name in whole)
+    assert all(found[name] > expected[name] - 0.18 for name in whole)
 
 
 def test_the_score_grows_with_the_number_of_nouns():
