@@ -1,5 +1,6 @@
 """Work ends when its visitor stops it or goes away."""
 
+import asyncio
 import http.client
 import json
 import threading
@@ -176,6 +177,21 @@ def test_a_page_serves_by_turns(page):
     assert {"model", "hub"} <= queues.keys()
     assert all(isinstance(one.queue, FairQueue) for one in queues.values())
     assert queues["model"].concurrency_limit == 2
+
+
+def test_a_page_that_nobody_asks_looks_seldom(page, monkeypatch):
+    queue, slept = page._queue, []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        queue.stopped = True
+
+    monkeypatch.setattr("gradio.queueing.asyncio.sleep", sleep)
+    for looks in (queue.start_processing, queue.start_progress_updates):
+        monkeypatch.setattr(queue, "stopped", False)
+        asyncio.run(looks())
+    assert slept[0] == 0.02
+    assert set(slept[1:]) == {0.1}
 
 
 def test_two_models_work_of_two_visitors(page, monkeypatch):

@@ -16,6 +16,9 @@ MODEL_QUEUE = "model"
 MOST_WAITING, MOST_WAITING_OF_ALL = 20, 200  # calls
 _HALF_LIFE = 30.0  # seconds after which half of what was used is forgotten
 _A_CALL = 1.0  # seconds that one is counted as until it is known how long it took
+# After which Gradio looks again whether somebody waits, and whether there is progress: by default 0.001 and 0.01, which
+# keep 7 % of a processor busy for ever.
+_LOOK_SECONDS, _PROGRESS_SECONDS = 0.02, 0.1
 
 
 def visitor_of(scope: Mapping[str, Any], *, is_behind_proxy: bool) -> str:
@@ -111,6 +114,7 @@ def take_turns(page: gr.Blocks, used: TimeUsed) -> None:
     for events in queue.event_queue_per_concurrency_id.values():
         events.queue = FairQueue(used)
     queue.get_events = partial(_next_events, queue)
+    queue.sleep_when_free, queue.progress_update_sleep_when_free = _LOOK_SECONDS, _PROGRESS_SECONDS
 
 
 def _next_events(queue: Any) -> tuple[list[Any], bool, str] | None:
