@@ -57,9 +57,8 @@ def random_words(seed, count):
         yield "".join([*rng.choices(LETTERS, k=rng.randint(0, 6)), *endings])
 
 
-@pytest.mark.parametrize(("word", "stem"), EXAMPLES)
-def test_worked_examples(word, stem):
-    assert porter_stem(word) == stem
+def test_worked_examples():
+    assert [(word, porter_stem(word)) for word, _ in EXAMPLES] == EXAMPLES
 
 
 def test_equal_to_nltk():
@@ -84,6 +83,5 @@ def test_100_000_units_take_linear_time(unit):
     assert len(porter_stem(unit * 100_000)) > 99_990
 
 
-@pytest.mark.parametrize("word", GOLDEN["porter"])
-def test_golden_stems(word):
-    assert porter_stem(word) == GOLDEN["porter"][word]
+def test_golden_stems():
+    assert {word: porter_stem(word) for word in GOLDEN["porter"]} == GOLDEN["porter"]

@@ -246,15 +246,15 @@ def test_40_000_words(n_sentences: int) -> None:
 
 
 # The authors' values --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", GOLDEN)
-def test_golden_released(name: str, n: int) -> None:
+def test_golden_released(name: str) -> None:
     story = GOLDEN[name]
-    expected = story[f"released_n{n}"]
-    # The reference divides by zero where the follow-up of the same formula skips the pair.
-    raises = str(expected).startswith("raises")
-    score = nr.non_redundancy(story["tokens"], n=n).score
-    assert_score(score, story["followup_n4"] if raises else expected)
+    for n in (2, 3, 4, 5):
+        expected = story[f"released_n{n}"]
+        # The reference divides by zero where the follow-up of the same formula skips the pair.
+        raises = str(expected).startswith("raises")
+        score = nr.non_redundancy(story["tokens"], n=n).score
+        assert_score(score, story["followup_n4"] if raises else expected)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
