@@ -206,3 +206,21 @@ def test_a_spawned_process_may_run_models():
     torch_use.resolved_device("cpu")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply_async(torch_use.check_fork).get(timeout=300) is None
+
+
+def test_convolutions_keep_their_precision_while_any_thread_is_inside():
+    import torch
+
+    flags = torch.backends.cudnn
+    before = (flags.enabled, flags.allow_tf32)
+    device = torch.device("cuda")
+    first, second = torch_use.exact(device), torch_use.exact(device)
+    first.__enter__()
+    second.__enter__()
+    assert (flags.enabled, flags.allow_tf32) == (before[0], False)
+    first.__exit__(None, None, None)
+    assert flags.allow_tf32 is False
+    second.__exit__(None, None, None)
+    # One thread that leaves in this order, as two threads may, restores its own gradients wrongly.
+    torch.set_grad_enabled(True)
+    assert (flags.enabled, flags.allow_tf32) == before

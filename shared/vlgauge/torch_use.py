@@ -1,10 +1,18 @@
-"""What is made sure of before torch is used: its packages, that it can still run in this process, and the device."""
+"""What is made sure of where torch is used: its packages, that it can still run here, the device, the precision."""
+
+from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 CLIP_PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
 DETECTOR_PACKAGES = ("torch", "torchvision")
@@ -109,3 +117,38 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+_EXACT_LOCK = threading.Lock()
+_exact_users = 0
+_exact_flags: AbstractContextManager[Any] | None = None
+
+
+@contextmanager
+def exact(device: torch.device) -> Iterator[None]:
+    """Without gradients, and on CUDA without TensorFloat-32 in convolutions, which torch allows by default.
+
+    The flag belongs to the process: the first thread in turns it off, the last one out restores it.
+    """
+    import torch
+
+    global _exact_users, _exact_flags
+    if device.type != "cuda":
+        with torch.no_grad():
+            yield
+        return
+    with _EXACT_LOCK:
+        _exact_users += 1
+        if _exact_users == 1:
+            # `enabled` is False by default here and would switch cuDNN off.
+            _exact_flags = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+            _exact_flags.__enter__()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        with _EXACT_LOCK:
+            _exact_users -= 1
+            if _exact_users == 0 and _exact_flags is not None:
+                _exact_flags.__exit__(None, None, None)
+                _exact_flags = None

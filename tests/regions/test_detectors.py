@@ -11,6 +11,7 @@ from vlgauge import regions
 from vlgauge.media.images import image_cell
 from vlgauge.pool import pool
 from vlgauge.regions import detectors
+from vlgauge.torch_use import exact
 from vlgauge.weights.files import WeightsNotFound
 
 torch = pytest.importorskip("torch")
@@ -72,6 +73,15 @@ def test_detector_is_built_once(weights):
     assert detectors.detector(SMALL, weights=str(weights), device="cpu") is one
     boxes, scores = one(picture())
     assert boxes.shape == (len(scores), 4)
+
+
+def test_convolutions_of_a_detector_keep_their_precision(weights, monkeypatch):
+    monkeypatch.setattr(detectors, "exact", lambda device: exact(torch.device("cuda")))
+    detector, allowed = detectors.detector(SMALL, weights=weights, device="cpu"), []
+    hook = detector._model.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))
+    detector(picture())
+    hook.remove()
+    assert allowed == [False]
 
 
 def test_published_weights_must_have_the_digest_of_their_name(monkeypatch, tmp_path):

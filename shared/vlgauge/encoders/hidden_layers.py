@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.clip.tokens import buckets, in_order
-from vlgauge.encoders.clip.towers import exact
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.model_folders import WEIGHTS, Kind, ModelFolder, described, find_model, look_for_model
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar, quiet_transformers
-from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, resolved_device
+from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, exact, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import joint_digest
 from vlgauge.weights.first_values import without_first_values

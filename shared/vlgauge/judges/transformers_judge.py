@@ -18,7 +18,7 @@ from vlgauge.judges.picture_features import PictureFeatures
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.judges.special import SpecialTokens
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.torch_use import check_fork
+from vlgauge.torch_use import check_fork, exact
 
 if TYPE_CHECKING:
     import torch
@@ -172,11 +172,9 @@ class LoadedJudge:
         progress: Progress = None,
     ) -> list[Floats]:
         """See `Judge`."""
-        import torch
 
         def scored(batch: Sequence[_Prepared]) -> list[Floats]:
-            with torch.no_grad():
-                return [row.double().cpu().numpy() for row in self.log_chances(batch)]
+            return [row.double().cpu().numpy() for row in self.log_chances(batch)]
 
         keys = [(question.key, answer) for question, answer in zip(questions, answers, strict=True)]
         return self._asked(
@@ -212,8 +210,6 @@ class LoadedJudge:
         progress: Progress,
     ) -> list[Result]:
         """What comes of each question; of equal ones the same, and in batches that do not depend on their order."""
-        import torch
-
         check_fork()
         first: dict[Any, int] = {}
         for i, key in enumerate(keys):
@@ -228,13 +224,13 @@ class LoadedJudge:
         with progress_bar(len(order), "Asking the judge", progress) as advance:
             for start in range(0, len(order), batch_size):
                 batch = order[start : start + batch_size]
-                with torch.no_grad():
+                with exact(self._model.device):
                     prepared = [self._checked(prepare(first[key])) for key in batch]
-                for one, key in zip(prepared, batch, strict=True):
-                    one.picture = seen[key]
-                for rows in _alike(prepared):
-                    for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
-                        found[batch[row]] = result
+                    for one, key in zip(prepared, batch, strict=True):
+                        one.picture = seen[key]
+                    for rows in _alike(prepared):
+                        for row, result in zip(rows, work([prepared[row] for row in rows]), strict=True):
+                            found[batch[row]] = result
                 self.forwards += len(batch)
                 advance(len(batch))
         return [found[key] for key in keys]
@@ -251,7 +247,7 @@ class LoadedJudge:
             seen.append(torch.softmax(logits.float(), dim=-1)[:, self._digits].cpu())
             return logits
 
-        with torch.no_grad(), self._features.of([one.picture for one in batch]):
+        with self._features.of([one.picture for one in batch]):
             written = self._model.generate(
                 **inputs, max_new_tokens=longest, logits_processor=LogitsProcessorList([remember])
             )

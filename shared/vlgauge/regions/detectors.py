@@ -11,7 +11,7 @@ from PIL import Image
 
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
-from vlgauge.torch_use import check_fork, resolved_device
+from vlgauge.torch_use import check_fork, exact, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.detectors import DETECTORS, check_torchvision, find_weights, read_state
 from vlgauge.weights.files import sha256_of
@@ -58,7 +58,7 @@ class TorchvisionDetector:
         from torchvision.transforms.functional import convert_image_dtype, pil_to_tensor
 
         pixels = convert_image_dtype(pil_to_tensor(image), torch.float32).to(self._device)
-        with torch.no_grad():
+        with exact(pixels.device):
             found: Mapping[str, torch.Tensor] = self._model([pixels])[0]
         return found["boxes"].float().cpu().numpy(), found["scores"].float().cpu().numpy()
 

@@ -209,23 +209,3 @@ def test_a_device_that_stays_full_raises():
         full_above(2, [])([1] * 8)
     with pytest.raises(torch.OutOfMemoryError):
         full_above(0, [])([1])
-
-
-def test_convolutions_keep_their_precision_while_any_thread_is_inside(monkeypatch):
-    import torch
-
-    from vlgauge.encoders.clip import towers
-
-    flags = torch.backends.cudnn
-    before = (flags.enabled, flags.allow_tf32)
-    device = torch.device("cuda")
-    first, second = towers.exact(device), towers.exact(device)
-    first.__enter__()
-    second.__enter__()
-    assert (flags.enabled, flags.allow_tf32) == (before[0], False)
-    first.__exit__(None, None, None)
-    assert flags.allow_tf32 is False
-    second.__exit__(None, None, None)
-    # One thread that leaves in this order, as two threads may, restores its own gradients wrongly.
-    torch.set_grad_enabled(True)
-    assert (flags.enabled, flags.allow_tf32) == before

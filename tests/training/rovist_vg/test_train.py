@@ -97,7 +97,7 @@ def test_loss_by_plain_loops():
 
 
 def test_training_on_a_table(table, capsys):
-    assert train(options(table, "out", "--epochs", 2)) == 0
+    assert train(options(table, "out", "--epochs", 2, "--device", "cpu")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "pairs.csv: 14 pairs to train on, 2 to validate with, on cpu"
     assert [line.split(":")[0] for line in lines[1:3]] == ["epoch 1", "epoch 2"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.settings import warn
+from vlgauge.torch_use import exact
 
 if TYPE_CHECKING:
     import torch
@@ -158,41 +158,6 @@ def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
         for name, values in head.items()
     }
     return torch.func.functional_call(pool, tensors, (seen,))
-
-
-_EXACT_LOCK = threading.Lock()
-_exact_users = 0
-_exact_flags: AbstractContextManager[Any] | None = None
-
-
-@contextmanager
-def exact(device: torch.device) -> Iterator[None]:
-    """Without gradients, and on CUDA without TensorFloat-32 in convolutions, which torch allows by default.
-
-    The flag belongs to the process: the first thread in turns it off, the last one out restores it.
-    """
-    import torch
-
-    global _exact_users, _exact_flags
-    if device.type != "cuda":
-        with torch.no_grad():
-            yield
-        return
-    with _EXACT_LOCK:
-        _exact_users += 1
-        if _exact_users == 1:
-            # `enabled` is False by default here and would switch cuDNN off.
-            _exact_flags = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-            _exact_flags.__enter__()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        with _EXACT_LOCK:
-            _exact_users -= 1
-            if _exact_users == 0 and _exact_flags is not None:
-                _exact_flags.__exit__(None, None, None)
-                _exact_flags = None
 
 
 class HalvedBatches:

@@ -25,7 +25,7 @@ from vlgauge.installed import importing
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import whole_number
-from vlgauge.torch_use import check_fork
+from vlgauge.torch_use import check_fork, exact
 from vlgauge.weights.first_values import without_first_values
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class VisionEncoder:
             if isinstance(square, ValueError):
                 raise square
         pixels = torch.from_numpy(np.stack([square for square in squares if isinstance(square, np.ndarray)]))
-        with self._forward, torch.no_grad(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        with self._forward, exact(torch.device(self._device)):
             self.forwards["image"] += len(squares)
             return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())
 
