@@ -12,10 +12,13 @@ import pytest
 
 import vlgauge
 from vlgauge import regions, torch_use
+from vlgauge.catalog import metric_names
 from vlgauge.encoders.clip import loading
 from vlgauge.encoders.grounding import model, vit
 from vlgauge.encoders.pairs import loading as pair
 from vlgauge.encoders.sentences import model as sentence
+from vlgauge.explain.examples import explained_examples
+from vlgauge.pool import pool
 
 # Imports find nothing of this name, as on a machine where it is not installed.
 HIDE = """
@@ -208,19 +211,97 @@ def test_a_spawned_process_may_run_models():
         assert pool.apply_async(torch_use.check_fork).get(timeout=300) is None
 
 
-def test_convolutions_keep_their_precision_while_any_thread_is_inside():
+# -- precision --------------------------------------------------------------------------------------------------------
+def test_float32_is_whole_while_any_thread_is_inside():
     import torch
 
-    flags = torch.backends.cudnn
-    before = (flags.enabled, flags.allow_tf32)
-    device = torch.device("cuda")
-    first, second = torch_use.exact(device), torch_use.exact(device)
-    first.__enter__()
-    second.__enter__()
-    assert (flags.enabled, flags.allow_tf32) == (before[0], False)
-    first.__exit__(None, None, None)
-    assert flags.allow_tf32 is False
-    second.__exit__(None, None, None)
-    # One thread that leaves in this order, as two threads may, restores its own gradients wrongly.
-    torch.set_grad_enabled(True)
-    assert (flags.enabled, flags.allow_tf32) == before
+    def switches():
+        return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+
+    torch.set_float32_matmul_precision("high")
+    try:
+        first, second = (torch_use.exact(torch.device("cpu")) for _ in range(2))
+        first.__enter__()
+        second.__enter__()
+        assert switches() == ("highest", False)
+        first.__exit__(None, None, None)
+        assert switches() == ("highest", False)
+        second.__exit__(None, None, None)
+        # One thread that leaves in this order, as two threads may, restores its own gradients wrongly.
+        torch.set_grad_enabled(True)
+        assert switches() == ("high", True)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+# Those of torch 2.9 cannot be put back to what they are at first; each state has a process of its own.
+SWITCHES = """
+import os
+import torch
+from vlgauge.torch_use import exact
+
+def switches():
+    of = torch.backends
+    places = (of, of.cuda.matmul, of.cudnn, of.cudnn.conv, of.cudnn.rnn, of.mkldnn.matmul, of.mkldnn.conv)
+    return [place.fp32_precision for place in places]
+
+def switch(place, name, value):
+    return lambda: setattr(place, name, value)
+
+of = torch.backends
+states = [
+    *(switch(place, "fp32_precision", "tf32") for place in (of, of.cuda.matmul, of.cudnn, of.cudnn.conv)),
+    *(switch(place, "fp32_precision", "ieee") for place in (of, of.cudnn.conv)),
+    *(switch(place, "allow_tf32", True) for place in (of.cuda.matmul, of.cudnn)),
+    *(lambda value=value: torch.set_float32_matmul_precision(value) for value in ("high", "medium", "highest")),
+]
+for number, state in enumerate(states):
+    if os.fork():
+        assert os.wait()[1] == 0, number
+        continue
+    state()
+    before = switches()
+    with exact(torch.device("cpu")):
+        inside = switches()
+    assert {inside[1], *inside[3:]} <= {"ieee", "none"}, (number, inside)
+    assert switches() == before, (number, before, switches())
+    break
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="starts processes by a fork")
+def test_switches_of_any_kind_are_put_back(run_python, tmp_path):
+    import torch
+
+    if not hasattr(torch.backends, "fp32_precision"):
+        pytest.skip("this torch has the older switches alone")
+    run_python(SWITCHES, cwd=tmp_path)
+
+
+def test_a_training_loop_around_it_does_not_change_a_score():
+    import torch
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    def scores():
+        return {name: explained_examples(name).scores for name in metric_names()}
+
+    seen = set()
+
+    def look(module, given):
+        precision = (torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32)
+        seen.add((*precision, torch.is_autocast_enabled("cpu"), torch.is_grad_enabled()))
+
+    expected = scores()
+    pool.unload()
+    hook = register_module_forward_pre_hook(look)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = scores()
+    finally:
+        hook.remove()
+        torch.set_float32_matmul_precision("highest")
+        pool.unload()
+    assert seen == {("highest", False, False, False)}
+    for name, values in found.items():
+        assert values == pytest.approx(expected[name], rel=1e-5, abs=1e-6, nan_ok=True), name

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,34 +122,63 @@ if hasattr(os, "register_at_fork"):
 
 _EXACT_LOCK = threading.Lock()
 _exact_users = 0
-_exact_flags: AbstractContextManager[Any] | None = None
+_restore: Callable[[], None] | None = None
 
 
 @contextmanager
 def exact(device: torch.device) -> Iterator[None]:
-    """Without gradients, and on CUDA without TensorFloat-32 in convolutions, which torch allows by default.
+    """Without gradients and autocast, and in whole float32, whatever a training loop around it asks of torch.
 
-    The flag belongs to the process: the first thread in turns it off, the last one out restores it.
+    TensorFloat-32 and bfloat16 in products and convolutions are switches of the process, of which torch allows the
+    former in convolutions on CUDA by default: the first thread in turns them off, the last one out restores them.
     """
     import torch
 
-    global _exact_users, _exact_flags
-    if device.type != "cuda":
-        with torch.no_grad():
-            yield
-        return
+    global _exact_users, _restore
     with _EXACT_LOCK:
         _exact_users += 1
         if _exact_users == 1:
-            # `enabled` is False by default here and would switch cuDNN off.
-            _exact_flags = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-            _exact_flags.__enter__()
+            _restore = _in_whole_float32()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
             yield
     finally:
         with _EXACT_LOCK:
             _exact_users -= 1
-            if _exact_users == 0 and _exact_flags is not None:
-                _exact_flags.__exit__(None, None, None)
-                _exact_flags = None
+            if _exact_users == 0 and _restore is not None:
+                _restore()
+                _restore = None
+
+
+def _in_whole_float32() -> Callable[[], None]:
+    """Let products and convolutions have the precision of their numbers; what is returned puts back what was there."""
+    import torch
+
+    of: Any = torch.backends
+    try:
+        products, convolutions = torch.get_float32_matmul_precision(), of.cudnn.allow_tf32
+    except RuntimeError:
+        # Somebody uses the switches of torch 2.9, as transformers does, beside which the older ones raise.
+        newer = (of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn, of.mkldnn.matmul, of.mkldnn.conv, of.mkldnn.rnn)
+        before = [one.fp32_precision for one in newer]
+
+        def set_newer(values: Sequence[str]) -> None:
+            for one, value in zip(newer, values, strict=True):
+                one.fp32_precision = value
+
+        set_newer(["ieee"] * len(newer))
+        return partial(set_newer, before)
+
+    on_cpu = getattr(getattr(of.mkldnn, "matmul", None), "fp32_precision", None)
+
+    def restore() -> None:
+        of.cudnn.allow_tf32 = convolutions
+        if products != "highest":
+            torch.set_float32_matmul_precision(products)  # for the CPU, too, where it may have been another one
+            if on_cpu is not None:
+                of.mkldnn.matmul.fp32_precision = on_cpu
+
+    of.cudnn.allow_tf32 = False
+    if products != "highest":
+        torch.set_float32_matmul_precision("highest")
+    return restore

@@ -10,11 +10,10 @@ import pytest
 import tiny_judges
 import torch
 
-from vlgauge.judges import Opening, Question, picture_features, transformers_judge
+from vlgauge.judges import Opening, Question, picture_features
 from vlgauge.judges.loading import judge_of
 from vlgauge.judges.transformers_judge import squared
 from vlgauge.media.pictures import ImagePicture
-from vlgauge.torch_use import exact
 
 OPENING = Opening("test", "A chat.", " ")
 SEEING = (*tiny_judges.SEEING, "clip_t5")
@@ -272,8 +271,7 @@ def test_equal_questions_are_asked_once(judges):
 
 
 @pytest.mark.parametrize("kind", ["llava", "clip_t5"])
-def test_convolutions_keep_their_precision(judges, kind, monkeypatch):
-    monkeypatch.setattr(transformers_judge, "exact", lambda device: exact(torch.device("cuda")))
+def test_convolutions_keep_their_precision(judges, kind):
     judge, allowed = judges(kind), []
     tower = next(m for n, m in judge.model.named_modules() if n.endswith(("vision_tower", "visual")))
     hook = tower.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))

@@ -11,7 +11,6 @@ from vlgauge import regions
 from vlgauge.media.images import image_cell
 from vlgauge.pool import pool
 from vlgauge.regions import detectors
-from vlgauge.torch_use import exact
 from vlgauge.weights.files import WeightsNotFound
 
 torch = pytest.importorskip("torch")
@@ -75,8 +74,7 @@ def test_detector_is_built_once(weights):
     assert boxes.shape == (len(scores), 4)
 
 
-def test_convolutions_of_a_detector_keep_their_precision(weights, monkeypatch):
-    monkeypatch.setattr(detectors, "exact", lambda device: exact(torch.device("cuda")))
+def test_convolutions_of_a_detector_keep_their_precision(weights):
     detector, allowed = detectors.detector(SMALL, weights=weights, device="cpu"), []
     hook = detector._model.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))
     detector(picture())

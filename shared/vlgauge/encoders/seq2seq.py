@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.encoders.model_folders import Kind, ModelFolder, find_model
 from vlgauge.pool import pool
 from vlgauge.progress import quiet_transformers
-from vlgauge.torch_use import check_fork, check_torch, resolved_device
+from vlgauge.torch_use import check_fork, check_torch, exact, resolved_device
 from vlgauge.weights import known_tensors
 from vlgauge.weights.reading import given_as, loading, read_tensors
 
@@ -61,7 +61,7 @@ class Seq2Seq:
         for row, own in enumerate(ids):
             inputs[row, : len(own)] = torch.tensor(own)
             mask[row, : len(own)] = 1
-        with torch.no_grad():
+        with exact(torch.device(self._device)):
             tokens = self._model.generate(
                 inputs.to(self._device),
                 attention_mask=mask.to(self._device),

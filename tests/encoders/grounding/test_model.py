@@ -11,13 +11,11 @@ from PIL import Image
 from tiny_vit import TEXT_WIDTH, WIDTH, heads, old_names, tiny_vit, write_authors, write_ours
 
 from vlgauge.encoders import WeightsNotFound
-from vlgauge.encoders.grounding import vit
 from vlgauge.encoders.grounding.model import Heads, embedded, grounding_model
 from vlgauge.encoders.grounding.vit import VisionEncoder, build_vit, vit_config
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 from vlgauge.pool import pool
-from vlgauge.torch_use import exact
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 
@@ -46,8 +44,7 @@ def plain_pooled(images):
         return tiny_vit()(pixels).pooler_output.numpy()
 
 
-def test_convolutions_keep_their_precision(encoder, pictures, monkeypatch):
-    monkeypatch.setattr(vit, "exact", lambda device: exact(torch.device("cuda")))
+def test_convolutions_keep_their_precision(encoder, pictures):
     allowed = []
     encoder._model.register_forward_hook(lambda *_: allowed.append(torch.backends.cudnn.allow_tf32))
     encoder.image_hidden(pictures, batch_size=2)

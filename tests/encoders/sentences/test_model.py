@@ -130,6 +130,7 @@ class Recorder:
 
     def __init__(self, model, seen):
         self.model = model
+        self.device = model.device
         self.seen = seen
 
     def encode(self, texts, **options):

@@ -123,8 +123,8 @@ class ClipTowers:
         if self.device.type == "cuda":
             raw = raw.pin_memory()
         pixels = raw.to(self.device, non_blocking=True).permute(0, 3, 1, 2).contiguous().float().div_(255)
-        mean = torch.tensor(self.row.mean, device=self.device).view(3, 1, 1)
-        std = torch.tensor(self.row.std, device=self.device).view(3, 1, 1)
+        mean = torch.tensor(self.row.mean, dtype=torch.float32, device=self.device).view(3, 1, 1)
+        std = torch.tensor(self.row.std, dtype=torch.float32, device=self.device).view(3, 1, 1)
         return pixels.sub_(mean).div_(std)
 
     def _reduced(self) -> AbstractContextManager[Any]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.pairs.models import PairModel, load_pair_model
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.torch_use import check_fork
+from vlgauge.torch_use import check_fork, exact
 
 Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]
@@ -191,7 +191,7 @@ class LoadedScorer:
             ids[row, where], segments[row, where], mask[row, where] = own_ids, own_segments, 1
         inputs = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": segments} if self._segments else {})
         tensors = {name: torch.from_numpy(values).to(self._device) for name, values in inputs.items()}
-        with torch.no_grad():
+        with exact(torch.device(self._device)):
             logits = self._model(**tensors).logits
         self.forwards += len(batch)
         return logits.float().cpu().numpy()

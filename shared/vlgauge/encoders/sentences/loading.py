@@ -8,6 +8,7 @@ import numpy as np
 
 from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
+from vlgauge.torch_use import exact
 from vlgauge.weights import known_tensors
 from vlgauge.weights.reading import loading
 
@@ -39,7 +40,8 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
     """Check that a text becomes one vector; modules of other kinds of models hand on other things."""
     kinds = ", ".join(type(module).__name__ for module in model)
     try:
-        vectors = np.asarray(model.encode(["a"], show_progress_bar=False))
+        with exact(model.device):
+            vectors = np.asarray(model.encode(["a"], show_progress_bar=False))
         why = (
             ""
             if vectors.ndim == 2 and np.isfinite(vectors).all()

@@ -17,7 +17,7 @@ from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
-from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, resolved_device
+from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolved_device
 from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
 
 SENTENCE_EXTRA = "mmd-bert"  # which brings the packages of every sentence encoder
@@ -196,7 +196,7 @@ class SentenceEncoder:
         with progress_bar(len(new), "Encoding texts", progress) as advance:
             for start in range(0, len(new), batch_size):
                 batch = new[start : start + batch_size]
-                with self._forward:
+                with self._forward, exact(self._model.device):
                     vectors = self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
                 known.update(zip(batch, np.asarray(vectors, dtype=np.float32), strict=True))
                 advance(len(batch))
