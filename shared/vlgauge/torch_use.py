@@ -160,7 +160,7 @@ def _in_whole_float32() -> Callable[[], None]:
     except RuntimeError:
         # Somebody uses the switches of torch 2.9, as transformers does, beside which the older ones raise. What one of
         # them leaves open is as those before it say.
-        newer = (of, of.cudnn, of.mkldnn, of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn)
+        newer: tuple[Any, ...] = (of, of.cudnn, of.mkldnn, of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn)
         newer += (of.mkldnn.matmul, of.mkldnn.conv, of.mkldnn.rnn)
         before = [one.fp32_precision for one in newer]
 
