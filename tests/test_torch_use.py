@@ -234,6 +234,13 @@ def test_float32_is_whole_while_any_thread_is_inside():
         torch.set_float32_matmul_precision("highest")
 
 
+def test_a_device_that_computes_nothing_has_no_autocast_to_end():
+    import torch
+
+    with torch_use.exact(torch.device("meta")):
+        assert not torch.is_grad_enabled()
+
+
 # Those of torch 2.9 cannot be put back to what they are at first; each state has a process of its own.
 SWITCHES = """
 import os

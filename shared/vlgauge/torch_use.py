@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,12 +135,14 @@ def exact(device: torch.device) -> Iterator[None]:
     import torch
 
     global _exact_users, _restore
+    # Parameters that lie on the disk are on the device "meta", which computes nothing.
+    has_autocast = torch.amp.is_autocast_available(device.type)
     with _EXACT_LOCK:
-        _exact_users += 1
-        if _exact_users == 1:
+        if _exact_users == 0:
             _restore = _in_whole_float32()
+        _exact_users += 1
     try:
-        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(device.type, enabled=False) if has_autocast else nullcontext():
             yield
     finally:
         with _EXACT_LOCK:
