@@ -252,6 +252,13 @@ def switches():
     places = (of, of.cuda.matmul, of.cudnn, of.cudnn.conv, of.cudnn.rnn, of.mkldnn.matmul, of.mkldnn.conv)
     return [place.fp32_precision for place in places]
 
+def older_switches():
+    for look in (torch.get_float32_matmul_precision, lambda: torch.backends.cudnn.allow_tf32):
+        try:
+            yield look()
+        except RuntimeError:
+            yield None
+
 def switch(place, name, value):
     return lambda: setattr(place, name, value)
 
@@ -261,17 +268,20 @@ states = [
     *(switch(place, "fp32_precision", "ieee") for place in (of, of.cudnn.conv)),
     *(switch(place, "allow_tf32", True) for place in (of.cuda.matmul, of.cudnn)),
     *(lambda value=value: torch.set_float32_matmul_precision(value) for value in ("high", "medium", "highest")),
+    lambda: [torch.set_float32_matmul_precision(one) for one in ("medium", "highest")] + [states[0]()],
 ]
 for number, state in enumerate(states):
     if os.fork():
         assert os.wait()[1] == 0, number
         continue
     state()
-    before = switches()
-    with exact(torch.device("cpu")):
-        inside = switches()
-    assert {inside[1], *inside[3:]} <= {"ieee", "none"}, (number, inside)
-    assert switches() == before, (number, before, switches())
+    before, older = switches(), [*older_switches()]
+    for _ in range(2):
+        with exact(torch.device("cpu")):
+            inside = switches()
+        assert set(inside) <= {"ieee", "none"}, (number, inside)
+        assert switches() == before, (number, before, switches())
+        assert [*older_switches()] == older, (number, older, [*older_switches()])
     break
 """
 

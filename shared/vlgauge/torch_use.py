@@ -6,8 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,32 +156,33 @@ def _in_whole_float32() -> Callable[[], None]:
     import torch
 
     of: Any = torch.backends
-    try:
-        products, convolutions = torch.get_float32_matmul_precision(), of.cudnn.allow_tf32
-    except RuntimeError:
-        # Somebody uses the switches of torch 2.9, as transformers does, beside which the older ones raise. What one of
-        # them leaves open is as those before it say.
-        newer: tuple[Any, ...] = (of, of.cudnn, of.mkldnn, of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn)
+    # The switches of torch 2.9, which transformers uses. What one of them leaves open is as those before it say.
+    newer: tuple[Any, ...] = ()
+    if hasattr(of, "fp32_precision"):
+        newer = (of, of.cudnn, of.mkldnn, of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn)
         newer += (of.mkldnn.matmul, of.mkldnn.conv, of.mkldnn.rnn)
-        before = [one.fp32_precision for one in newer]
+    before = [one.fp32_precision for one in newer]
+    older: tuple[str, bool] | None = None
+    with suppress(RuntimeError):  # beside some of the newer ones
+        older = torch.get_float32_matmul_precision(), of.cudnn.allow_tf32
 
-        def set_newer(values: Sequence[str]) -> None:
-            for one, value in zip(newer, values, strict=True):
-                one.fp32_precision = value
-
-        set_newer(["ieee"] * len(newer))
-        return partial(set_newer, before)
-
-    on_cpu = getattr(getattr(of.mkldnn, "matmul", None), "fp32_precision", None)
+    def set_older(products: str, convolutions: bool) -> None:
+        of.cudnn.allow_tf32 = convolutions
+        if torch.get_float32_matmul_precision() != products:
+            torch.set_float32_matmul_precision(products)
 
     def restore() -> None:
-        of.cudnn.allow_tf32 = convolutions
-        if products != "highest":
-            torch.set_float32_matmul_precision(products)  # for the CPU, too, where it may have been another one
-            if on_cpu is not None:
-                of.mkldnn.matmul.fp32_precision = on_cpu
+        if older is not None:
+            set_older(*older)
+        for one, value in zip(newer, before, strict=True):
+            if one.fp32_precision != value:
+                one.fp32_precision = "none"  # which may be what those before it say
+            if one.fp32_precision != value:
+                one.fp32_precision = value
 
-    of.cudnn.allow_tf32 = False
-    if products != "highest":
-        torch.set_float32_matmul_precision("highest")
+    if older is not None:
+        set_older("highest", False)
+    if not {one.fp32_precision for one in newer} <= {"ieee", "none"}:  # there were none, or not only, older ones
+        for one in newer:
+            one.fp32_precision = "ieee"
     return restore
