@@ -294,8 +294,9 @@ def test_other_files_are_refused(tmp_path):
         StyleTable.load(other)
     with pytest.raises(FileNotFoundError, match=r"`table` must be a file, and none is at '.*none.parquet'"):
         StyleTable.load(tmp_path / "none.parquet")
-    with pytest.raises(FileNotFoundError, match="`table` must be a file, and none is at"):
-        StyleTable.load(tmp_path)
+    for no_file in (tmp_path, "/dev/zero"):  # which has no end
+        with pytest.raises(FileNotFoundError, match="`table` must be a file, and none is at"):
+            StyleTable.load(no_file)
 
 
 def test_header_that_is_nested_too_deeply_is_refused(saved):

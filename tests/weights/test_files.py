@@ -91,3 +91,9 @@ def test_only_what_rests_is_settled(tmp_path, monkeypatch):
     assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock that is ahead
     assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled
     assert state._replace(changed_ns=state.changed_ns - 10**10).is_settled
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no device without an end")
+def test_what_has_no_end_has_no_digest():
+    with pytest.raises(OSError, match="must be a regular file, got a folder, a pipe or a device"):
+        files.sha256_of(Path("/dev/zero"))

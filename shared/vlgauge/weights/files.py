@@ -59,10 +59,16 @@ class WeightsNotFound(FileNotFoundError):
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered."""
+    """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered.
+
+    Raises:
+        OSError: If there is none, or a pipe or a device, which may have no end.
+    """
     state = FileState.of(path)
     known = _DIGESTS.get(state)
     if known is None:
+        if not path.is_file():
+            raise OSError(f"{str(path)!r} must be a regular file, got a folder, a pipe or a device")
         is_settled = state.is_settled
         with path.open("rb") as file:
             known = hashlib.file_digest(file, "sha256").hexdigest()
