@@ -58,8 +58,6 @@ def _entry(path, content):
 def _handler(hub):
     class Answers(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Else the body of each answer waits 40 ms until the head of it was acknowledged.
-        disable_nagle_algorithm = True
 
         def log_message(self, *arguments):
             """Say nothing."""
