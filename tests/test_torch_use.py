@@ -218,12 +218,14 @@ def test_float32_is_whole_while_any_thread_is_inside():
     def switches():
         return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 
+    enabled = torch.backends.cudnn.enabled
     torch.set_float32_matmul_precision("high")
     try:
         first, second = (torch_use.exact(torch.device("cpu")) for _ in range(2))
         first.__enter__()
         second.__enter__()
         assert switches() == ("highest", False)
+        assert torch.backends.cudnn.enabled is enabled
         first.__exit__(None, None, None)
         assert switches() == ("highest", False)
         second.__exit__(None, None, None)

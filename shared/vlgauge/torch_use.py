@@ -125,7 +125,7 @@ _restore: Callable[[], None] | None = None
 
 
 @contextmanager
-def exact(device: torch.device) -> Iterator[None]:
+def exact(device: torch.device | str) -> Iterator[None]:
     """Without gradients and autocast, and in whole float32, whatever a training loop around it asks of torch.
 
     TensorFloat-32 and bfloat16 in products and convolutions are switches of the process, of which torch allows the
@@ -135,13 +135,14 @@ def exact(device: torch.device) -> Iterator[None]:
 
     global _exact_users, _restore
     # Parameters that lie on the disk are on the device "meta", which computes nothing.
-    has_autocast = torch.amp.is_autocast_available(device.type)
+    kind = torch.device(device).type
+    has_autocast = torch.amp.is_autocast_available(kind)
     with _EXACT_LOCK:
         if _exact_users == 0:
             _restore = _in_whole_float32()
         _exact_users += 1
     try:
-        with torch.no_grad(), torch.autocast(device.type, enabled=False) if has_autocast else nullcontext():
+        with torch.no_grad(), torch.autocast(kind, enabled=False) if has_autocast else nullcontext():
             yield
     finally:
         with _EXACT_LOCK:

@@ -187,15 +187,13 @@ class LayeredEncoder:
             line[: len(row)] = row
             mask[: len(row)] = True
         seen = torch.from_numpy(there).to(self._device)
-        with torch.no_grad():
+        with exact(self._device):
             found = self.model(torch.from_numpy(ids).to(self._device), attention_mask=seen, output_hidden_states=True)
         return torch.stack(found.hidden_states), seen
 
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        import torch
 
-        with exact(torch.device(self._device)):
-            hidden, there = self.hidden(batch)
+        hidden, there = self.hidden(batch)
         if hidden.device.type == "mps":  # which has no float64
             hidden, there = hidden.cpu(), there.cpu()
         inside = there[None, :, :, None]

@@ -61,7 +61,7 @@ class Seq2Seq:
         for row, own in enumerate(ids):
             inputs[row, : len(own)] = torch.tensor(own)
             mask[row, : len(own)] = 1
-        with exact(torch.device(self._device)):
+        with exact(self._device):
             tokens = self._model.generate(
                 inputs.to(self._device),
                 attention_mask=mask.to(self._device),

@@ -168,7 +168,7 @@ class VisionEncoder:
             if isinstance(square, ValueError):
                 raise square
         pixels = torch.from_numpy(np.stack([square for square in squares if isinstance(square, np.ndarray)]))
-        with self._forward, exact(torch.device(self._device)):
+        with self._forward, exact(self._device):
             self.forwards["image"] += len(squares)
             return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())
 

@@ -191,7 +191,7 @@ class LoadedScorer:
             ids[row, where], segments[row, where], mask[row, where] = own_ids, own_segments, 1
         inputs = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": segments} if self._segments else {})
         tensors = {name: torch.from_numpy(values).to(self._device) for name, values in inputs.items()}
-        with exact(torch.device(self._device)):
+        with exact(self._device):
             logits = self._model(**tensors).logits
         self.forwards += len(batch)
         return logits.float().cpu().numpy()
