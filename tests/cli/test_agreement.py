@@ -108,3 +108,13 @@ def test_wrong_options_are_one_line(folder, words, message, capsys):
         code = stopped.code
     assert code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_rows_without_a_group_are_refused(tmp_path, monkeypatch, capsys, empty):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"s{k},{k},{k**2},{empty if k > 1 else 'fair'}" for k in range(5)]
+    (tmp_path / "rated.csv").write_text("\n".join(["id,human,own,scene", *lines]), encoding="utf-8")
+    assert main(["agreement", "rated.csv", "--ratings", "human", "--scores", "own", "--groups", "scene"]) == 2
+    told = capsys.readouterr().err
+    assert "--groups must be a column that every row has, got 'scene', which row 's2' lacks" in told

@@ -197,6 +197,21 @@ def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):
     assert "--groups must come with --groups-file FILE where every FILE holds scores" in refused(capsys, *words)
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_rows_without_a_group_are_no_group(tmp_path, monkeypatch, capsys, ending):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": str(k), "predictions": f"a dog ran {k}", "references": "a dog ran", "album": ""} for k in range(3)]
+    for name in ("a", "b"):
+        if ending == "jsonl":
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+        else:
+            mark = "," if ending == "csv" else "\t"
+            text = "".join(mark.join(cells) + "\n" for cells in (rows[0], *(row.values() for row in rows)))
+        (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    told = refused(capsys, "rouge_l", f"a.{ending}", f"b.{ending}", "--groups", "album")
+    assert "--groups must be a column that every row has, got 'album', which row '0' lacks" in told
+
+
 def test_the_baseline_may_be_a_file(files, capsys):
     for given in ("same", "same.jsonl"):
         record = compared(capsys, "rovist_nr", "same.jsonl", "plain.jsonl", "--baseline", given)

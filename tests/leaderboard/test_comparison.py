@@ -709,6 +709,14 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
             {"groups": {"0": "x"}},
             "`groups` must have a label for every row, lacks those of '1'",
         ),
+        *(
+            (
+                {"a": made_run([1, 2]), "b": made_run([1, 2])},
+                {"groups": {"0": "x", "1": nothing}},
+                "`groups` must have a label for every row, lacks those of '1'",
+            )
+            for nothing in (None, math.nan, " ")
+        ),
         ({"a": made_run([1]), "b": made_run([1])}, {"level": 1.0}, "`level` must lie between 0 and 1, got 1.0"),
         ({"a": made_run([1]), "b": made_run([1])}, {"resamples": 0}, "`resamples` must be at least 1, got 0"),
     ],

@@ -233,6 +233,9 @@ def test_groups_are_a_column_or_labels():
     assert numbers(compared(frame, predictions=["ours", "base"], groups=labels)) == numbers(by_column)
     with pytest.raises(ValueError, match="`groups` must be a column that every row has, got 'albums'"):
         compared(frame, predictions=["ours", "base"], groups="albums")
+    frame.loc[3, "album"] = None
+    with pytest.raises(ValueError, match="`groups` must be a column that every row has, got 'album'"):
+        compared(frame, predictions=["ours", "base"], groups="album")
 
 
 def test_numbers_of_a_paper_are_scaled_with_their_intervals():

@@ -263,6 +263,8 @@ def test_holm_rejects_as_the_stepwise_procedure_does():
         (lambda: bootstrap_interval([1.0, 2.0], groups=[1]), "`groups` must have one label per score, got 1 and 2"),
         (lambda: bootstrap_interval([[1.0, 2.0]] * 3), r"`scores` must be one list of numbers, got shape \(3, 2\)"),
         (lambda: paired_test([1.0], [2.0], groups=[1, 2]), "`groups` must have one label per score, got 2 and 1"),
+        (lambda: paired_test([1.0], [2.0], groups=[None]), "`groups` must have a label for every score, got None"),
+        (lambda: bootstrap_interval([1.0, 2.0], groups=["a", math.nan]), "for every score, got nan for score 1"),
         (lambda: bootstrap_intervals([[1.0], [1.0, 2.0]]), "lists of scores must be of the same items, got 1 and 2 of"),
         (lambda: holm([0.5, 1.5]), "`pvalues` must lie between 0 and 1, got 1.5"),
         (lambda: paired_test([[1.0]], [[2.0]]), r"`a` must be one list of numbers, got shape \(1, 1\); pass"),

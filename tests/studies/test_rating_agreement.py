@@ -115,7 +115,7 @@ def test_wrong_numbers(arguments, message):
 
 
 def test_wrong_options():
-    with pytest.raises(ValueError, match="`groups` must have one label per score, got 1 for 2"):
+    with pytest.raises(ValueError, match="`groups` must have one label per score, got 1 and 2"):
         agreement([1, 2], [1, 2], groups=["a"])
     with pytest.raises(ValueError, match="`coefficients` must be of tau_b, tau_c, spearman, pearson, got 'tau'"):
         agreement([1, 2], [1, 2], coefficients=["tau"])

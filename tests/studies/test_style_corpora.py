@@ -58,6 +58,9 @@ def test_table_needs_its_columns_and_text_in_them(tmp_path):
         read_table(path)
     with pytest.raises(ValueError, match="FILE must have the column 'text' in every row, row 0 has: caption, style"):
         read_table(path, "text")
+    path = written(tmp_path / "a.csv", "caption,style,image\na,x,1\nb,y,\n")
+    with pytest.raises(ValueError, match="FILE must have a group in the column 'image', row 1 has: ''"):
+        read_table(path, group="image")
 
 
 # -- PERSONALITY-CAPTIONS ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from vlgauge.results import mean_of_defined
 from vlgauge.set_sizes import OPTION, without_draw, without_sizes
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature, unlike_fields
+from vlgauge.statistics.drawing import is_unlabeled
 
 _MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
 
@@ -61,10 +62,10 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[o
     """The label of each row.
 
     Raises:
-        ValueError: If a row has none.
+        ValueError: If a row has none, or one that is None, NaN or blank.
     """
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
-    if lacking := [key for key in keys if key not in labels]:
+    if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
         raise ValueError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
     return [labels[key] for key in keys]
 

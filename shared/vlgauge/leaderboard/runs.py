@@ -14,6 +14,7 @@ from vlgauge.media.tables import FILE, Rows, read_rows
 from vlgauge.results import SIDECAR
 from vlgauge.settings import shown
 from vlgauge.statistics import LARGEST
+from vlgauge.statistics.drawing import is_unlabeled
 
 Run: TypeAlias = Mapping[str, Any]
 """What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""
@@ -124,11 +125,11 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--grou
     """Label of each row in a column, by the key of the row.
 
     Raises:
-        ValueError: If a row has none.
+        ValueError: If a row has none, or a cell that is null, NaN or blank.
     """
     labels = {}
     for key, row in zip(row_keys(ids), rows, strict=True):
-        if row.get(column) is None:
+        if is_unlabeled(row.get(column)):
             raise ValueError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
         labels[key] = str(row[column])
     return labels

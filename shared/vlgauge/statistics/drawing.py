@@ -103,8 +103,17 @@ def random_signs(n_units: int, total: int, seed: int) -> Iterator[Floats]:
 
 def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
     """Refuse groups of which there is not one label per item."""
-    if groups is not None and len(groups) != n_items:
+    if groups is None:
+        return
+    if len(groups) != n_items:
         raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
+    if (lacking := next((item for item, label in enumerate(groups) if is_unlabeled(label)), None)) is not None:
+        raise ValueError(f"`groups` must have a label for every score, got {groups[lacking]!r} for score {lacking}")
+
+
+def is_unlabeled(label: object) -> bool:
+    """Whether a label is none: None, NaN or a blank text. Items without a label have nothing in common."""
+    return label is None or (isinstance(label, float) and math.isnan(label)) or not str(label).strip()
 
 
 def check_level(level: float) -> None:

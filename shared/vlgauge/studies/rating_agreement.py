@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.statistics import RESAMPLES, grouped_intervals
+from vlgauge.statistics.drawing import check_labels
 from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, is_constant, table_spearman, table_taus
 
 Floats = npt.NDArray[np.float64]
@@ -80,8 +81,7 @@ def agreement(
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
-    if groups is not None and len(groups) != len(first):
-        raise ValueError(f"`groups` must have one label per score, got {len(groups)} for {len(first)}")
+    check_labels(len(first), groups)
     for name, values in (("scores", first), ("ratings", second)):
         if np.isinf(values).any():
             raise ValueError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")

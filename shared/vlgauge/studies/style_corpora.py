@@ -9,6 +9,7 @@ from typing import Any
 
 from vlgauge.files import FilePath, decoded, read_bytes, read_json, read_text, read_unpacked
 from vlgauge.media.tables import read_rows, take_column
+from vlgauge.statistics.drawing import is_unlabeled
 
 GOEMOTIONS_LABELS = (
     *("admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire"),
@@ -61,7 +62,11 @@ def read_table(
         for row, cell in enumerate(cells):
             if not isinstance(cell, str) or (title == style and not cell.strip()):
                 raise ValueError(f"FILE must have text in the column {title!r}, row {row} has: {cell!r}")
-    groups = None if group is None else [str(cell) for cell in take_column(rows, group)]
+    groups = None if group is None else take_column(rows, group)
+    for row, cell in enumerate(groups or ()):
+        if is_unlabeled(cell):
+            raise ValueError(f"FILE must have a group in the column {group!r}, row {row} has: {cell!r}")
+    groups = groups and [str(cell) for cell in groups]
     return StyledCaptions(captions, styles, groups)
 
 
