@@ -1,6 +1,7 @@
 """`vlgauge protocol` with several metrics: one pass, the published rows beside, differences, numbers of references."""
 
 import json
+import math
 import re
 import warnings
 
@@ -10,8 +11,10 @@ import pytest
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
+from vlgauge.corpus_values import corpus_interval
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.pool import pool
+from vlgauge.scoring import computing
 from vlgauge.studies.protocols import read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets", "few_documents")
@@ -86,6 +89,19 @@ def test_six_metrics_have_the_scores_of_each_alone_and_one_pass_over_the_images(
     assert record["bleu_1"]["scores"] == pytest.approx(alone, rel=1e-12)
     assert record["length"]["scores"] == [float(len(caption.split())) for caption in texts["predictions"]]
     assert len(record["differences"]) == 2 * 45
+
+
+def test_parts_of_a_metric_are_no_metrics_of_their_own(protocol, tmp_path):
+    words = ("--metric", "spice,capture,meteor,cider", "--profile", "embedded", "--resamples", 239, "--format")
+    record = json.loads(protocol(*words, "json"))
+    families = ["spice", "capture", "meteor", "cider"]
+    assert list(record) == [*families, "differences", "unscored", "left_out"]
+    assert len(record["differences"]) == 2 * 6
+    assert "p (Holm) corrects for 6 pairs of metrics, each" in protocol(*words, "text")
+    names = ["spice", "spice_objects", "clip_s", "ref_clip_s", "ours", "ours_x"]
+    made.write(tmp_path / "file.json", {f"{name}_scores": list(range(3 * N)) for name in names})
+    record = json.loads(protocol("--scores", tmp_path / "file.json", "--resamples", 0, "--format", "json"))
+    assert list(record)[:-3] == ["spice", "clip_s", "ref_clip_s", "ours", "ours_x"]
 
 
 def test_many_pairs_take_as_many_samples_as_they_need(protocol):
@@ -252,12 +268,59 @@ def test_captioners_have_the_values_of_the_metrics(systems):
         columns = {"predictions": [texts[i] for i in rows], "references": list(rows.values())}
         bleu, cider = (vlgauge.load(metric).compute(**columns) for metric in ("bleu", "cider"))
         assert found["bleu_1"][name]["value"] == pytest.approx(100 * bleu["bleu_1"])
-        assert found["bleu_4"][name] | {"signature": ""} == {
-            **{"value": pytest.approx(100 * bleu["bleu"]), "low": None, "high": None},
-            **{"undefined": 0, "signature": ""},
-        }
+        assert found["bleu_4"][name]["value"] == pytest.approx(100 * bleu["bleu"])
+        assert (found["bleu_4"][name]["n"], found["bleu_4"][name]["undefined"]) == (2, 0)
+        for one in (found["bleu_1"][name], found["bleu_4"][name]):
+            assert one["low"] <= one["value"] <= one["high"]
         assert found["cider"][name]["value"] == pytest.approx(100 * cider["cider"])
         assert found["clip_s"][name]["low"] <= found["clip_s"][name]["value"] <= found["clip_s"][name]["high"]
+
+
+def test_captioners_have_the_number_of_the_corpus_where_it_is_no_mean(systems):
+    found = json.loads(systems("--metric", "chrf", "--format", "json"))["metrics"]
+    rows = {1: ["A dog runs on the grass.", "The dog plays."], 2: ["Two cats sleep."]}
+    for name, results in RESULTS.items():
+        texts = {record["image_id"]: record["caption"] for record in results}
+        result = vlgauge.load("chrf").compute(predictions=[texts[i] for i in rows], references=list(rows.values()))
+        mean = sum(result["chrf_scores"]) / len(rows)
+        assert found["chrf"][name]["value"] == result["chrf"] != pytest.approx(mean)
+        interval = corpus_interval("chrf", result, resamples=79)
+        assert (found["chrf"][name]["low"], found["chrf"][name]["high"]) == (interval.low, interval.high)
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "chrf"])
+def test_captioners_are_compared_on_the_images_that_all_have_a_score_for(systems, metric, monkeypatch):
+    whole = json.loads(systems("--metric", metric, "--format", "json"))["metrics"][metric]
+    alone = vlgauge.load(metric).compute(
+        predictions=["A dog runs."], references=[["A dog runs on the grass.", "The dog plays."]]
+    )
+    load = computing.load_metrics
+
+    class Holed:
+        """The metric, which has no score of the second caption of the second captioner."""
+
+        def __init__(self, real):
+            self.real = real
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
+
+        def compute(self, **columns):
+            result = self.real.compute(**columns)
+            if "A bus." in columns["predictions"]:
+                bus = columns["predictions"].index("A bus.")
+                for cells in [value for value in result.values() if isinstance(value, list)]:
+                    cells[bus] = math.nan
+            return result
+
+    monkeypatch.setattr("vlgauge.cli.protocol.load_metrics", lambda *a, **k: [Holed(one) for one in load(*a, **k)])
+    holed = json.loads(systems("--metric", metric, "--format", "json"))["metrics"][metric]
+    scale = 100 if metric == "rouge_l" else 1
+    assert holed["first"]["value"] == pytest.approx(scale * alone[metric]) != whole["first"]["value"]
+    assert [(one["n"], one["undefined"]) for one in holed.values()] == [(1, 0), (1, 1)]
+    assert f"{metric}: 1 captions of second have no score; the numbers are of the 1 images" in systems(
+        "--metric", metric
+    )
 
 
 def test_captioners_as_a_table(systems):

@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vlgauge.cli.outputs import write_json
@@ -46,7 +47,7 @@ def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[
 
 def _scaled(family: str, one: SystemValue) -> SystemValue:
     factor = 100 if family in HUNDREDFOLD else 1
-    return SystemValue(factor * one.value, factor * one.low, factor * one.high, one.undefined, one.signature)
+    return replace(one, value=factor * one.value, low=factor * one.low, high=factor * one.high)
 
 
 def table_of(systems: CocoSystems, found: Mapping[str, Mapping[str, SystemValue]]) -> Table:
@@ -56,7 +57,8 @@ def table_of(systems: CocoSystems, found: Mapping[str, Mapping[str, SystemValue]
         for name in systems.columns
     ]
     notes = [
-        f"{family}: {one.undefined} captions of {name} have no score and do not count"
+        f"{family}: {one.undefined} captions of {name} have no score; the numbers are of the {one.n} images for which "
+        "every captioner has one"
         for family, own in found.items()
         for name, one in own.items()
         if one.undefined

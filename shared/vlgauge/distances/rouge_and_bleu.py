@@ -158,6 +158,12 @@ def summed_bleu_4(counts: Floats) -> Floats:
     return product ** (1.0 / len(ORDERS)) * penalty
 
 
+def summed_bleu(counts: Floats, order: int) -> Floats:
+    """Return BLEU with n-grams of up to `order` tokens of counts, or sums of counts, as `summed_bleu_4` takes them."""
+    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
+    return coco_bleu(BleuCounts(matches, guesses, length, closest))[..., order - 1]
+
+
 def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     """Whether no four words match in counts as `counts_of_columns` makes them: BLEU-4 would be 0 but for constants."""
     return counts[..., len(ORDERS) - 1] == 0

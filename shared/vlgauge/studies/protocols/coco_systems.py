@@ -1,4 +1,4 @@
-"""Captioners on the images of COCO: the mean of each metric per captioner (Sarto et al., 2023, Table 7).
+"""Captioners on the images of COCO: the number of each metric per captioner (Sarto et al., 2023, Table 7).
 
 Read are COCO's captions, ``{"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}``, and files of
 results as its caption evaluation takes them, ``[{"image_id", "caption"}]``, one per captioner.
@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from vlgauge.corpus_values import COUNTED, corpus_counts, corpus_interval, corpus_value
+from vlgauge.distances.rouge_and_bleu import summed_bleu
 from vlgauge.files import FilePath, read_json
-from vlgauge.results import mean_of_defined
-from vlgauge.statistics import RESAMPLES, bootstrap_intervals
+from vlgauge.statistics import RESAMPLES, Interval, summed_intervals, summed_value
 from vlgauge.studies.protocols.evaluation import task_signature
 from vlgauge.studies.protocols.files import Folder, coco_captions, columns_of, entry, tidy
-from vlgauge.studies.protocols.scoring import checked_columns, spread
+from vlgauge.studies.protocols.scoring import checked_columns, families_in, spread
 from vlgauge.weights.preflight import look_for_all
 
 if TYPE_CHECKING:
@@ -48,12 +52,20 @@ class CocoSystems:
 class SystemValue:
     """A metric on the captions of one captioner, and how the scores were made.
 
-    The interval is NaN without one, as of BLEU, which is no mean; undefined are captions without a score.
+    Attributes:
+        value: The number of the corpus: the mean of the scores, or for a metric such as BLEU what the added counts
+            give; NaN without a common image.
+        low: Lower end of its interval; NaN without one.
+        high: Upper end.
+        n: Number of images that it is of: those for which every captioner has a score.
+        undefined: Number of images for which this captioner has none.
+        signature: How the scores were made.
     """
 
     value: float
     low: float
     high: float
+    n: int
     undefined: int
     signature: str
 
@@ -127,7 +139,9 @@ def system_values(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, dict[str, SystemValue]]:
-    """Values by family of scores and by captioner; the images are looked at once.
+    """Return values by family of scores and by captioner; the images are looked at once.
+
+    Captioners are compared on the same images: those for which all of them have a score.
 
     Args:
         metrics: Loaded metrics of this package.
@@ -142,26 +156,64 @@ def system_values(
         SourcesMissing: If weights are not there.
     """
     checked = [
-        (name, metric, *checked_columns(metric, own, missing))
-        for name, own in systems.columns.items()
+        (metric, {name: checked_columns(metric, own, missing) for name, own in systems.columns.items()})
         for metric in metrics
     ]
     look_for_all(metrics)
+    how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     found: dict[str, dict[str, SystemValue]] = {}
-    for name, metric, own, rows in checked:
-        result = metric.compute(**own) or {}
-        n = len(systems.columns[name]["predictions"])
-        for key in [key for key in result if key.endswith("_scores")]:
-            family = key.removesuffix("_scores")
-            scores = spread(result[key], rows, n)
-            undefined, signature = sum(map(math.isnan, scores)), result[f"{family}_signature"]
-            ends = (math.nan, math.nan)
-            if metric.name != "bleu" and resamples:
-                interval = bootstrap_intervals([scores], level=level, resamples=resamples, seed=seed)[0]
-                ends = (interval.low, interval.high) if interval else ends
-            # BLEU of all captions is not the mean of theirs.
-            orders = ("bleu_1", "bleu_4") if metric.name == "bleu" else ()
-            values = {order: result[order] for order in orders} or {family: mean_of_defined(scores)}
-            for one, value in values.items():
-                found.setdefault(one, {})[name] = SystemValue(value, *ends, undefined, signature)
+    for metric, own in checked:
+        results = {name: metric.compute(**columns) or {} for name, (columns, _) in own.items()}
+        rows = {name: (of_result, len(systems.columns[name]["predictions"])) for name, (_, of_result) in own.items()}
+        for family in families_in(next(iter(results.values()))):
+            found |= _family_values(family, results, rows, how)
+    return found
+
+
+def _family_values(
+    family: str,
+    results: Mapping[str, Mapping[str, Any]],
+    rows: Mapping[str, tuple[Sequence[int], int]],
+    how: Mapping[str, Any],
+) -> dict[str, dict[str, SystemValue]]:
+    """Return the values of all captioners on the images for which each of them has a score.
+
+    Args:
+        family: Name of the score.
+        results: By captioner what the metric returned.
+        rows: By captioner the images of these scores, and how many images there are.
+        how: Level, samples and seed of the intervals.
+
+    Returns:
+        By name, "bleu_1" and "bleu_4" for "bleu", and by captioner.
+    """
+    counts = COUNTED[family].columns if family in COUNTED else ()
+    keys = [f"{family}_scores", *(f"{family}_{column}" for column in counts)]
+    of_rows = {name: {key: spread(result[key], *rows[name]) for key in keys} for name, result in results.items()}
+    undefined = {name: np.isnan(own[keys[0]]) for name, own in of_rows.items()}
+    common = np.flatnonzero(~np.any(list(undefined.values()), axis=0)).tolist()
+    found: dict[str, dict[str, SystemValue]] = {}
+    for name, result in results.items():
+        kept = {key: [values[i] for i in common] for key, values in of_rows[name].items()}
+        signature = str(result[f"{family}_signature"])
+        lacking = int(np.count_nonzero(undefined[name]))
+        for one, (value, interval) in _numbers(family, {**kept, f"{family}_signature": signature}, how).items():
+            ends = (math.nan, math.nan) if interval is None else (interval.low, interval.high)
+            found.setdefault(one, {})[name] = SystemValue(value, *ends, len(common), lacking, signature)
+    return found
+
+
+def _numbers(
+    family: str, result: Mapping[str, Any], how: Mapping[str, Any]
+) -> dict[str, tuple[float, Interval | None]]:
+    """Return the number of a corpus and its interval, by name."""
+    if family != "bleu":
+        interval = corpus_interval(family, result, **how) if how["resamples"] else None
+        return {family: (corpus_value(family, result), interval)}
+    counts = corpus_counts(family, result)
+    found = {}
+    for order in (1, 4):
+        statistic = partial(summed_bleu, order=order)
+        interval = summed_intervals([counts], [(0,)], statistic, **how)[0] if how["resamples"] else None
+        found[f"bleu_{order}"] = (summed_value(counts, statistic), interval)
     return found

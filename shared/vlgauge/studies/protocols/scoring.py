@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vlgauge.catalog import metric_names
 from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
 from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
@@ -105,8 +106,21 @@ def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[st
     if metric.name == "bleu":
         return _bleu(metric, columns)
     result = metric.compute(**columns) or {}
-    families = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
-    return [(name, result[f"{name}_scores"], result.get(f"{name}_signature", "")) for name in families]
+    return [(name, result[f"{name}_scores"], result.get(f"{name}_signature", "")) for name in families_in(result)]
+
+
+def families_in(result: Mapping[str, Any]) -> list[str]:
+    """Return the names of the scores in a result that are judged as metrics.
+
+    A part of another score, such as the objects of SPICE next to SPICE itself, is no metric of its own: it would add
+    pairs to the family of tests that Holm's correction is for.
+
+    Args:
+        result: What a metric returned, or a file of scores holds.
+    """
+    names = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
+    wholes = [name for name in names if name in metric_names()]
+    return [name for name in names if not any(name.startswith(f"{whole}_") for whole in wholes)]
 
 
 def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
@@ -135,7 +149,7 @@ def read_scores(path: Path) -> list[Scores]:
     except ValueError:
         content = [_line(line, number, path) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if isinstance(content, dict):
-        names = [key.removesuffix("_scores") for key in content if key.endswith("_scores")]
+        names = families_in(content)
         if not names:
             raise ValueError(f"`{path}` must have scores under a name that ends in _scores, got {', '.join(content)}")
         return [
