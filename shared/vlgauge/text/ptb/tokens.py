@@ -1,0 +1,163 @@
+"""The tokens of a caption as the COCO caption evaluation makes them.
+
+COCO runs PTBTokenizer of Stanford CoreNLP 3.4.1 (`-preserveLines -lowerCase`) and drops punctuation. `ptb_tokens` gives
+the tokens that it gives for a caption which an unrelated line follows, without Java.
+
+A text is split at spaces and the tokens of each piece are kept in a dictionary, because nearly no token depends on what
+stands beyond a space. Where one may, the text is scanned as a whole.
+"""
+
+import re
+from itertools import chain
+
+from vlgauge.text.ptb.characters import DIGIT, STAND_INS
+from vlgauge.text.ptb.far_rules import far_starts
+from vlgauge.text.ptb.rules import ABBREVIATIONS, RULES, Rule
+
+# What COCO drops, after lower-casing; "-LRB-" and its like are in its list in capitals only and so stay.
+_DROPPED = frozenset(["", "''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
+
+_FUSED = {
+    "cannot": ("can", "not"),
+    "gonna": ("gon", "na"),
+    "gotta": ("got", "ta"),
+    "lemme": ("lem", "me"),
+    "gimme": ("gim", "me"),
+    "wanna": ("wan", "na"),
+}
+# Letters that are a token by themselves, but for the words above.
+_LETTERS_ALONE = re.compile('[A-Za-z]+(?=[ \\n"(){}|<>]|[,;:!?][ \\n])')
+_SPACES = frozenset(" \t\xa0\u3000").union(map(chr, range(0x2000, 0x200B)))
+_BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
+_LONG_TEXT = 400  # characters from which on a look ahead costs more than the pass that saves it
+
+# Pieces that are told at a glance: a word with a mark, with 's and a mark, or hyphenated with a mark.
+_SIMPLE_PIECE = re.compile(
+    "([A-Za-z]+)(?:[,;:!?]?|(\\.)|('s)[,.;:!?]?)|([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[,;:!?]?"
+)
+# A tag over a space; the smiley that reads on to "<>]"; PTE. before Ltd; white space that may be part of a token.
+_OPEN_PIECE = re.compile(
+    "<(?![^<>'\"]*>)|\\[\\^|(?i:pt)[EY]\\.\\Z"
+    "|[\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
+)
+_OVER_A_SPACE = re.compile("[0-9).] [0-9]|\\. \\.")  # phone numbers, fractions, No. 5, ". . ."
+_KEPT_PIECES = 2**16
+_LONGEST_KEPT = 40  # characters
+
+
+class _LooksPastSpaceError(Exception):
+    """Tokens of a piece depend on the next piece."""
+
+
+class _TokensOfPieces(dict[str, tuple[str, ...]]):
+    """The tokens of pieces between spaces, found once for each of the usual length."""
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        tokens = _tokens_of_piece(piece)
+        if len(piece) <= _LONGEST_KEPT:
+            if len(self) >= _KEPT_PIECES:
+                self.clear()
+            self[piece] = tokens
+        return tokens
+
+
+_tokens_of_pieces = _TokensOfPieces({"": ()})
+_rules_by_start: dict[str, list[Rule]] = {}
+
+
+def ptb_tokens(text: str) -> list[str]:
+    r"""Split a caption into lower-case tokens without punctuation, as the COCO caption evaluation does.
+
+    Equal to `PTBTokenizer` of pycocoevalcap 1.2 for a caption before an unrelated line: "well-known" is one token,
+    "dog's" two, "(" becomes -lrb-, and single marks . , ; : ? ! and quotes are dropped. Line ends part tokens.
+
+    Returns:
+        The tokens, none empty; [] for a caption of white space and dropped marks. A token may hold "\xa0", such as
+        "5\xa07/8", and in a URL other odd white space: BLEU, CIDEr and METEOR of COCO split there again, ROUGE-L does
+        not.
+    """
+    text = text.replace("\n", " ")
+    if not _OVER_A_SPACE.search(text):
+        try:
+            return list(chain.from_iterable(map(_tokens_of_pieces.__getitem__, text.split(" "))))
+        except _LooksPastSpaceError:
+            pass
+    return _scanned(text)[0]
+
+
+def _tokens_of_piece(piece: str) -> tuple[str, ...]:
+    """The tokens of a piece, whatever comes after the space after it.
+
+    Raises:
+        _LooksPastSpaceError: If they may depend on what comes there.
+    """
+    simple = _SIMPLE_PIECE.fullmatch(piece)
+    if simple:
+        letters, period, clitic, hyphenated = simple.groups()
+        if hyphenated:
+            return (hyphenated.lower(),)
+        word = letters.lower()
+        if clitic:
+            return (word, clitic)
+        if not period or (len(word) > 1 and word not in ABBREVIATIONS):
+            return _FUSED.get(word, (word,))
+    ends = piece[:1] + piece[-1:]
+    if _OPEN_PIECE.search(piece) or (not ends.isascii() and DIGIT in ends.translate(STAND_INS)):
+        raise _LooksPastSpaceError
+    tokens, last = _scanned(piece)
+    if len(last) == 2 and last[0].isalpha() and last[1] == "." and piece[-1] == ".":
+        raise _LooksPastSpaceError  # the rule letter-stop, "plan B. The man"
+    return tuple(tokens)
+
+
+def _scanned(text: str) -> tuple[list[str], str]:
+    """Scan a text without line feeds; its tokens, and the last of them as it stands in the text."""
+    # The scanner of Java sees UTF-16: a character beyond 16 bits is two, neither of them a letter.
+    in_pairs = _BEYOND_16_BITS.search(text) is not None
+    if in_pairs:
+        text = "".join(map(chr, memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")))
+    text += "\n"
+    stand_ins = text if text.isascii() else text.translate(STAND_INS)
+    far = far_starts(stand_ins) if len(text) > _LONG_TEXT else {}
+    tokens: list[str] = []
+    position, last = 0, ""
+    while position < len(text) - 1:
+        character = stand_ins[position]
+        if character == " " and stand_ins[position + 1] not in _SPACES:
+            position += 1
+            continue
+        found = _LETTERS_ALONE.match(stand_ins, position)
+        if found:
+            last = found[0]
+            position = found.end()
+            word = last.lower()
+            tokens += _FUSED.get(word, (word,))
+            continue
+        longest, best, rule = position, None, None
+        for tried in _rules_by_start.get(character) or _rules_from(character):
+            if far and tried.name in far and not far[tried.name][position]:
+                continue
+            found = tried.match(stand_ins, position)
+            if found and found.end() > longest:
+                longest, best, rule = found.end(), found, tried
+        if best is None or rule is None:
+            position += 1  # dropped, and so parts tokens
+            continue
+        end = best.end(1 if best.re.groups else 0) - rule.cut
+        last = token = text[position:end]
+        position = end
+        if rule.printed is not None:
+            token = rule.printed(token)
+        if in_pairs:
+            token = token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        token = token.lower()
+        if token not in _DROPPED:
+            tokens.append(token)
+    return tokens, last
+
+
+def _rules_from(character: str) -> list[Rule]:
+    """The rules with matches that begin with a character, in order."""
+    rules = [rule for rule in RULES if re.match(f"[{rule.starts}]", character)]
+    _rules_by_start[character] = rules
+    return rules
