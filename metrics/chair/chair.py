@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import cache
 from functools import partial
@@ -47,18 +49,20 @@ Args:
     predictions: list of captions, one string per row.
     references: list of references, a string or a list of strings per row, whose objects the picture has; may be
         left out where `objects` are given.
-    objects: list of objects of each picture, such as its instances, beside those of its references.
+    objects: list of objects of each image, such as its instances, in addition to those of its references; an empty
+        list says that the image has none of the table, None that nothing is known of it.
     return_details: whether to add the words of each caption and the objects in them.
 
 Returns:
     chair: invented objects by all objects named in all captions (CHAIR_i), in [0, 1], lower is better; nan if none is
         named.
-    chair_scores: the same for each caption, NaN where it names none.
+    chair_scores: the same for each caption, NaN where it names none, or has neither references nor `objects`.
     chair_undefined: number of those.
     chair_s: share of captions with an invented object (CHAIR_s), with its _scores, _undefined and _signature.
     chair_recall, chair_precision, chair_f1, chair_length: over all captions: objects of the pictures that are named,
         named objects that are there, both in one, and words per caption.
-    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: the counts of each caption.
+    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: the counts of each caption;
+        NaN without references and `objects`, and such a caption is in no number of the corpus.
     chair_signature: how the numbers were made.
 
 Examples:
@@ -84,7 +88,7 @@ class Chair(scene_graphs.ObjectMetric):
     higher_is_better = False
     rewards_silence = True
     is_mean = False
-    signed = "profile:paper dialect:2018/opera/fixed tagger? table?"
+    signed = "profile:paper dialect:2018/opera/fixed tagger? table? objects?:given"
 
     def __init__(
         self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
@@ -103,7 +107,7 @@ class Chair(scene_graphs.ObjectMetric):
         self,
         predictions: list[str],
         references: list[list[str] | None] | None = None,
-        objects: Sequence[Sequence[str]] | None = None,
+        objects: Sequence[Sequence[str] | None] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
@@ -112,7 +116,7 @@ class Chair(scene_graphs.ObjectMetric):
             raise ValueError("`references` or `objects` must say what the pictures show, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder(table)
-        if strange := sorted({name for names in given for name in names} - table.keys()):
+        if strange := sorted({name for names in given for name in names or ()} - table.keys()):
             warn(
                 f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: no "
                 "caption is found to name them, which lowers recall; give the names of the table, in the singular"
@@ -124,20 +128,29 @@ class Chair(scene_graphs.ObjectMetric):
         def shown_by(text: str) -> frozenset[str]:
             return frozenset(mention.node for mention in find(text, table)[0])
 
-        counts, details = np.empty((len(predictions), len(COUNTS))), []
-        for row, caption in enumerate(predictions):
-            present = frozenset(table.get(name, name) for name in given[row]).union(*map(shown_by, texts[row]))
+        counts, details = np.full((len(predictions), len(COUNTS)), np.nan), []
+        for row, (caption, own) in enumerate(zip(predictions, given, strict=True)):
+            present = None
             mentions, tokens = find(caption, table)
-            counts[row] = counts_of([one.node for one in mentions], present, len(tokens))
+            if texts[row] or own is not None:
+                present = frozenset(table.get(name, name) for name in own or ()).union(*map(shown_by, texts[row]))
+                counts[row] = counts_of([one.node for one in mentions], present, len(tokens))
             if return_details:
                 details.append(_detail(caption, mentions, present))
         extra: dict[str, Any] = {
-            name: [int(count) for count in column] for name, column in zip(COUNTS, counts.T, strict=True)
+            name: [math.nan if math.isnan(count) else int(count) for count in column]
+            for name, column in zip(COUNTS, counts.T, strict=True)
         }
         made_with = {"tagger": tagger} if tagger else {}
+        # The same captions have another number without them.
+        made_with |= {"objects": scene_graphs.GIVEN} if any(own is not None for own in given) else {}
         told = details if return_details else None
         record = self.result(chair_i(counts).tolist(), made_with=made_with, details=told, **extra)
         return self._with_corpus(record, counts)
+
+    def parts_of(self, row: Mapping[str, Any], key: int) -> Any:
+        """What a row adds to the result of a corpus; one without references adds nothing."""
+        return super().parts_of({**row, "references": row["references"] or []}, key)
 
     def result_of(self, parts: Any) -> dict[str, Any]:
         """The result of a corpus from the parts of all its rows."""
@@ -147,13 +160,15 @@ class Chair(scene_graphs.ObjectMetric):
 
     def _with_corpus(self, record: dict[str, Any], counts: Any) -> dict[str, Any]:
         """The result with the numbers of all captions together, which are not means."""
-        total = counts.sum(axis=0)
-        record = self.with_score(record, f"{self.name}_s", (counts[:, 0] > 0).astype(float).tolist())
+        known = counts[~np.isnan(counts).any(axis=1)]
+        total = known.sum(axis=0)
+        invented = np.where(np.isnan(counts[:, 0]), np.nan, counts[:, 0] > 0)
+        record = self.with_score(record, f"{self.name}_s", invented.tolist())
         corpus = {
             "recall": recall(total),
             "precision": precision(total),
             "f1": f1(total),
-            "length": counts[:, 5].mean(),
+            "length": known[:, 5].mean() if len(known) else math.nan,
         }
         record |= {f"{self.name}_{name}": float(value) for name, value in corpus.items()}
         return record | {self.name: float(chair_i(total))}
@@ -193,28 +208,28 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _checked_objects(objects: Any, n_rows: int) -> list[list[str]]:
-    """Objects of each picture in lower case."""
+def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
+    """Objects of each image in lower case; None where none are given."""
     if objects is None:
-        return [[] for _ in range(n_rows)]
+        return [None] * n_rows
     if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
         got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
         raise ValueError(f"`objects` must have one list of names per row, {n_rows} in all, got {got}")
     for index, names in enumerate(objects):
+        if names is None:
+            continue
         if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
             raise TypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")
-    return [[" ".join(name.lower().split()) for name in names] for names in objects]
+    return [None if names is None else [" ".join(name.lower().split()) for name in names] for names in objects]
 
 
-def _detail(caption: str, mentions: Sequence[Mention], present: frozenset[str]) -> dict[str, Any]:
-    found = [
-        {"word": one.word, "object": one.node, "start": one.start, "end": one.end, "invented": one.node not in present}
-        for one in mentions
-    ]
+def _detail(caption: str, mentions: Sequence[Mention], present: frozenset[str] | None) -> dict[str, Any]:
+    """What explains a score; of an image of which nothing is known no object is invented, present or missed."""
+    found = [{"word": one.word, "object": one.node, "start": one.start, "end": one.end} for one in mentions]
     named = {one.node for one in mentions}
     return {
         "words": words(caption.lower()),
-        "objects": found,
-        "present": sorted(present),
-        "missed": sorted(present - named),
+        "objects": [one | {"invented": None if present is None else one["object"] not in present} for one in found],
+        "present": None if present is None else sorted(present),
+        "missed": None if present is None else sorted(present - named),
     }

@@ -19,6 +19,12 @@ class Chair(Explanation):
     )
     why_undefined = "it names no object that the table knows"
 
+    def undefined(self, row: int) -> str:
+        """Why a caption has no score."""
+        if self.details[row]["present"] is None:
+            return "it has no reference, and no objects of its image were given"
+        return self.why_undefined
+
     def reason(self, row: int) -> str:
         """Which objects are invented."""
         found = self.details[row]["objects"]

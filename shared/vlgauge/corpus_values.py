@@ -27,8 +27,8 @@ class Counted:
     """A metric whose number adds the counts of all rows before it divides.
 
     Attributes:
-        columns: Keys of a result that hold the counts of each row, without the name of the metric; NaN with its
-            score.
+        columns: Keys of a result that hold the counts of each row, without the name of the metric; NaN where there is
+            nothing to count, or all 0 where a row has no score, and adds nothing.
         counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
         value: From counts or sums of them to a score or the number of the corpus.
         is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``; None where
@@ -72,7 +72,7 @@ COUNTED: Mapping[str, Counted] = _InFolders()
 
 
 def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:
-    """The counts of each row, shape ``(n_rows, n_counts)``, NaN where a row has no score.
+    """The counts of each row, shape ``(n_rows, n_counts)``, NaN where it cannot be scored, all 0 where it adds nothing.
 
     Args:
         name: Name of a metric of `COUNTED`.
@@ -92,9 +92,11 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
     counts = metric.counts(np.stack(columns, axis=1))
     undefined = np.isnan(scores)
     with np.errstate(all="ignore"):  # what is no count gives no score
-        near = np.isclose(metric.value(counts), scores, rtol=_TOLERANCE, atol=0.0)
-    # An undefined score has no counts, and a defined one those that give it.
-    right = np.where(undefined, np.isnan(counts).all(axis=1), near & (counts >= 0).all(axis=1))
+        values = metric.value(counts)
+        near = np.isclose(values, scores, rtol=_TOLERANCE, atol=0.0)
+    # An undefined score has no counts, or nothing that was counted; a defined one has those that give it.
+    nothing = np.isnan(counts).all(axis=1) | ((counts == 0).all(axis=1) & np.isnan(values))
+    right = np.where(undefined, nothing, near & (counts >= 0).all(axis=1))
     if not right.all():
         row = int(np.flatnonzero(~right)[0])
         got = ", ".join(f"{key} {column[row]:g}" for key, column in zip(keys, columns, strict=True))

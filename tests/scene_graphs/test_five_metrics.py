@@ -9,6 +9,12 @@ from foreign_captions import FOREIGN_CAPTIONS
 from graph_parsers import WordParser
 
 import vlgauge
+from vlgauge.base.parts import joined
+from vlgauge.catalog import metric_facts
+from vlgauge.corpus_values import corpus_value
+from vlgauge.leaderboard import compare
+from vlgauge.signature_checks import signature_fault
+from vlgauge.signatures import parse_signature
 
 PARSED = ("spice", "soft_spice", "capture", "aloha")
 GRAPHED = ("spice", "soft_spice", "capture")
@@ -186,6 +192,79 @@ def test_the_numbers_of_chair_add_counts():
     assert result["chair_scores"] == pytest.approx([2 / 3, 0.0, np.nan], nan_ok=True)
     assert (result["chair_s"], result["chair_recall"], result["chair_precision"]) == pytest.approx((1 / 3, 2 / 3, 0.5))
     assert result["chair_f1"] == pytest.approx(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5))
+
+
+@pytest.mark.parametrize("columns", [{}, {"objects": [["dog"], None, None]}])
+@pytest.mark.parametrize("nothing", [None, []])
+def test_chair_of_an_image_of_which_nothing_is_known_is_undefined(columns, nothing):
+    predictions = ["a dog and a cat", "a horse", "a horse and a red bus"]
+    result = loaded("chair").compute(
+        predictions=predictions, references=[["a dog"], nothing, nothing], **columns, return_details=True
+    )
+    (alone,) = (
+        loaded("chair").compute(predictions=predictions[:1], references=[["a dog"]], **own)
+        for own in [{name: cells[:1] for name, cells in columns.items()}]
+    )
+    assert result["chair_scores"] == pytest.approx([0.5, np.nan, np.nan], nan_ok=True)
+    assert (result["chair_undefined"], result["chair_s_undefined"]) == (2, 2)
+    for name in ("chair", "chair_s", "chair_recall", "chair_precision", "chair_f1", "chair_length"):
+        assert result[name] == alone[name], name
+    assert result["chair_mentions"] == pytest.approx([2, np.nan, np.nan], nan_ok=True)
+    assert [one["present"] for one in result["chair_details"]] == [["dog"], None, None]
+    assert [one["invented"] for one in result["chair_details"][2]["objects"]] == [None, None]
+    assert corpus_value("chair", result) == result["chair"]
+
+
+def test_an_empty_list_says_that_an_image_has_no_object():
+    result = loaded("chair").compute(predictions=["a dog", "a cat"], references=[["a dog"], []], objects=[None, []])
+    assert result["chair_scores"] == [0.0, 1.0]
+    assert (result["chair"], result["chair_undefined"]) == (0.5, 0)
+
+
+def test_chair_names_given_objects_in_its_signature():
+    rows = {"predictions": ["a cat"], "references": [["a dog"]]}
+    without, given = (loaded("chair").compute(**rows, **own) for own in ({}, {"objects": [["cat"]]}))
+    assert (without["chair"], given["chair"]) == (1.0, 0.0)
+    for name in ("chair", "chair_s"):
+        assert given[f"{name}_signature"] == without[f"{name}_signature"] + "|objects:given"
+        _, fields = parse_signature(given[f"{name}_signature"])
+        assert signature_fault(metric_facts("chair"), fields) == ""
+    with pytest.raises(ValueError, match="a and b differ in objects"):
+        compare({"a": {"ids": [0]} | without, "b": {"ids": [0]} | given}, ["chair"])
+    assert loaded("chair").compute(**rows, objects=[None])["chair_signature"] == without["chair_signature"]
+
+
+def test_a_row_of_chair_adds_the_same_alone():
+    chair = loaded("chair")
+    rows = {"predictions": ["a dog and a cat", "a horse"], "references": [["a dog"], None]}
+    parts = [chair.parts_of(row, key) for key, row in enumerate(chair.as_computed(rows))]
+    np.testing.assert_equal(chair.result_of(joined(parts)), loaded("chair").compute(**rows))
+
+
+def test_systems_are_compared_by_all_their_mentions():
+    references = [["a dog"]] * 12
+    # a: 5 of 17 mentions are invented, b: 3 of 4, and names nothing in eight rows where a is right.
+    a = ["a dog and a cat"] * 5 + ["a dog"] * 7
+    b = ["a cat"] * 3 + ["a dog"] + ["a thing"] * 8
+    runs = {
+        name: {"ids": list(range(12))} | loaded("chair").compute(predictions=own, references=references)
+        for name, own in {"a": a, "b": b}.items()
+    }
+    (found,) = compare(runs, ["chair"]).metrics
+    assert {one.name: one.value for one in found.systems} == {name: run["chair"] for name, run in runs.items()}
+    assert [(one.name, one.n, one.undefined) for one in found.systems] == [("a", 12, 0), ("b", 12, 0)]
+    (pair,) = found.pairs
+    assert pair.difference == pytest.approx(5 / 17 - 3 / 4)
+    assert (pair.n, pair.undefined, pair.wins, pair.losses, pair.ties) == (12, 0, 3, 1, 0)
+    # Of the four swaps of three rows one leaves a system without a mention, which counts as far apart.
+    silent = {"ids": [0, 1, 2]} | loaded("chair").compute(
+        predictions=["a cat", "a thing", "a thing"], references=references[:3]
+    )
+    loud = {"ids": [0, 1, 2]} | loaded("chair").compute(
+        predictions=["a thing", "a dog", "a dog"], references=references[:3]
+    )
+    (pair,) = compare({"silent": silent, "loud": loud}, ["chair"]).metrics[0].pairs
+    assert (pair.difference, pair.low, pair.pvalue) == (1.0, None, 0.5)
 
 
 @pytest.mark.parametrize("name", PARSED)

@@ -53,7 +53,8 @@ class System:
             counts.
         low: Lower end of the interval; None with fewer than two rows or groups of rows.
         high: Upper end.
-        n: Number of the rows that every system defines.
+        n: Number of the rows that every system defines; where counts are added a row without a score that adds nothing,
+            such as a caption without an object for CHAIR_i, is one of them.
         undefined: Number of the rows that this one does not define.
         own_value: As `value`, over all the rows that this one defines.
         worst_value: Mean over all rows with the worst of the range where it defines none; None where every system lacks
@@ -93,7 +94,7 @@ class Pair:
         adjusted_pvalue: The same by Holm's correction for the family of tests.
         wins: Number of rows in which the first system is better, by the scores of the rows, see `RowDifferences`.
         losses: Number of rows in which the second is.
-        ties: Number of the others, whose scores tie.
+        ties: Number of rows whose scores tie. A row in which a system has no score is in none of the three.
         n: Number of rows that every system defines.
         undefined: Number of the others.
         n_differing: Number of rows that differ, or of groups of rows.
@@ -273,6 +274,11 @@ class _Joined:
         return score_facts(self.metric).higher_is_better
 
     @cached_property
+    def known(self) -> Scores:
+        """NaN where a system does not define a row, by its score, or by its counts where these are added."""
+        return _known(self.scores, self.counts)
+
+    @cached_property
     def noise(self) -> Noise:
         is_noise = None if self.counts is None else COUNTED[self.metric].is_noise
         if self.counts is None or is_noise is None:
@@ -290,7 +296,12 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
     counts = None
     if metric in COUNTED:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, scores, keys), keys)
+    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, _known(scores, counts), keys), keys)
+
+
+def _known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:
+    # A caption without an object has no CHAIR_i of its own, but its 0 of 0 is part of that of the corpus.
+    return scores if counts is None else {name: own.sum(axis=1).tolist() for name, own in counts.items()}
 
 
 def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
@@ -307,7 +318,7 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
 
 def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:
     worst = worst_values(joined.metric, joined.kind, joined.scores)
-    told = told_of_undefined(joined.metric, joined.scores, tested.values, worst)
+    told = told_of_undefined(joined.metric, joined.known, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
     return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys))
@@ -381,14 +392,14 @@ def _systems(
     decided = {name for pair in pairs if not pair.too_few for name in (pair.first, pair.second)}
     systems = []
     for name in order:
-        scores = joined.scores[name]
+        scores, known = joined.scores[name], joined.known[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
         own = (
             mean_of_defined(scores)
             if joined.counts is None
             else summed_value(joined.counts[name], COUNTED[joined.metric].value)
         )
-        counts = len(joined.rows), sum(map(math.isnan, scores))
+        counts = len(joined.rows), sum(map(math.isnan, known))
         ends = tested.values[name], *_ends(tested.intervals[name])
         interval = tested.intervals[name]
         marks = 1 in mine and name in decided, interval is not None and interval.of_few

@@ -26,7 +26,8 @@ from vlgauge.statistics.scores import LARGEST, Floats
 _CELLS = 2**18
 
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""From sums of counts, shape ``(..., n_counts)``, to the values of the corpora, shape ``(...)``, none of them NaN."""
+"""From sums of counts, shape ``(..., n_counts)``, to the values of the corpora, shape ``(...)``; NaN where nothing was
+counted."""
 
 
 def summed_value(counts: Floats, statistic: Statistic) -> float:
@@ -66,7 +67,8 @@ def summed_intervals(
         groups: Label per item; items of one label, such as the captions of one image, are drawn together.
 
     Returns:
-        An interval per contrast; None with fewer than two items, or groups of items.
+        An interval per contrast; None with fewer than two items, or groups of items, that add to it, or where the value
+        without one of them is undefined.
 
     Raises:
         ValueError: If ``level`` or ``resamples`` is out of range, the systems have different items, or there is not
@@ -76,7 +78,10 @@ def summed_intervals(
     check_resamples(resamples)
     stacked = _stacked(counts, groups)
     defined = np.array([_defined(own) for own in stacked])  # systems x items
-    rows_of = [np.asarray(defined[list(contrast)].all(axis=0)) for contrast in contrasts]
+    adds = (stacked != 0).any(axis=2)  # an item of zeros has no effect
+    rows_of = [
+        np.asarray(defined[list(contrast)].all(axis=0) & adds[list(contrast)].any(axis=0)) for contrast in contrasts
+    ]
     found: list[Interval | None] = [None] * len(contrasts)
     # Contrasts of the same items share the samples.
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
@@ -90,6 +95,9 @@ def summed_intervals(
         own_values = dict(zip(systems, statistic(every[:, 0]).tolist(), strict=True))
         # Values without each unit: n_units of each system.
         without = dict(zip(systems, statistic(np.maximum(every - units, 0.0)), strict=True))
+        chosen = [index for index in chosen if not np.isnan(_contrast(without, contrasts[index])).any()]
+        if not chosen:
+            continue
         values = np.array([_contrast(own_values, contrasts[index]) for index in chosen])
         effects = np.stack([_effects(_contrast(without, contrasts[index])) for index in chosen], axis=1)
         signs = np.array([turn(column) for column in effects.T])
@@ -199,7 +207,7 @@ def summed_tests(
 
 
 def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Floats) -> npt.NDArray[np.intp]:
-    """How many swaps take the values of two systems as far apart, of one pair or of several.
+    """How many swaps take the values of two systems as far apart, or leave one undefined; of one pair or of several.
 
     Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of the
     signed sum of differences.
@@ -213,7 +221,7 @@ def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Flo
     Returns:
         shape ``([n_pairs])``.
     """
-    return np.count_nonzero(np.abs(statistic(middle + half) - statistic(middle - half)) >= bound, axis=0)
+    return np.count_nonzero(~(np.abs(statistic(middle + half) - statistic(middle - half)) < bound), axis=0)
 
 
 def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:
