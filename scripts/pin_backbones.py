@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.errors import NetworkError
 from vlgauge.files import DATA
-from vlgauge.network import NetworkError, hub_listing
+from vlgauge.network import hub_listing
 from vlgauge.writing import write
 
 PINS = DATA / "backbone_pins.json"

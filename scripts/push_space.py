@@ -21,7 +21,8 @@ from check_release import version_faults
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.cli import plain_warnings
-from vlgauge.network import NetworkError, hub_requests
+from vlgauge.errors import NetworkError
+from vlgauge.network import hub_requests
 from vlgauge.network.proposals import refuse_offline
 from vlgauge.settings import one_of
 

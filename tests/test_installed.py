@@ -8,9 +8,9 @@ import pytest
 
 from vlgauge import installed, network
 from vlgauge.encoders.sentences.loading import load_sentence_model
+from vlgauge.errors import NetworkError
 from vlgauge.installed import WrongVersion, check_version, not_importable, too_old
 from vlgauge.leaderboard.exporters import eval_results
-from vlgauge.network import NetworkError
 from vlgauge.row_sources import hub
 
 MISSING = 'this needs more packages; run: pip install "vlgauge[clip]"'

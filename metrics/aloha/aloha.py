@@ -8,6 +8,8 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageTypeError  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import MOST_CHOICES
 from .formula import best_matching
@@ -107,7 +109,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
     """Groups of alternatives of captions and references that a call has."""
     if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
         got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__
-        raise ValueError(f'`objects` must be a dictionary with "predictions" and "references", got {got}')
+        raise UsageError(f'`objects` must be a dictionary with "predictions" and "references", got {got}')
     found = []
     for name in ("predictions", "references"):
         lists = objects[name]
@@ -115,7 +117,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
             n_lists: Any = (
                 len(lists) if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
             )
-            raise ValueError(f"`objects[{name!r}]` must have one list per row, {n_rows} in all, got {n_lists}")
+            raise UsageError(f"`objects[{name!r}]` must have one list per row, {n_rows} in all, got {n_lists}")
         found.append([_groups(row, f"objects[{name!r}][{index}]") for index, row in enumerate(lists)])
     return found[0], found[1]
 
@@ -123,15 +125,15 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
 def _groups(row: Any, name: str) -> list[list[str]]:
     """Objects of one row, each as a list of alternatives, in lower case."""
     if isinstance(row, str) or not isinstance(row, Sequence):
-        raise TypeError(f"`{name}` must be a list of objects, got {type(row).__name__}")
+        raise UsageTypeError(f"`{name}` must be a list of objects, got {type(row).__name__}")
     groups = []
     for place, one in enumerate(row):
         group = [one] if isinstance(one, str) else one
         if not isinstance(group, Sequence) or not group or not all(isinstance(word, str) for word in group):
-            raise TypeError(f"`{name}[{place}]` must be a word or a list of alternatives, got {one!r:.60}")
+            raise UsageTypeError(f"`{name}[{place}]` must be a word or a list of alternatives, got {one!r:.60}")
         words = [" ".join(word.lower().split()) for word in group]
         if not all(words):
-            raise ValueError(f"`{name}[{place}]` must have no empty word, got {one!r:.60}")
+            raise UsageError(f"`{name}[{place}]` must have no empty word, got {one!r:.60}")
         groups.append(words)
     return groups
 
@@ -140,7 +142,7 @@ def _check_choices(own: Sequence[Sequence[Sequence[str]]], theirs: Sequence[Sequ
     """Refuse alternatives that would take for ever: their numbers multiply."""
     for row, (mine, others) in enumerate(zip(own, theirs, strict=True)):
         if (ways := choices(mine) * choices(others)) > MOST_CHOICES:
-            raise ValueError(
+            raise UsageError(
                 f"the alternatives of row {row} must allow at most {MOST_CHOICES} choices, got {ways}; "
                 "give `objects` with fewer alternatives"
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageTypeError  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.signatures import local_name  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import capture_score
@@ -146,7 +147,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
 def _checked_words(words: Iterable[str]) -> tuple[str, ...]:
     listed = [] if isinstance(words, str) else list(words)
     if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
-        raise TypeError(f"`no_objects` must be a list of words, got {words!r:.60}")
+        raise UsageTypeError(f"`no_objects` must be a list of words, got {words!r:.60}")
     return tuple(sorted({word.lower() for word in listed}))
 
 

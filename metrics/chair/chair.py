@@ -15,6 +15,8 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageTypeError  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.signatures import local_name  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text.language import words  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -113,7 +115,7 @@ class Chair(scene_graphs.ObjectMetric):
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
         given = _checked_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):
-            raise ValueError("`references` or `objects` must say what the pictures show, got neither")
+            raise UsageError("`references` or `objects` must say what the pictures show, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder(table)
         if strange := sorted({name for names in given for name in names or ()} - table.keys()):
@@ -190,18 +192,20 @@ class Chair(scene_graphs.ObjectMetric):
 def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     """Rows of synonyms, each of which names an object."""
     if isinstance(table, str) or not isinstance(table, Sequence) or not table:
-        raise TypeError(f"`table` must be a list of lists of synonyms, the object first, got {type(table).__name__}")
+        raise UsageTypeError(
+            f"`table` must be a list of lists of synonyms, the object first, got {type(table).__name__}"
+        )
     rows = []
     known: dict[str, str] = {}
     for index, row in enumerate(table):
         if isinstance(row, str) or not isinstance(row, Sequence) or not row or not all(isinstance(w, str) for w in row):
-            raise TypeError(f"`table[{index}]` must be a list of words, the object first, got {row!r:.60}")
+            raise UsageTypeError(f"`table[{index}]` must be a list of words, the object first, got {row!r:.60}")
         names = tuple(" ".join(word.lower().split()) for word in row)
         if not all(names):
-            raise ValueError(f"`table[{index}]` must have no empty word, got {list(row)!r:.60}")
+            raise UsageError(f"`table[{index}]` must have no empty word, got {list(row)!r:.60}")
         for word in names:
             if known.setdefault(word, names[0]) != names[0]:
-                raise ValueError(
+                raise UsageError(
                     f"`table` must have each word for one object, got {word!r} for {known[word]!r} and {names[0]!r}"
                 )
         rows.append(names)
@@ -214,12 +218,12 @@ def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
         return [None] * n_rows
     if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
         got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
-        raise ValueError(f"`objects` must have one list of names per row, {n_rows} in all, got {got}")
+        raise UsageError(f"`objects` must have one list of names per row, {n_rows} in all, got {got}")
     for index, names in enumerate(objects):
         if names is None:
             continue
         if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
-            raise TypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")
+            raise UsageTypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")
     return [None if names is None else [" ".join(name.lower().split()) for name in names] for names in objects]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import HIGHEST
 from .formula import VARIANTS
@@ -129,7 +130,7 @@ class Clair(judges.TextJudgeMetric):
     def _check_digits(self, judge: judges.Judge) -> None:
         """ValueError for a judge whose tokens have several digits, where these count."""
         if self.variant == "expected" and not judge.reads_digits:
-            raise ValueError(
+            raise UsageError(
                 f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
                 f"{judge.identity}; choose 'released' or another model"
             )

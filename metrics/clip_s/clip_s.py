@@ -3,6 +3,7 @@
 from typing import Any
 
 from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched; RefCLIP-S takes references into account
@@ -37,8 +38,8 @@ class ClipS(clip_score.ClipScoreMetric):
 
     def __init__(self, *args: Any, calibration: Any = None, **host: Any) -> None:
         if calibration is not None and host.get("w") is not None:
-            raise ValueError("`w` must be left out with `calibration`, which has one of its own")
+            raise UsageError("`w` must be left out with `calibration`, which has one of its own")
         super().__init__(*args, **host)
         if calibration is not None and self.config_name == "video":
-            raise ValueError("`calibration` must be left out for videos, which have no w")
+            raise UsageError("`calibration` must be left out for videos, which have no w")
         self.calibration = None if calibration is None else clip_score.read_calibration(calibration)

@@ -10,6 +10,7 @@ import numpy as np
 
 from vlgauge import judges  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import VARIANTS
 from .formula import printed_number
@@ -117,7 +118,7 @@ class Fleur(judges.JudgeMetric):
         self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
         self.reasons = settings.true_or_false("reasons", reasons)
         if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
-            raise ValueError(f"`adapter` must be a folder or a Hub id with its commit, got {settings.shown(adapter)}")
+            raise UsageError(f"`adapter` must be a folder or a Hub id with its commit, got {settings.shown(adapter)}")
         self.adapter = adapter
         super().__init__(*args, **host)
 
@@ -176,7 +177,7 @@ class Fleur(judges.JudgeMetric):
     def _check_digits(self, judge: judges.Judge) -> None:
         """ValueError for a judge whose tokens have several digits."""
         if not judge.reads_digits:
-            raise ValueError(
+            raise UsageError(
                 f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
                 "no meaning with tokens of several digits: choose another model"
             )

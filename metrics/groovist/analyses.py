@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.grounding.features import per_story
 from vlgauge.settings import listed
 from vlgauge.settings import shown
@@ -33,7 +34,7 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
         or not names
         or not all(isinstance(name, str) and name in ANALYSES for name in names)
     ):
-        raise ValueError(
+        raise UsageError(
             f"`analysis` must be one or several of {', '.join(map(repr, ANALYSES))}, got {shown(analysis)}"
         )
     return tuple(names)
@@ -46,7 +47,7 @@ def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
         ValueError: If it is given without the analysis "temporal_misalignment".
     """
     if given is not None and "temporal_misalignment" not in (analysis or ()):
-        raise ValueError(
+        raise UsageError(
             "`sentence_image` must be left out without analysis='temporal_misalignment', which alone reads it, got "
             f"{type(given).__name__}"
         )
@@ -167,7 +168,7 @@ def misaligned_stories(
             found.append(math.nan)
             continue
         if len(groups) != len(sentences):
-            raise ValueError(
+            raise UsageError(
                 f"`noun_phrases[{i}]` must have one list per sentence for analysis 'temporal_misalignment', got "
                 f"{len(groups)} for {len(sentences)} sentences"
             )
@@ -191,7 +192,7 @@ def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[
         return list(range(n_images)) if n_sentences == n_images else None
     own = listed(given)
     if own is None or len(own) != n_sentences or not all(_is_index(j, n_images) for j in own):
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
         )
     return [int(j) for j in own]

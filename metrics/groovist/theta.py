@@ -14,6 +14,8 @@ from typing import Any
 from typing import NoReturn
 
 from vlgauge.encoders.clip.toy import TOY_NAME
+from vlgauge.errors import MissingFileError
+from vlgauge.errors import UsageError
 from vlgauge.files import DATA
 from vlgauge.files import read_json
 from vlgauge.regions import GIVEN
@@ -94,7 +96,7 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
-        raise ValueError(
+        raise UsageError(
             f"`dataset` must be left out where `theta` is given, which takes its place, got "
             f"{shown(dataset)} and {shown(theta)}"
         )
@@ -110,14 +112,14 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"`theta` must be a finite number or an existing file of a fitted one, got {os.fspath(path)!r}; "
             "`fit_theta(..., path=...)` writes one"
         )
     content = read_json(file, "`theta`")
     fitted = _fitted(content) if isinstance(content, Mapping) else None
     if fitted is None:
-        raise ValueError(
+        raise UsageError(
             f"`theta` must be a file that `fit_theta` wrote, got {os.fspath(path)!r} without its fields; fit it again"
         )
     return fitted
@@ -193,7 +195,7 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
         fitted = scenes_theta(made, scale)
         if fitted.encoder != made.encoder:
             named = "`theta` must be given" if dataset is None else "`dataset` must be left out"
-            raise ValueError(
+            raise UsageError(
                 f"{named} with this encoder, because the theta of {SCENES} holds for {fitted.encoder} only, got "
                 f"{made.encoder}; fit another with `fit_theta` and give it as `theta`"
             )
@@ -201,7 +203,7 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
     if dataset is None:
         refuse_without_theta()
     if not is_published:
-        raise ValueError(
+        raise UsageError(
             f"`dataset` must be left out with this encoder, because the theta of {dataset} holds for "
             f"{PUBLISHED_ENCODER} only, got {made.encoder}; fit another with `fit_theta` and give it as `theta`"
         )
@@ -219,7 +221,7 @@ def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     for name in ("encoder", "variant"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            raise ValueError(f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit again")
+            raise UsageError(f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit again")
     for name in ("regions", "phrases"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
@@ -234,7 +236,7 @@ def fitted_theta(
     rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
     scores = [score for score in rows if score is not None]
     if not scores:
-        raise ValueError("`predictions` must have at least one phrase to fit theta on, got none that has a region")
+        raise UsageError("`predictions` must have at least one phrase to fit theta on, got none that has a region")
     fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(made))
     if path is not None:
         fitted.save(path)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import one_of
 from vlgauge.settings import shown
 from vlgauge.text.concreteness import PhraseWeights
@@ -33,14 +34,14 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
     if concreteness is not None:
         one_of("concreteness", concreteness, CONCRETENESS)
     if (idf is not None) is not (concreteness == "idf"):
-        raise ValueError(
+        raise UsageError(
             "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
             f"got {type(idf).__name__} with concreteness={shown(concreteness)}"
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
-        raise ValueError(f"`concreteness_path` must be the path of a file, got {shown(path)}")
+        raise UsageError(f"`concreteness_path` must be the path of a file, got {shown(path)}")
     if path is not None and concreteness != "brysbaert":
-        raise ValueError(f"`concreteness_path` must be left out with concreteness={concreteness!r}, got {str(path)!r}")
+        raise UsageError(f"`concreteness_path` must be left out with concreteness={concreteness!r}, got {str(path)!r}")
     return concreteness
 
 
@@ -66,7 +67,7 @@ def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf:
     if concreteness == "idf":
         table = idf_table(idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
         if table.n_stories is None:
-            raise ValueError(
+            raise UsageError(
                 "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "
                 "without a weight for other words; fit one with "
                 "`vlgauge.text.story_idf.fit_idf(stories, lowercase=True)`"

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from vlgauge import base  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import caption_sets  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -100,7 +101,7 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
         known = ", ".join(map(repr, BANDWIDTH_RULES))
-        raise ValueError(f"`bandwidth` must be one of {known} or a positive number, got {shown(rule)}")
+        raise UsageError(f"`bandwidth` must be one of {known} or a positive number, got {shown(rule)}")
     left, right = np.triu_indices(squared_distances.shape[1], 1)
     distances = np.sort(np.sqrt(squared_distances[:, left, right]), axis=1)
     smallest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)
@@ -232,7 +233,7 @@ def _checked_estimator(estimator: str | None, variant: str) -> str | None:
     """The setting; None under "released", where the authors' code has a sum of its own."""
     if variant == "released":
         if estimator is not None:
-            raise ValueError(
+            raise UsageError(
                 "`estimator` must be left out under variant='released', which has the sum of the authors' code, got "
                 f"{shown(estimator)}"
             )

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from vlgauge import base  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 OnlyStyle says how much a caption sounds like a style: the mean, over its 1- to 4-grams, of a contrastive weight that
@@ -143,7 +144,7 @@ class Onlystyle(style.StyleMetric):
             return {}
         cells = len(captions) * len(table.styles)
         if self.return_style_matrix and cells > MAX_CELLS:
-            raise ValueError(
+            raise UsageError(
                 f"`return_style_matrix` must give at most {MAX_CELLS} cells, got {len(captions)} captions x "
                 f"{len(table.styles)} styles; use `score_matrix` of the table, which returns an array"
             )

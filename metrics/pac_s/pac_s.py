@@ -5,6 +5,7 @@ from typing import Any
 
 from vlgauge import clip_score  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 PAC-S is the stretched cosine of a caption and its image in the space of a CLIP whose two projections were trained with
@@ -49,7 +50,7 @@ class PacS(clip_score.ClipScoreMetric):
         self.version = settings.one_of("version", version, VERSIONS)
         super().__init__(*args, **host)
         if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
-            raise ValueError("`version='++'` must come with profile='paper' or a `checkpoint`: there is no toy of it")
+            raise UsageError("`version='++'` must come with profile='paper' or a `checkpoint`: there is no toy of it")
 
     @property
     def kind(self) -> str:

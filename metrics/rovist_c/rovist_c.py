@@ -12,6 +12,7 @@ import numpy as np
 from vlgauge import base  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders.pairs import loading  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -111,7 +112,7 @@ class RovistC(base.StoryMetric):
         for name, value in (("model", model), ("base", base)):
             if not (value is None or isinstance(value, (str, PathLike)) or (name == "model" and callable(value))):
                 kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
-                raise ValueError(f"`{name}` must be {kinds}, got {type(value).__name__}")
+                raise UsageError(f"`{name}` must be {kinds}, got {type(value).__name__}")
         if not isinstance(coherent_label, str):
             coherent_label = settings.whole_number("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label
@@ -185,7 +186,7 @@ class RovistC(base.StoryMetric):
         except loading.PairTooLong as error:
             numbered = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
             i, k = next((i, k) for i, k, step in numbered if (step.first, step.second) == error.pair)
-            raise ValueError(
+            raise UsageError(
                 f"`predictions[{i}]` must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
                 f'in pair {k}; `truncation="auto"` cuts it'
             ) from None

@@ -11,6 +11,7 @@ from vlgauge.encoders.grounding.model import VECTORS
 from vlgauge.encoders.grounding.model import GroundingModel
 from vlgauge.encoders.grounding.model import grounding_model
 from vlgauge.encoders.grounding.model import look_for_model
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import PREPROCESSING
 from vlgauge.settings import shown
 from vlgauge.signatures import local_name
@@ -29,7 +30,7 @@ NO_IDF = "none"
 def checked_path(name: str, path: Any) -> Any:
     """The setting of this name, if it is a path or None; looks at no file."""
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
-        raise ValueError(f"`{name}` must be the path of a file or folder, or None, got {shown(path)}")
+        raise UsageError(f"`{name}` must be the path of a file or folder, or None, got {shown(path)}")
     return path
 
 
@@ -77,7 +78,7 @@ def trained_model(
     vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
     wanted = (model.vectors or {}).get("sha256")
     if wanted not in (None, vectors.sha256):
-        raise ValueError(
+        raise UsageError(
             f"`glove_path` must name the word vectors that {model.identity} was trained with, "
             f"{(model.vectors or {}).get('file')}@{str(wanted)[:8]}, got {vectors.identity}"
         )

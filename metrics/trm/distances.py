@@ -24,6 +24,7 @@ from vlgauge.distances.cider import cider_d_of_examples
 from vlgauge.distances.meteor_backends import open_meteor
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.distances.rouge_and_bleu import rouge_l
+from vlgauge.errors import UsageError
 from vlgauge.settings import warn
 
 Floats = npt.NDArray[np.float64]
@@ -183,9 +184,9 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
     except ValueError:  # rows of different lengths
         matrix = np.asarray(values, dtype=object)
     if matrix.dtype == object or not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
-        raise ValueError(f"{name} must hold real numbers in equally long rows, got {matrix.dtype}")
+        raise UsageError(f"{name} must hold real numbers in equally long rows, got {matrix.dtype}")
     if matrix.shape != (n_captions, n_captions):
-        raise ValueError(
+        raise UsageError(
             f"{name} must have shape {(n_captions, n_captions)}, candidates and then references both ways, "
             f"got {matrix.shape}"
         )
@@ -200,7 +201,7 @@ def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
     """
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
-        raise ValueError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")
+        raise UsageError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")
     pairs = zip(distances, captions, strict=True)
     return [real_matrix(one, len(pooled), f"`distances[{row}]`") for row, (one, pooled) in enumerate(pairs)]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import shown
 
 Floats = npt.NDArray[np.float64]
@@ -129,9 +130,9 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
     n_captions = levels.shape[1]
     n = int(np.count_nonzero(candidates[0]))
     if ties not in TIES:
-        raise ValueError(f"`ties` must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
+        raise UsageError(f"`ties` must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
     if min(n, n_captions - n) < 2:
-        raise ValueError(
+        raise UsageError(
             f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "
             "references"
         )

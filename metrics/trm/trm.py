@@ -21,6 +21,7 @@ from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/v
 from vlgauge.base.parts import Counts  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -130,14 +131,14 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.force_zero_self = base.true_or_false("force_zero_self", force_zero_self)
         self.mean_aggregate = base.true_or_false("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
-            raise ValueError(
+            raise UsageError(
                 f"`mean_aggregate` must have a named distance, whose score it can take, got {shown(distance)}"
             )
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
         self.backend = base.one_of("backend", backend, meteor_backends.BACKENDS)
         if jar is not None and backend != "meteor-1.5":
-            raise ValueError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
+            raise UsageError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
         self.jar = jar
         self.workers = base.whole_number("workers", workers, 1)
         self._counted: cider.DocumentFrequency | None = None
@@ -212,7 +213,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
-            raise ValueError("`distances` must be left out unless `distance` is 'precomputed', got some")
+            raise UsageError("`distances` must be left out unless `distance` is 'precomputed', got some")
         if self.tokenizer is None and self.distance in NGRAM_DISTANCES:
             coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled

@@ -6,6 +6,7 @@ from typing import Any
 
 from vlgauge import judges  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import DEFINITIONS
 from .formula import mean_log_chance
@@ -80,16 +81,16 @@ class Vqascore(judges.PictureJudgeMetric):
         self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
         self.answer = checked_text("answer", answer)
         if _BLANK not in self.template + self.answer:
-            raise ValueError(f"`template` must have {_BLANK} where the caption goes, got {self.template!r}")
+            raise UsageError(f"`template` must have {_BLANK} where the caption goes, got {self.template!r}")
         if not self.answer.strip():
-            raise ValueError("`answer` must be a text with a word, got an empty one")
+            raise UsageError("`answer` must be a text with a word, got an empty one")
         self.tower = tower
         super().__init__(*args, **host)
 
     def _compute(self, predictions: Sequence[str], images: Any = None, return_details: bool = False) -> dict[str, Any]:
         judge = self.judge()
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
-            raise ValueError(
+            raise UsageError(
                 f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token "
                 "behind a given answer; or pass the model itself as `model`"
             )
@@ -121,5 +122,5 @@ def _chance(log_chance: float) -> float | None:
 def checked_text(name: str, value: Any) -> str:
     """The setting, if it is a text; ValueError."""
     if not isinstance(value, str):
-        raise ValueError(f"`{name}` must be a text, got {settings.shown(value)}")
+        raise UsageError(f"`{name}` must be a text, got {settings.shown(value)}")
     return value

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.catalog import metric_folder
+from vlgauge.errors import UsageError
 from vlgauge.lean_imports import lean_import
 from vlgauge.progress import announce, progress_chosen
 from vlgauge.version import __version__
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from vlgauge.scoring.compare import compare
     from vlgauge.scoring.score import score
 
-__all__ = ["__version__", "compare", "load", "score"]
+__all__ = ["UsageError", "__version__", "compare", "load", "score"]
 
 # Name -> where it is; imported when it is asked for.
 _LATER = {"compare": "vlgauge.scoring.compare", "score": "vlgauge.scoring.score"}

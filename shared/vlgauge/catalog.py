@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from vlgauge.errors import MissingFileError, UsageError
+
 _PACKAGE = "vlgauge_metric_{}"
 _MAKING = threading.Lock()
 _HERE = Path(__file__).resolve().parent
@@ -114,7 +116,7 @@ def _root_beside(package: Path) -> Path:
     for folder in (package / "metrics", package.parents[1] / "metrics"):
         if folder.is_dir():
             return folder
-    raise FileNotFoundError(f"the metric folders are missing beside {package}; install vlgauge again")
+    raise MissingFileError(f"the metric folders are missing beside {package}; install vlgauge again")
 
 
 def metric_names() -> list[str]:
@@ -138,7 +140,7 @@ def metric_folder(name: str, argument: str = "name") -> Path:
     plain = name.rpartition("/")[2].lower().replace("-", "_") if isinstance(name, str) else ""
     close = difflib.get_close_matches(plain, names, n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
-    raise ValueError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
+    raise UsageError(f"`{argument}` must be one of the installed metrics ({', '.join(names)}), got {name!r}{hint}")
 
 
 def metric_facts(name: str) -> MetricFacts:

@@ -20,6 +20,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias, TypeVar
 
+from vlgauge.errors import UsageError
+
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
 
@@ -77,7 +79,7 @@ _LIMITS: ContextVar[Limits] = ContextVar("limits")
 _USUAL = Limits()
 
 
-class TooMuch(ValueError):
+class TooMuch(UsageError):
     """A file that goes beyond the limits."""
 
 
@@ -104,7 +106,7 @@ def limits(
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if value < 1:
-            raise ValueError(f"`{name}` must be a whole number of at least 1, got {value}")
+            raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")
     token = _LIMITS.set(Limits(**{**vars(_LIMITS.get(_USUAL)), **chosen}))
     try:
         yield
@@ -145,10 +147,10 @@ def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
     try:
         status = os.stat(path)
     except ValueError as error:
-        raise ValueError(f"{name} must be the path of a file, got {os.fspath(path)!r} ({error})") from None
+        raise UsageError(f"{name} must be the path of a file, got {os.fspath(path)!r} ({error})") from None
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
-        raise ValueError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
+        raise UsageError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
     # What took its place meanwhile must not block either.
     waiting = getattr(os, "O_NONBLOCK", 0)
     return open(path, "rb", buffering=_CHUNK, opener=lambda file, flags: os.open(file, flags | waiting))
@@ -177,7 +179,7 @@ def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
             raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
-        raise ValueError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")
+        raise UsageError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")
     return data
 
 
@@ -199,7 +201,7 @@ def decoded(data: bytes, name: str, shown: object) -> str:
             like is called by its name, since no other way of saving makes it text.
     """
     if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
-        raise ValueError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
+        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -212,7 +214,7 @@ def decoded(data: bytes, name: str, shown: object) -> str:
             return text
         found, data = "a zero byte", text.encode()
     line = data.count(b"\n", 0, position) + 1
-    raise ValueError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
+    raise UsageError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
 
 
 @contextmanager
@@ -236,7 +238,7 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
                 refuse(name, limit, "bytes when it is unpacked", "max_unpacked", path)
             yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
+        raise UsageError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
 
 
 def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
@@ -252,7 +254,7 @@ def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -
             *lines, rest = (rest + piece).split(b"\n")
             yield from lines
             if len(rest) > longest:
-                raise ValueError(f"{name} must have lines, got one of over {longest:,} bytes in {os.fspath(path)!r}")
+                raise UsageError(f"{name} must have lines, got one of over {longest:,} bytes in {os.fspath(path)!r}")
     if rest:
         yield rest
 
@@ -275,11 +277,11 @@ def read_json(path: FilePath, name: str = "`path`") -> Any:
     return parse_json(read_text(path, name), name, path)
 
 
-class _Repeated(ValueError):
+class _Repeated(UsageError):
     """A key that an object has twice."""
 
 
-class _ManyDigits(ValueError):
+class _ManyDigits(UsageError):
     """A whole number that is no float."""
 
 
@@ -294,23 +296,23 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         value = json.loads(text, object_pairs_hook=_without_repeated, parse_int=_whole_number)
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
-        raise ValueError(
+        raise UsageError(
             f"{name} must hold JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
         ) from None
     except _Repeated as error:
-        raise ValueError(
+        raise UsageError(
             f"{name} must have each key once, got {error} more than once in {_behind(text, place)}"
         ) from None
     except RecursionError:
         value = None
     except _ManyDigits:
-        raise ValueError(
+        raise UsageError(
             f"{name} must have whole numbers of at most {_MAX_DIGITS} digits, got more in {_behind(text, place)}"
         ) from None
     else:
         if text.count("[") + text.count("{") <= MAX_DEPTH or depth_of(value) <= MAX_DEPTH:
             return value
-    raise ValueError(
+    raise UsageError(
         f"{name} must have lists and objects at most {MAX_DEPTH} deep within each other, got more in "
         f"{_behind(text, place)}"
     )
@@ -428,4 +430,4 @@ def csv_rows(
             length = 0
             yield lines.line_num, row
     except csv.Error as error:
-        raise ValueError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None
+        raise UsageError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None

@@ -9,11 +9,13 @@ from importlib.util import find_spec
 
 from packaging.version import Version
 
+from vlgauge.errors import MissingExtraError
+
 # Each request asks, and the metadata of a large package are long.
 version = cache(importlib.metadata.version)
 
 
-class WrongVersion(ImportError):
+class WrongVersion(MissingExtraError):
     """A package in a version with which something cannot be done."""
 
 
@@ -68,7 +70,7 @@ def importing(missing: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ImportError(not_importable(missing, error)) from error
+        raise MissingExtraError(not_importable(missing, error)) from error
 
 
 def _is_here(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.box import MEGABYTE, Answer, Ask, Box, Garbled, Part, bounds
+from vlgauge.errors import UsageError
 from vlgauge.files import Limits, TooMuch, current_limits, first_repeated, refuse, unpacked_limit
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def unpacked(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> Ite
         # The reader trusts the inside of the file: a damaged one raises nearly anything.
         why = " ".join(str(error).split())[:200] or type(error).__name__
         article = "an" if settings["form"] == "Arrow" else "a"
-        raise ValueError(
+        raise UsageError(
             f"{name} must be {article} {settings['form']} file, got {shown!r}, which fails with: {why}"
         ) from None
 
@@ -155,7 +156,7 @@ def _batches(data: bytes | bytearray, settings: dict[str, Any]) -> Iterator[pa.R
     plain = pq.ParquetFile(pa.BufferReader(data), arrow_extensions_enabled=False, page_checksum_verification=True)
     metadata = plain.metadata
     if (repeated := first_repeated(plain.schema_arrow.names)) is not None:
-        raise ValueError(f"the column {repeated!r} twice")
+        raise UsageError(f"the column {repeated!r} twice")
     if "whole" in settings:
         left = limit
         yield pa.RecordBatch.from_pylist([], plain.schema_arrow)  # a table without rows has a schema, too
@@ -193,7 +194,7 @@ def _of_stream(data: bytes | bytearray) -> Iterator[pa.RecordBatch]:
 
     with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
         if (repeated := first_repeated(stream.schema.names)) is not None:
-            raise ValueError(f"the column {repeated!r} twice")
+            raise UsageError(f"the column {repeated!r} twice")
         for batch in stream:
             batch.validate(full=True)
             at_a_time = max(1, min(_BATCH_ROWS, len(batch) * _BATCH_BYTES // max(1, batch.nbytes)))

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TypeAlias
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import plain_number, shown, warn
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
@@ -36,7 +37,7 @@ def checked_progress(value: object) -> Progress:
         return chosen
     if callable(value):
         return value
-    raise ValueError(f"`progress` must be True, False, None or a function of (done, total), got {shown(value)}")
+    raise UsageError(f"`progress` must be True, False, None or a function of (done, total), got {shown(value)}")
 
 
 @contextmanager

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from vlgauge.errors import UsageError
 from vlgauge.writing import PART, parts_of, remove_part
 
 LOCK = ".run.lock"
 """Name of the lock in the folder of a run; a lock for one file has the name of the file in front."""
 
 
-class AnotherRun(ValueError):
+class AnotherRun(UsageError):
     """An output into which another run writes."""
 
 

@@ -11,6 +11,8 @@ from functools import cache, wraps
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+from vlgauge.errors import UsageError, UsageTypeError
+
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
@@ -65,7 +67,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """
     if not isinstance(value, str) or value not in choices:
         hint = meant(value, choices) if isinstance(value, str) else ""
-        raise ValueError(
+        raise UsageError(
             f"`{name}` must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
         )
     return value
@@ -94,7 +96,7 @@ def finite_number(name: str, value: Any, expected: str = "a finite number", mini
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
     # Comparisons, because the largest whole numbers are no floats.
     if not real or not max(minimum, -sys.float_info.max) <= number <= sys.float_info.max:
-        raise ValueError(f"`{name}` must be {expected}, got {shown(value)}")
+        raise UsageError(f"`{name}` must be {expected}, got {shown(value)}")
     return float(number)
 
 
@@ -110,7 +112,7 @@ def whole_number(name: str, value: Any, minimum: int) -> int:
     except (TypeError, ValueError):  # an array has the method too, and that of a masked number fails otherwise
         whole = minimum - 1
     if whole < minimum:
-        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {shown(value)}")
+        raise UsageError(f"`{name}` must be a whole number of at least {minimum}, got {shown(value)}")
     return whole
 
 
@@ -122,7 +124,7 @@ def true_or_false(name: str, value: Any) -> bool:
     """
     truth = plain_number(value)
     if not isinstance(truth, bool):
-        raise ValueError(f"`{name}` must be True or False, got {shown(value)}")
+        raise UsageError(f"`{name}` must be True or False, got {shown(value)}")
     return truth
 
 
@@ -148,7 +150,7 @@ def rows_of(name: str, value: Any) -> list[Any]:
     """
     single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
     if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
-        raise ValueError(f"`{name}` must be a list of rows, got {type(value).__name__}; wrap a single row: [row]")
+        raise UsageError(f"`{name}` must be a list of rows, got {type(value).__name__}; wrap a single row: [row]")
     return list(value)
 
 
@@ -159,7 +161,7 @@ def plain_text(value: Any, place: str, expected: str) -> str:
         ValueError: If it is no string.
     """
     if not isinstance(value, str):
-        raise ValueError(f"`{place}` must be {expected}, got {type(value).__name__}{what_to_do(value)}")
+        raise UsageError(f"`{place}` must be {expected}, got {type(value).__name__}{what_to_do(value)}")
     return str(value)
 
 
@@ -178,7 +180,7 @@ def valid_unicode(text: str, place: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
             f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
         ) from None
@@ -238,14 +240,14 @@ def told_of_arguments(
             for name, value in kwargs.items():
                 if name not in parameters:
                     hint = remedies.get(name) or nearest(name, set(parameters) - {"self"})
-                    raise TypeError(
+                    raise UsageTypeError(
                         f"`{name}` must be left out, {called} has no such argument, got {shown(value)}; {hint}"
                     )
             there = {*[*parameters][: len(args)], *kwargs}
             if missing := [name for name in needed if name not in there]:
                 names = ", ".join(f"`{name}`" for name in missing)
                 hints = "; ".join(remedies[name] for name in missing)
-                raise TypeError(f"{names} must be given to {called}, got nothing; {hints}")
+                raise UsageTypeError(f"{names} must be given to {called}, got nothing; {hints}")
             return function(*args, **kwargs)
 
         return checked
@@ -262,4 +264,4 @@ def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> Non
     known = {*setting_names(cls), *HOST_KEYWORDS}
     for name in given:
         if name not in known:
-            raise TypeError(f"`{name}` is no setting of {metric}; {nearest(name, known - {'hash'})}")
+            raise UsageTypeError(f"`{name}` is no setting of {metric}; {nearest(name, known - {'hash'})}")

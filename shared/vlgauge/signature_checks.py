@@ -10,6 +10,7 @@ from typing import TypeAlias
 from packaging.version import InvalidVersion, Version
 
 from vlgauge.catalog import MetricFacts, score_facts
+from vlgauge.errors import UsageError
 from vlgauge.settings import PROFILES, shown
 from vlgauge.signatures import parse_signature
 
@@ -119,7 +120,7 @@ def _number(end: float | str | None, fields: Mapping[str, str], unbounded: float
                 return -value(one)
             case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Div() as kind, right):
                 return _OPERATIONS[type(kind)](value(left), value(right))
-        raise ValueError(f"`bounds_with` must have numbers, names, +, - and / in its formulas, got {end!r}")
+        raise UsageError(f"`bounds_with` must have numbers, names, +, - and / in its formulas, got {end!r}")
 
     try:
         return float(value(ast.parse(end, mode="eval").body))

@@ -9,6 +9,8 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
+from vlgauge.errors import UsageError
+
 # All that ASCII can print but "%", "|" and the space, so that a signature is one word and is split at every "|".
 _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
@@ -39,7 +41,7 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
     for part in parts:
         key, colon, value = part.partition(":")
         if not colon or _decoded(key) in fields:
-            raise ValueError(f"`text` must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it")
+            raise UsageError(f"`text` must be a signature, NAME|KEY:VALUE|... with each key once, got {part!r} in it")
         fields[_decoded(key)] = _decoded(value)
     return _decoded(name), fields
 

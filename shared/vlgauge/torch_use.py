@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import MissingExtraError, UsageError
+
 if TYPE_CHECKING:
     import torch
 
@@ -61,7 +63,7 @@ def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
         RuntimeError: If the process was forked after torch had run.
     """
     if told := missing_packages(user, packages, extra):
-        raise ImportError(told)
+        raise MissingExtraError(told)
     check_fork()
 
 
@@ -102,7 +104,7 @@ def resolved_device(device: str) -> str:
         try:
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError, TypeError) as error:
-            raise ValueError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
+            raise UsageError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
         return device
     if torch.cuda.is_available():
         return "cuda"

@@ -14,6 +14,8 @@ from itertools import combinations
 from os import PathLike
 from pathlib import Path
 
+from vlgauge.errors import UsageError
+
 PART = re.compile(r"\..*\.[0-9a-f]{8}\.[0-9a-f]{16}\.part", re.DOTALL)
 """Names of files that are being written, or were when their process died."""
 
@@ -30,7 +32,7 @@ _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
 
 
-class Unwritable(ValueError):
+class Unwritable(UsageError):
     """A path at which no file can be written."""
 
 

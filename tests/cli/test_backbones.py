@@ -43,7 +43,8 @@ def test_all_files_of_a_backbone_are_looked_for(capsys):
 
 
 def test_pinning(monkeypatch, tmp_path, capsys):
-    from vlgauge.network import ListedFile, NetworkError
+    from vlgauge.errors import NetworkError
+    from vlgauge.network import ListedFile
 
     pin = script_module("pin_backbones.py")
 

@@ -14,8 +14,8 @@ from made_data_sets import COLOURS, COMMITS, archive, parquet_of_clips, picture,
 
 import vlgauge
 from vlgauge.cli import main
+from vlgauge.errors import NetworkError
 from vlgauge.leaderboard.records import read_records
-from vlgauge.network import NetworkError
 from vlgauge.row_sources import RowLimits
 from vlgauge.row_sources.hub import HubRows
 

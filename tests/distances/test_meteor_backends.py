@@ -17,7 +17,7 @@ from folders import SCRIPTS
 from one_pair import meteor_distances
 
 from vlgauge.distances.meteor_backends import meteor_jar, open_meteor
-from vlgauge.weights.files import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 
 GOLDEN = json.loads(gzip.decompress((folders.ROOT / "tests" / "golden" / "meteor.json.gz").read_bytes()))
 WORDNET = Path("/usr/share/wordnet")  # Debian's package wordnet-base
@@ -184,7 +184,7 @@ def test_nltk_without_wordnet(monkeypatch, tmp_path, no_sockets):
         r"^`backend='nltk'` needs NLTK's data set wordnet, found in no folder that NLTK searches; "
         r"run python -m nltk.downloader wordnet or set NLTK_DATA to the folder that has it$"
     )
-    with pytest.raises(WeightsNotFound, match=message) as caught, open_meteor("nltk"):
+    with pytest.raises(WeightsNotFoundError, match=message) as caught, open_meteor("nltk"):
         pass
     # NLTK's banner is not shown above the message either.
     assert caught.value.__suppress_context__

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from transformers import RobertaConfig, RobertaModel
 
 from vlgauge.encoders.hidden_layers import LayeredEncoder, find_layered, layered_encoder
-from vlgauge.weights.files import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 
 TEXTS = ["a dog", "two cats sit on grass", "a dog", "", "the red bus"]
 
@@ -153,5 +153,7 @@ def test_other_tensors(copied, change, told):
 
 
 def test_the_embedded_profile_fetches_nothing():
-    with pytest.raises(WeightsNotFound, match=r"`text_encoder` must have its model in a folder under the embedded .*"):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"`text_encoder` must have its model in a folder under the embedded .*"
+    ):
         find_layered("owner/name", profile="embedded", setting="text_encoder", hint="")

@@ -20,9 +20,9 @@ from PIL import Image
 from scipy.io import savemat
 from small_videos import video_frames, write_video
 
+from vlgauge.errors import NetworkError
 from vlgauge.media.images import image_cell, open_image
 from vlgauge.media.tables import read_rows
-from vlgauge.network import NetworkError
 from vlgauge.studies.protocols.matlab import read_matlab
 
 ROWS = [{"id": f"s{i}", "predictions": f"A dog ran {i} times.", "l": ["a", "b"], "n": i / 3} for i in range(40)]

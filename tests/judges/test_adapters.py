@@ -7,9 +7,9 @@ import tiny_judges
 import torch
 from safetensors.torch import load_file, save_file
 
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.judges.adapters import own_name, scale_of
 from vlgauge.judges.loading import judge_of
-from vlgauge.weights.files import WeightsNotFound
 
 
 @pytest.fixture(scope="module")
@@ -192,9 +192,9 @@ def test_what_is_no_adapter_is_refused(model, tmp_path, monkeypatch):
     (tmp_path / "adapter_model.bin").write_bytes(b"x")
     assert "`adapter` must have settings in adapter_config.json, got no object" in refusal(model, tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(WeightsNotFound, match=r"hf download o/n --revision 0+, pass \"hjkim811/EXPERT-llava-13b"):
+    with pytest.raises(WeightsNotFoundError, match=r"hf download o/n --revision 0+, pass \"hjkim811/EXPERT-llava-13b"):
         judge_of(model, adapter=f"o/n@{'0' * 40}", device="cpu")
-    with pytest.raises(WeightsNotFound, match=r"`adapter` must be a folder, or a Hub id with its commit"):
+    with pytest.raises(WeightsNotFoundError, match=r"`adapter` must be a folder, or a Hub id with its commit"):
         judge_of(model, adapter="o/n", device="cpu")
 
 

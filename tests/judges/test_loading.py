@@ -7,10 +7,10 @@ import tiny_judges
 import torch
 from safetensors.torch import load_file, save_file
 
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.judges import loading, sources
 from vlgauge.judges.loading import judge_of, refuse_too_large
 from vlgauge.pool import pool
-from vlgauge.weights.files import WeightsNotFound
 
 COMMIT = "0" * 40
 
@@ -162,10 +162,10 @@ def test_a_model_can_be_spread_over_devices(model):
 
 # -- where it is -------------------------------------------------------------------------------------------------------
 def test_a_name_must_be_pinned():
-    with pytest.raises(WeightsNotFound, match=r"`model` must be a folder, or a Hub id with its commit"):
+    with pytest.raises(WeightsNotFoundError, match=r"`model` must be a folder, or a Hub id with its commit"):
         judge_of("owner/name", device="cpu")
     with pytest.raises(
-        WeightsNotFound, match=r"got 'http://127.0.0.1:1/v1'; a model behind a server is a .*ServedJudge"
+        WeightsNotFoundError, match=r"got 'http://127.0.0.1:1/v1'; a model behind a server is a .*ServedJudge"
     ):
         judge_of("http://127.0.0.1:1/v1", device="cpu")
 
@@ -173,7 +173,9 @@ def test_a_name_must_be_pinned():
 def test_a_pinned_name_that_is_not_here_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(WeightsNotFound, match=rf"hf download owner/name --revision {COMMIT}, or model=.*Apache-2\.0"):
+    with pytest.raises(
+        WeightsNotFoundError, match=rf"hf download owner/name --revision {COMMIT}, or model=.*Apache-2\.0"
+    ):
         judge_of(f"owner/name@{COMMIT}", device="cpu")
 
 

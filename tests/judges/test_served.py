@@ -16,10 +16,11 @@ from PIL import Image
 
 import vlgauge
 from vlgauge.catalog import metric_facts
+from vlgauge.errors import NetworkError
 from vlgauge.explain import explain
 from vlgauge.judges import Judge, Opening, Question, ServedJudge
 from vlgauge.judges.toy import toy_judge
-from vlgauge.network import NetworkError, posting
+from vlgauge.network import posting
 from vlgauge.signature_checks import signature_fault
 from vlgauge.signatures import parse_signature
 

@@ -12,7 +12,8 @@ from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
 from vlgauge.encoders.sentences.model import MINILM_REVISION, MINILM_SHA256
-from vlgauge.network import ListedFile, NetworkError
+from vlgauge.errors import NetworkError
+from vlgauge.network import ListedFile
 from vlgauge.prefetching.assets import assets_of
 from vlgauge.settings import setting_names
 

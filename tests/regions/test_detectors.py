@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from vlgauge import regions
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.media.images import image_cell
 from vlgauge.pool import pool
 from vlgauge.regions import detectors
-from vlgauge.weights.files import WeightsNotFound
 
 torch = pytest.importorskip("torch")
 SMALL = "ssdlite320_mobilenet_v3_large"
@@ -85,9 +85,11 @@ def test_convolutions_of_a_detector_keep_their_precision(weights):
 def test_published_weights_must_have_the_digest_of_their_name(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(WeightsNotFound, match=f"`regions='{SMALL}'` needs the file {SMALL}_coco-.*vlgauge prefetch"):
+    with pytest.raises(
+        WeightsNotFoundError, match=f"`regions='{SMALL}'` needs the file {SMALL}_coco-.*vlgauge prefetch"
+    ):
         detectors.detector(SMALL)
-    with pytest.raises(WeightsNotFound, match=r"or \"whole\", a function of an image, or boxes or crops"):
+    with pytest.raises(WeightsNotFoundError, match=r"or \"whole\", a function of an image, or boxes or crops"):
         detectors.detector(SMALL)
     from torchvision.models import get_model_weights
 
@@ -100,7 +102,7 @@ def test_published_weights_must_have_the_digest_of_their_name(monkeypatch, tmp_p
 
 
 def test_weights_that_are_refused(tmp_path, weights):
-    with pytest.raises(WeightsNotFound, match="`detector_weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match="`detector_weights` must be an existing file"):
         detectors.detector(SMALL, weights=tmp_path / "none.pth")
     with pytest.raises(ValueError, match="`detector_weights` must have the tensors of fasterrcnn_mobilenet") as caught:
         detectors.detector("fasterrcnn_mobilenet_v3_large_320_fpn", weights=weights, device="cpu")

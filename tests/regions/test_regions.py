@@ -7,10 +7,10 @@ import pytest
 from small_regions import SIZE, cell, given, picture
 
 from vlgauge import regions
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.media.images import image_cell
 from vlgauge.regions import boxes as numbers
 from vlgauge.regions.sources import image_head
-from vlgauge.weights.files import WeightsNotFound
 
 
 def found(source, cells=None, **options):
@@ -211,10 +211,10 @@ def test_default_source_by_profile(monkeypatch, tmp_path):
 
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     assert regions.region_source(None, profile="embedded").identity == "grid"
-    with pytest.raises(WeightsNotFound, match="`detector_weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match="`detector_weights` must be an existing file"):
         regions.region_source(None, profile="embedded", weights="none.pth")  # whoever gives weights wants the detector
     message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, not in .*checkpoints; .*grid"
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         regions.region_source(None)
     with pytest.raises(ValueError, match="under profile 'embedded', which ships no detector"):
         regions.region_source("ssd300_vgg16", profile="embedded")

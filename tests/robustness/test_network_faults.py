@@ -21,12 +21,13 @@ from local_hub import COMMIT, be_online, own_environment
 
 import vlgauge
 from vlgauge import network
-from vlgauge.network import NetworkError, answers, limits
+from vlgauge.errors import NetworkError, WeightsNotFoundError
+from vlgauge.network import answers, limits
 from vlgauge.network.limits import Limits
 from vlgauge.progress import progress_chosen
 from vlgauge.row_sources import hub as hub_rows
 from vlgauge.style.table_sources import fetched
-from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_folder
+from vlgauge.weights.files import hub_file_at, hub_folder
 
 CONTENT = bytes(range(256)) * 400
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -319,8 +320,10 @@ def test_a_fault_is_told_in_words_and_leaves_nothing(hub, fail, tmp_path, fault)
 def test_a_folder_tells_the_fault_with_what_is_wanted_and_what_to_do(fail, tmp_path, fault):
     fail(fault)
     error = outcome(lambda: hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder", asked=True))
-    assert isinstance(error, WeightsNotFound), repr(error)
-    with pytest.raises(WeightsNotFound, match=rf"^me/model \(revision {COMMIT}; .*{WORDS[fault]}.*, or give a folder$"):
+    assert isinstance(error, WeightsNotFoundError), repr(error)
+    with pytest.raises(
+        WeightsNotFoundError, match=rf"^me/model \(revision {COMMIT}; .*{WORDS[fault]}.*, or give a folder$"
+    ):
         raise error
     assert files_in(tmp_path) == [f"place/cache/models--me--model/trees/{COMMIT}.json"]
 
@@ -427,7 +430,7 @@ NAMED = {"file": f"me/model/{NAME}", "folder": "me/model"}
 def test_a_fetch_that_nobody_asked_for_is_told_before_its_first_byte(hub, capsys, way):
     told = f"Fetching {NAMED[way]} from {hub.address[7:]} to {hub.cache}, 0.1 MB (HF_HUB_OFFLINE=1 forbids it)"
     hub.fault = "cut"
-    with pytest.warns(UserWarning, match=f"^{re.escape(told)}$"), pytest.raises(WeightsNotFound, match="cut the"):
+    with pytest.warns(UserWarning, match=f"^{re.escape(told)}$"), pytest.raises(WeightsNotFoundError, match="cut the"):
         UNASKED[way]()
     hub.fault = "none"
     with progress_chosen(True):
@@ -543,12 +546,12 @@ def test_a_list_that_is_no_json_or_too_long(hub, monkeypatch):
 def test_a_list_that_lacks_what_is_wanted_is_not_kept(hub, tmp_path, patterns, known):
     hub.rows[0]["path"] = "other.json"
     with pytest.raises(
-        WeightsNotFound, match=r"and the Hub's list of its files lacks model\.\S+; fetch it on a machine"
+        WeightsNotFoundError, match=r"and the Hub's list of its files lacks model\.\S+; fetch it on a machine"
     ):
         hub_folder("me/model", COMMIT, patterns, "or give a folder", known)
     assert files_in(tmp_path) == []
     hub.whole, hub.fault = True, "404"
-    with pytest.raises(WeightsNotFound, match=r"has nothing there \(status 404\)"):
+    with pytest.raises(WeightsNotFoundError, match=r"has nothing there \(status 404\)"):
         hub_folder("me/model", COMMIT, patterns, "or give a folder", known)
 
 

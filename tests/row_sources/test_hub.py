@@ -10,7 +10,7 @@ from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, files, hostile_row
 
 from vlgauge.base.columns import References, Story, Text
 from vlgauge.base.video_columns import OneImage
-from vlgauge.network import NetworkError
+from vlgauge.errors import NetworkError
 from vlgauge.row_sources import Origin, RowLimits, RowReader, counted_reasons, guessed_titles
 from vlgauge.row_sources import hub as hub_rows
 

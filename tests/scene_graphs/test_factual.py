@@ -14,12 +14,12 @@ from transformers import AutoTokenizer, T5ForConditionalGeneration
 
 import vlgauge
 from vlgauge.encoders import seq2seq
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.scene_graphs import FactualParser, Graph
 from vlgauge.scene_graphs import factual as module
 from vlgauge.studies.verification import Data, Tools, Unchecked
 from vlgauge.studies.verification.protocols import check_protocols
-from vlgauge.weights.files import WeightsNotFound
 
 METRICS = ("spice", "soft_spice", "capture")
 LONG = " and ".join(["the brown dog is on the red bus"] * 12)
@@ -133,10 +133,10 @@ def test_it_goes_to_other_processes_without_its_model(folder):
 
 def test_the_model_is_looked_for_before_anything_is_read(no_sockets):
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual", profile="embedded")
-    with pytest.raises(WeightsNotFound, match=r'must have its model in a folder .*"rules"'):
+    with pytest.raises(WeightsNotFoundError, match=r'must have its model in a folder .*"rules"'):
         metric.compute(predictions=["a dog"], references=["a dog"])
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual")
-    with pytest.raises(WeightsNotFound, match=r"lizhuang144/flan-t5-base-VG-factual-sg .*FOLDER"):
+    with pytest.raises(WeightsNotFoundError, match=r"lizhuang144/flan-t5-base-VG-factual-sg .*FOLDER"):
         metric.compute(predictions=["a dog"], references=["a dog"])
 
 
@@ -221,7 +221,7 @@ def test_folders_that_are_none(tmp_path, damage, message):
 def test_the_published_model_reads_a_caption():
     try:
         (graph,) = FactualParser(device="cpu").graphs(["a brown dog chases two cats"])
-    except WeightsNotFound as error:
+    except WeightsNotFoundError as error:
         pytest.skip(str(error))
     assert {("dog", "brown"), ("dog", "chase", "cat")} <= set(graph.tuples)
 

@@ -10,8 +10,8 @@ from folders import GOLDEN
 from metric_files import metric_file
 
 import vlgauge
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.scene_graphs import NltkLemmas, given_graph, synonyms, synsets
-from vlgauge.weights.files import WeightsNotFound
 
 GIVEN = json.loads(gzip.decompress((GOLDEN / "scene_graphs.json.gz").read_bytes()))
 ROWS = GIVEN["graphs"]
@@ -172,6 +172,6 @@ def test_chair_of_opera_is_that_of_opera_with_the_tagger():
     pytest.importorskip("nltk")
     try:
         NltkLemmas()
-    except WeightsNotFound as error:
+    except WeightsNotFoundError as error:
         pytest.skip(str(error))
     check_chair(result_of("opera"), "opera")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import folders
 import pytest
 
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.text import concreteness, story_idf
-from vlgauge.weights.files import WeightsNotFound
 
 GOLDEN = folders.GOLDEN / "groovist"
 ORACLES = json.loads((GOLDEN / "groovist.json").read_text("utf-8"))
@@ -183,7 +183,9 @@ def test_wordnet_missing(monkeypatch):
         raise LookupError("a banner")
 
     monkeypatch.setattr(WordNetLemmatizer, "lemmatize", missing)
-    with pytest.raises(WeightsNotFound, match=r"data set wordnet, .* run: python -m nltk.downloader wordnet, or set"):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"data set wordnet, .* run: python -m nltk.downloader wordnet, or set"
+    ):
         concreteness.wordnet_lemmas()
     monkeypatch.setitem(sys.modules, "nltk.stem", None)
     with pytest.raises(ImportError, match=r"`lemmatizer=\"wordnet\"` needs NLTK"):

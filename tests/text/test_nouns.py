@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.encoders import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.text.language import punkt_splitter, replace_placeholders
 from vlgauge.text.noun_phrases import NltkNouns, nouns_among, phrase_source
 
@@ -51,7 +51,7 @@ def test_nltk_tagger_is_the_published_one(monkeypatch, shared_folder):
     try:
         split = punkt_splitter()
         source = NltkNouns(split)
-    except WeightsNotFound:
+    except WeightsNotFoundError:
         pytest.skip("NLTK's data are not here")
     for name, story in stories_tagged_by_nltk():
         found = source.nouns(split(replace_placeholders(story["story"])))
@@ -86,7 +86,9 @@ def test_what_a_call_looks_for_in_the_data_of_nltk_is_loaded_once(monkeypatch, t
 def test_nltk_data_is_missing(monkeypatch, tmp_path):
     nltk = pytest.importorskip("nltk")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    with pytest.raises(WeightsNotFound, match=r"python -m nltk.downloader averaged_perceptron_tagger_eng.*NLTK_DATA"):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"python -m nltk.downloader averaged_perceptron_tagger_eng.*NLTK_DATA"
+    ):
         phrase_source("nltk", argument="nouns")
 
 

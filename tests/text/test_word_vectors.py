@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from vlgauge.encoders import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.text import word_vectors
 from vlgauge.text.word_lookup import look_up, mean_vectors, write_vectors
 from vlgauge.text.word_vectors import read_rows, word_vector_file
@@ -105,7 +105,7 @@ def test_rows_that_nobody_wants_may_hold_anything(tmp_path):
 
 def test_a_missing_file():
     with pytest.raises(
-        WeightsNotFound, match=r"`glove_path` must name an existing file.*got 'no/file'.*glove\.6B\.zip"
+        WeightsNotFoundError, match=r"`glove_path` must name an existing file.*got 'no/file'.*glove\.6B\.zip"
     ):
         word_vector_file("no/file")
 

@@ -9,11 +9,10 @@ import pytest
 from local_hub import COMMIT, FakeHub, be_online, serve
 
 from vlgauge import cli, regions
-from vlgauge.network import NetworkError
+from vlgauge.errors import NetworkError, WeightsNotFoundError
 from vlgauge.prefetching import assets
 from vlgauge.weights import detectors
 from vlgauge.weights.detectors import HubFile, PublishedFile, find_weights, hub_file
-from vlgauge.weights.files import WeightsNotFound
 
 pytest.importorskip("torchvision")
 SMALL = "ssdlite320_mobilenet_v3_large"
@@ -82,7 +81,7 @@ def test_hub_weights_are_fetched_at_their_commit(online, monkeypatch, tmp_path):
 @pytest.mark.parametrize(("switch", "why"), [("1", "an offline switch is set"), ("", "the Hub fell silent")])
 def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatch, switch, why):
     monkeypatch.setenv("HF_HUB_OFFLINE", switch)
-    with pytest.raises(WeightsNotFound) as caught:
+    with pytest.raises(WeightsNotFoundError) as caught:
         regions.region_source(SMALL, weights=PINNED)
     text = str(caught.value)
     for part in ("`detector_weights` needs weights/small.safetensors of me/my.detector", COMMIT, why):
@@ -92,13 +91,13 @@ def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatc
 
 
 def test_embedded_profile_fetches_nothing(online):
-    with pytest.raises(WeightsNotFound, match="must be a file under the embedded profile, which fetches nothing"):
+    with pytest.raises(WeightsNotFoundError, match="must be a file under the embedded profile, which fetches nothing"):
         regions.region_source(SMALL, weights=PINNED, profile="embedded")
     assert online == []
 
 
 def test_an_unpinned_id_is_no_weight_file(online):
-    with pytest.raises(WeightsNotFound, match=r"or one of the Hub with its commit .*, got 'me/rcnn/w.pth@main'"):
+    with pytest.raises(WeightsNotFoundError, match=r"or one of the Hub with its commit .*, got 'me/rcnn/w.pth@main'"):
         find_weights(SMALL, "me/rcnn/w.pth@main")
     assert online == []
 
@@ -112,7 +111,9 @@ def test_a_file_of_that_name_comes_first(online, monkeypatch, tmp_path):
 
 def test_published_weights_are_never_fetched_by_a_metric(online, monkeypatch, tmp_path):
     monkeypatch.setattr("torch.hub.get_dir", lambda: str(tmp_path))
-    with pytest.raises(WeightsNotFound, match=f"run on a machine with network: vlgauge prefetch detector:{SMALL}, "):
+    with pytest.raises(
+        WeightsNotFoundError, match=f"run on a machine with network: vlgauge prefetch detector:{SMALL}, "
+    ):
         find_weights(SMALL, None)
     assert online == []
 

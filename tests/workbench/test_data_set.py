@@ -16,11 +16,11 @@ from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
 
 import vlgauge
+from vlgauge.errors import NetworkError
 from vlgauge.explain import examples
 from vlgauge.leaderboard import read_records, read_run
 from vlgauge.media import images
 from vlgauge.media.tables import read_rows
-from vlgauge.network import NetworkError
 from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows, archive_rows
 from vlgauge.workbench import data_set, runs

@@ -14,6 +14,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
+from vlgauge.errors import UsageError
 from vlgauge.media.images import image_cell, images_of, is_single_image
 from vlgauge.settings import listed, plain_text, valid_unicode, what_to_do
 
@@ -80,7 +81,7 @@ class Story(Column):
         if sentences is None:
             got = type(row).__name__
             hint = what_to_do(row)
-            raise ValueError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}{hint}")
+            raise UsageError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}{hint}")
         texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
         return json.dumps(texts)
 
@@ -90,7 +91,7 @@ class Story(Column):
         for i, form in enumerate(forms):
             if form != forms[0]:
                 kinds = {'"': "a string", "[": "a list of sentences"}
-                raise ValueError(
+                raise UsageError(
                     f"`{self.name}` must have one form in a call, got {kinds[forms[0]]} first and "
                     f"{kinds[form]} in row {i}; give every story as a list of sentences"
                 )
@@ -117,7 +118,7 @@ class Captions(Column):
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
             hint = hint or ("; give [] where there are none" if what_to_do(row) else "")
-            raise ValueError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
+            raise UsageError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
 
@@ -169,7 +170,7 @@ class Images(Column):
             return [image_cell(row, place)]
         images = images_of(row)
         if images is None:
-            raise ValueError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
+            raise UsageError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
         return [image_cell(image, f"{place}[{i}]") for i, image in enumerate(images)]
 
     def restore(self, column: pa.ChunkedArray) -> "LazyRows":

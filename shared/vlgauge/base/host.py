@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from vlgauge.base import rounds
 from vlgauge.base.columns import Column
+from vlgauge.errors import UsageError
 
 # Locks stay outside of the instances, because a lock cannot be pickled.
 _LOCKS: weakref.WeakKeyDictionary[object, threading.RLock] = weakref.WeakKeyDictionary()
@@ -77,7 +78,7 @@ class HostedMetric(evaluate.Metric):
 
     def __init__(self, *args: Any, **host: Any) -> None:
         if host.get("num_process", 1) != 1 and not host.get("experiment_id"):
-            raise ValueError(
+            raise UsageError(
                 "`experiment_id` must be one string shared by all processes when `num_process` is over 1, got none; "
                 "without it a second run in the same cache folder would mix with this one"
             )
@@ -143,7 +144,7 @@ class HostedMetric(evaluate.Metric):
         else:
             self._finalize_one_of_several()
         if self.data is not None and not len(self.data):
-            raise ValueError(self._no_rows())
+            raise UsageError(self._no_rows())
 
     def _finalize_alone(self) -> None:
         """What the host does, but for its data set, which takes a digest of all rows that nobody asks for."""

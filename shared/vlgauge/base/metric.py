@@ -18,6 +18,7 @@ from vlgauge.base.parts import Counts, Parts, parts_of_row
 from vlgauge.box import Reading, checked_reading
 from vlgauge.box import reading as reading_chosen
 from vlgauge.catalog import citation
+from vlgauge.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import mean_of_defined, result_record
@@ -125,7 +126,7 @@ class Metric(HostedMetric, ABC):
         config_name = host.get("config_name", args[0] if args else None)
         if config_name not in (None, "default", *self.configs):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
-            raise ValueError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
+            raise UsageError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
         self.profile = one_of("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
@@ -183,7 +184,7 @@ class Metric(HostedMetric, ABC):
                 if any(rows is not None for rows in columns.values()):
                     self.add_batch(**columns)
                 if self.num_process == 1 and self.writer is None:
-                    raise ValueError(self._no_rows())
+                    raise UsageError(self._no_rows())
                 with one_warning_for_animations(), progress_chosen(self.progress), reading_chosen(self.reading):
                     record = self._host_compute(options)
                 self._warn_of_undefined(record or {})
@@ -207,7 +208,7 @@ class Metric(HostedMetric, ABC):
         with lock_of(self):
             columns, options = self._sort_keywords(given)
             if options:
-                raise TypeError(f"`{next(iter(options))}` is no column of {self.name}; pass it to `compute`")
+                raise UsageTypeError(f"`{next(iter(options))}` is no column of {self.name}; pass it to `compute`")
             stored = self._stored(columns)
             for chunk in self._chunks(stored):
                 self._host_add(chunk)
@@ -229,7 +230,7 @@ class Metric(HostedMetric, ABC):
         for name, value in given.items():
             plural = _SINGULAR.get(name, name)
             if value is not None and plural in row:
-                raise TypeError(f"`{plural}` must be given once, in the singular or in the plural, got both")
+                raise UsageTypeError(f"`{plural}` must be given once, in the singular or in the plural, got both")
             if value is not None:
                 row[plural] = [value]
         self.add_batch(**row)
@@ -355,7 +356,7 @@ class Metric(HostedMetric, ABC):
         """
         if len(texts) > 1:
             some = " and ".join(sorted(texts)[:2])
-            raise ValueError(f"all rows must be scored alike, got for `{key}`: {some}; score all of them in one run")
+            raise UsageError(f"all rows must be scored alike, got for `{key}`: {some}; score all of them in one run")
         return next(iter(texts))
 
     def as_computed(self, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -378,7 +379,7 @@ class Metric(HostedMetric, ABC):
         installed, required = Version(__version__), Version(self.requires)
         if installed < required:
             extra = name.replace("_", "-")
-            raise ImportError(
+            raise MissingExtraError(
                 f"{name} needs vlgauge {required} or newer, got {installed}; "
                 f'run: pip install --upgrade "vlgauge[{extra}] @ git+{REPOSITORY}@v{required.base_version}.0"'
             )
@@ -390,11 +391,11 @@ class Metric(HostedMetric, ABC):
         options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
         for name, value in options.items():
             if name not in known:
-                raise TypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
+                raise UsageTypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
             if name == "return_details" and value is not None:
                 options[name] = true_or_false(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
-                raise ValueError(
+                raise UsageError(
                     f"`{name}` must be left out when `num_process` is over 1, because only the rows travel between "
                     "processes; gather the rows and compute in one process"
                 )
@@ -408,11 +409,11 @@ class Metric(HostedMetric, ABC):
             if columns[column.name] is not None:
                 rows[column.name] = rows_of(column.name, columns[column.name])
             elif not column.optional:
-                raise ValueError(f"`{column.name}` is missing: {self.name} needs {needed}")
+                raise UsageError(f"`{column.name}` is missing: {self.name} needs {needed}")
         first, count = next((name, len(values)) for name, values in rows.items())
         for name, values in rows.items():
             if len(values) != count:
-                raise ValueError(f"`{name}` must have one row per row of `{first}`, got {len(values)} and {count}")
+                raise UsageError(f"`{name}` must have one row per row of `{first}`, got {len(values)} and {count}")
         stored = {}
         for column in self.columns:
             values = rows.get(column.name, [None] * count)

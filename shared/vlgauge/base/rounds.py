@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
+from vlgauge.errors import UsageError
 from vlgauge.writing import parts_of, write
 
 _NAME = re.compile(r"(?P<round>.+)-[0-9a-f]{32}-(?P<world>\d+)-(?P<rank>\d+)\.arrow")
@@ -34,7 +35,7 @@ _EXPERIMENT = re.compile(r"[A-Za-z0-9._-]{1,100}")
 def check_experiment(experiment: object) -> None:
     """Refuse what would not stay a part of a file name; ValueError."""
     if not (isinstance(experiment, str) and _EXPERIMENT.fullmatch(experiment)):
-        raise ValueError(
+        raise UsageError(
             "`experiment_id` must be a plain name of at most 100 letters, digits, '.', '_' and '-', got "
             f"{experiment!r:.120}"
         )
@@ -57,7 +58,7 @@ def refuse_twin(own: str) -> None:
     if any(_is_held(twin) for twin in twins):
         time.sleep(5 * _PAUSE)
         if any(_is_held(twin) for twin in twins):
-            raise ValueError(
+            raise UsageError(
                 f"process {_rank(own)} takes part in this round already, as another object or run of the name "
                 f"{_told(own)}; give each run an `experiment_id` of its own"
             )
@@ -88,7 +89,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
         ranks = sorted(map(_rank, came))
         if len(set(ranks)) < len(ranks):
             twice = next(rank for rank in ranks if ranks.count(rank) > 1)
-            raise ValueError(
+            raise UsageError(
                 f"process {twice} takes part in this round of the run {_told(own)} more than once; give each run an "
                 "`experiment_id` of its own"
             )
@@ -97,7 +98,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
             _tell(own + _ROUND, {"files": [os.path.basename(path) for path in party], "final": True})
             return party
         if time.monotonic() > end:
-            raise ValueError(_absent(own, sorted(set(range(1, _world(own))) - set(ranks)), timeout))
+            raise UsageError(_absent(own, sorted(set(range(1, _world(own))) - set(ranks)), timeout))
         time.sleep(_PAUSE)
 
 
@@ -116,7 +117,7 @@ def _joined(own: str, end: float, timeout: float) -> str:
                 _tell(own + _ROUND, os.path.basename(first))
                 answered = first
         if time.monotonic() > end:
-            raise ValueError(_absent(own, [0], timeout))
+            raise UsageError(_absent(own, [0], timeout))
         time.sleep(_PAUSE)
 
 
@@ -159,7 +160,7 @@ def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
             slow = [rank for rank in late if rank not in ended]
             if over and slow:
                 why.append(f"{_processes(slow)} had not called `compute` after `timeout` ({timeout:g} s)")
-            raise ValueError(
+            raise UsageError(
                 f"`compute` must have the rows of all {len(party)} processes of the run {_told(party[0])}, but "
                 f"{' and '.join(why)}; the {n_there} rows of {_processes(there)} are not scored: run the round again"
             )
@@ -174,7 +175,7 @@ def _table(path: str, n_rows: int) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         table, found = None, f"a file that fails with: {' '.join(str(error).split())[:200]}"
     if table is None or table.num_rows != n_rows:
-        raise ValueError(
+        raise UsageError(
             f"process {_rank(path)} of the run {_told(path)} wrote {n_rows} rows, got {found}; nothing is scored: run "
             "the round again"
         )

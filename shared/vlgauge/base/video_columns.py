@@ -6,6 +6,7 @@ import datasets
 import pyarrow as pa
 
 from vlgauge.base.columns import Column, Images, LazyRows
+from vlgauge.errors import UsageError
 from vlgauge.media.images import images_of
 from vlgauge.media.videos import video_cell
 
@@ -17,10 +18,10 @@ class OneImage(Images):
         """The one cell (``bytes``, ``path``) in a list."""
         images = images_of(row)
         if images is not None and len(images) != 1:
-            raise ValueError(f"`{place}` must be one image, got a list of {len(images)}")
+            raise UsageError(f"`{place}` must be one image, got a list of {len(images)}")
         image = row if images is None else images[0]
         if images is not None and images_of(image) is not None:
-            raise ValueError(f"`{place}` must be one image, got a list in a list")
+            raise UsageError(f"`{place}` must be one image, got a list in a list")
         return super().store(image, place)
 
 

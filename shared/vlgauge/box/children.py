@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from vlgauge.box import frames, scratch, visitors, walls
+from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch
 
 MEGABYTE = 2**20
@@ -43,7 +44,7 @@ _SET = {
 }
 
 
-class Beyond(ValueError):
+class Beyond(UsageError):
     """A file that takes more memory or time than a child may have."""
 
 
@@ -203,7 +204,7 @@ class Box:
                     raise child.refused
                 # Of what a function may raise, the other side has a few kinds.
                 kinds: dict[str, type[Exception]] = {"TooMuch": TooMuch, "OSError": OSError}
-                raise kinds.get(str(last["failed"]), ValueError)(str(last["why"]))
+                raise kinds.get(str(last["failed"]), UsageError)(str(last["why"]))
             return parts
 
     def start(self) -> None:

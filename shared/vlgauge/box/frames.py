@@ -11,6 +11,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+from vlgauge.errors import UsageError
 from vlgauge.files import depth_of
 
 # Of a head: names, sizes and one sentence.
@@ -34,7 +35,7 @@ Ask: TypeAlias = Callable[..., Answer]
 """Asks the other side of the box: what is asked, and settings; its answer."""
 
 
-class Garbled(ValueError):
+class Garbled(UsageError):
     """What is no frame, or a larger one than was allowed."""
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from vlgauge.errors import UsageError
+
 MOST_LOST = 3
 PAUSE_SECONDS = 60.0
 _MOST_KNOWN = 10_000
@@ -14,7 +16,7 @@ _MOST_KNOWN = 10_000
 _visitor: ContextVar[str | None] = ContextVar("visitor", default=None)
 
 
-class Paused(ValueError):
+class Paused(UsageError):
     """Children were lost to a visitor, who has to wait."""
 
 

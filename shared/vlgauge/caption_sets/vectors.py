@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders import TextEncoder
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress
 
 CaptionSets = Sequence[Sequence[str]]
@@ -77,14 +78,14 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
         vectors = [_real(embeddings[caption], f"embeddings[{caption!r}]") for caption in row_of]
         for caption, vector in zip(row_of, vectors, strict=True):
             if vector.shape != vectors[0].shape or vector.ndim != 1 or not vector.size:
-                raise ValueError(
+                raise UsageError(
                     f"`embeddings` must give every caption a vector of one length, got shape {vector.shape} for "
                     f"{caption!r} and {vectors[0].shape} for {next(iter(row_of))!r}"
                 )
         table = np.stack(vectors) if vectors else np.zeros((0, 0))
         return KnownVectors(row_of, table, "given").of(predictions, references)
     if not isinstance(embeddings, (tuple, list)) or len(embeddings) != 2:
-        raise ValueError(
+        raise UsageError(
             "`embeddings` must be a mapping from caption to vector, or a pair (candidates, references) of lists of "
             f"arrays, got {type(embeddings).__name__}"
         )
@@ -96,7 +97,7 @@ def check_lengths(vectors: CaptionVectors, setting: str) -> None:
     """Refuse vectors so long that the square of a distance is no float; others with NaN or inf are for the caller."""
     largest = float(np.max(np.abs(vectors.table), where=np.isfinite(vectors.table), initial=0.0))
     if largest > LONGEST:
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must give vectors of numbers of at most {LONGEST} in absolute value, got {largest:.3g}; "
             "scale them all by one factor"
         )
@@ -121,7 +122,7 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
         for name, captions in (("predictions", candidates), ("references", refs)):
             for i, caption in enumerate(captions):
                 if caption not in known:
-                    raise ValueError(
+                    raise UsageError(
                         f"`embeddings` must have a vector for `{name}[{example}][{i}]`, got none for {caption!r}"
                     )
                 row_of.setdefault(caption, len(row_of))
@@ -131,14 +132,14 @@ def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mappi
 def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.NDArray[np.floating]]:
     if not hasattr(arrays, "__len__") or len(arrays) != len(captions):
         got = len(arrays) if hasattr(arrays, "__len__") else type(arrays).__name__
-        raise ValueError(f"`embeddings[{number}]` must have one array per row, got {got} for {len(captions)} rows")
+        raise UsageError(f"`embeddings[{number}]` must have one array per row, got {got} for {len(captions)} rows")
     checked = []
     for row, (array, texts) in enumerate(zip(arrays, captions, strict=True)):
         vectors = _real(array, f"embeddings[{number}][{row}]")
         if not len(texts) and not vectors.size:
             vectors = np.zeros((0, 0))
         elif vectors.ndim != 2 or len(vectors) != len(texts):
-            raise ValueError(
+            raise UsageError(
                 f"`embeddings[{number}][{row}]` must have shape (n_captions, d) with {len(texts)} rows, "
                 f"got {vectors.shape}"
             )
@@ -151,9 +152,9 @@ def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"`{place}` must be an array of real numbers, got one that fails with: {error}") from error
+        raise UsageError(f"`{place}` must be an array of real numbers, got one that fails with: {error}") from error
     if array.dtype.kind not in "iuf":
-        raise ValueError(f"`{place}` must hold real numbers, got {array.dtype}")
+        raise UsageError(f"`{place}` must hold real numbers, got {array.dtype}")
     return array
 
 
@@ -163,7 +164,7 @@ def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDA
     filled = [vectors for vectors in pooled if len(vectors)]
     widths = {vectors.shape[1] for vectors in filled}
     if len(widths) > 1 or 0 in widths:
-        raise ValueError(f"`embeddings` must be of one width d, got {', '.join(map(str, sorted(widths)))}")
+        raise UsageError(f"`embeddings` must be of one width d, got {', '.join(map(str, sorted(widths)))}")
     counts = [len(c) + len(r) for c, r in zip(candidates, references, strict=True)]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
     positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=False)]

@@ -1,7 +1,6 @@
 """The `vlgauge` command."""
 
 import argparse
-import errno
 import os
 import shutil
 import sys
@@ -16,18 +15,12 @@ import vlgauge
 from vlgauge.box import reading
 from vlgauge.cli.terminal import within_terminal
 from vlgauge.cli.wording import in_words_of_commands
+from vlgauge.errors import MissingExtraError, describe, is_of_user
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import SIDECAR, printable
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.writing import refuse_shared
-
-# What bad input raises; anything else is a fault of ours and keeps its traceback.
-USER_ERRORS = (
-    *(ValueError, TypeError, LookupError, ImportError, OSError),
-    # Numbers and texts of a size that nothing can hold.
-    *(OverflowError, MemoryError, RecursionError),
-)
 
 # Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
 COMMANDS = {
@@ -165,7 +158,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         options = build_parser(*words[:1]).parse_args(words, argparse.Namespace(words=words))
-    except ImportError as error:  # of the extra that a command needs
+    except MissingExtraError as error:  # of the extra that a command needs
         sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
         return 2
     unseen = getattr(options, "no_progress", False)
@@ -185,8 +178,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         # The reader, such as `head`, has seen enough; keep Python from complaining when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except USER_ERRORS as error:
-        if os.environ.get("VLGAUGE_DEBUG"):
+    except Exception as error:
+        if not is_of_user(error) or os.environ.get("VLGAUGE_DEBUG"):
             raise
         told = in_words_of_commands(one_line(error), options)
         sys.stderr.write(f"vlgauge {options.command}: error: {told}\n")
@@ -231,15 +224,11 @@ def plain_warnings(program: str, options: argparse.Namespace | None = None) -> I
 
 
 def one_line(error: Exception) -> str:
-    """The message of an error in one line; of a file that cannot be opened, its name and the reason.
+    """Return the message of an error in one line.
 
     Of several sources that are missing each has a line.
     """
     if isinstance(error, SourcesMissing):
         return "\n".join(map(printable, str(error).splitlines()))
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return printable(f"{error.filename}: {error.strerror}")
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
-        return "the disk is full, or whatever else standard output leads to"
-    text = printable(str(error))
+    text = printable(describe(error))
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."

@@ -11,6 +11,7 @@ from vlgauge.cli.inputs import at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import level
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
@@ -58,12 +59,12 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.output, [file for file in (options.file, options.scores_file) if file])
     settings = settings_by_metric(options.set, metric_list(options.metrics)) if options.metrics else {}
     if not options.metrics and (options.set or options.profile or options.config):
-        raise ValueError("--set, --profile and --config must come with --metrics, which was left out")
+        raise UsageError("--set, --profile and --config must come with --metrics, which was left out")
     rows = read_rows(options.file, options.input_format)
     ids = row_ids(rows, options.id)
     keys = row_keys(ids)
     if (twice := first_repeated(keys)) is not None:
-        raise ValueError(f"--id must be a column that names each row once, got {twice!r} more than once")
+        raise UsageError(f"--id must be a column that names each row once, got {twice!r} more than once")
     title, ratings = judgements(rows, options)
     labels = labels_of(rows, ids, options.groups) if options.groups else None
     scores, signatures = scores_of(rows, keys, settings, options)
@@ -136,7 +137,7 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
     found = read_run(path, [])
     names = [] if found is None else [name for name in metric_names() if f"{name}_scores" in found]
     if found is None or not names:
-        raise ValueError(f"--run must be a file that `vlgauge score --output` wrote, got {path!r}")
+        raise UsageError(f"--run must be a file that `vlgauge score --output` wrote, got {path!r}")
     keys = row_keys(found["ids"])
     scores = {
         name: dict(zip(keys, numbers(f"{name}_scores", found[f"{name}_scores"], keys), strict=True)) for name in names
@@ -148,7 +149,7 @@ def listed(text: str) -> list[str]:
     """Names with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"--scores must name one column or several different ones with commas, got {text!r}")
+        raise UsageError(f"--scores must name one column or several different ones with commas, got {text!r}")
     return names
 
 

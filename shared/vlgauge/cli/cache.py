@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vlgauge.encoders.features.disk import SHARD, clear, files_in, store_folders
+from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.results import to_table
 
 VARIABLE = "VLGAUGE_FEATURES"
@@ -52,10 +53,10 @@ def chosen_folder(folder: str | None) -> Path:
     """The folder of the option, or of the environment."""
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen:
-        raise ValueError(f"--folder is needed, because {VARIABLE} is not set")
+        raise UsageError(f"--folder is needed, because {VARIABLE} is not set")
     root = Path(chosen).expanduser()
     if not root.is_dir():
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"{root} is no folder; features are kept there once `feature_cache` or {VARIABLE} is set"
         )
     return root

@@ -13,6 +13,7 @@ from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
@@ -91,12 +92,12 @@ def run(options: argparse.Namespace) -> int:
     check_report(options.report, options.files, list(settings))
     check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
-        raise ValueError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
+        raise UsageError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
     if options.groups_file and not options.groups:
-        raise ValueError("--groups-file must come with --groups COLUMN, which was left out")
+        raise UsageError("--groups-file must come with --groups COLUMN, which was left out")
     files = _systems(scores, options)
     if options.report and (given := [one.file for one in files.values() if one.run is not None]):
-        raise ValueError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
+        raise UsageError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
     joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
     scored = _scored(files, settings, options)
     runs = runs_of(files, scored)
@@ -132,32 +133,32 @@ def score_list(text: str) -> list[str]:
     if metrics or not others:
         metric_list(",".join(metrics))
     if twice := first_repeated(others):
-        raise ValueError(f"METRIC must name each score once, got {twice!r} more than once")
+        raise UsageError(f"METRIC must name each score once, got {twice!r} more than once")
     return names
 
 
 def _check_tables(options: argparse.Namespace) -> None:
     if options.booktabs and options.format != "latex":
-        raise ValueError(f"--booktabs must come with --format latex, got {options.format}")
+        raise UsageError(f"--booktabs must come with --format latex, got {options.format}")
     for name in ("caption", "label"):
         if getattr(options, name) is not None and not options.booktabs:
-            raise ValueError(f"--{name} must come with --booktabs, which was left out")
+            raise UsageError(f"--{name} must come with --booktabs, which was left out")
 
 
 def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, GivenSystem]:
     (path, *others), titles = options.files, (options.predictions or "").split(",")
     if others:
         if options.system is not None:
-            raise ValueError(f"--system must come with one FILE, with the rows of all systems, got {1 + len(others)}")
+            raise UsageError(f"--system must come with one FILE, with the rows of all systems, got {1 + len(others)}")
         names = system_names(options.files, options.names)
         return {name: _read(file, scores, options) for name, file in zip(names, options.files, strict=True)}
     if options.system is None and len(titles) < 2:
-        raise ValueError(
+        raise UsageError(
             f"FILE must come at least twice, one per system, got {path!r} only; or once with a column of predictions "
             "per system, --predictions ours,base, or with a column that names the system of each row, --system COLUMN"
         )
     if options.names is not None:
-        raise ValueError("--names must come with a FILE per system, in one FILE they are named by columns or cells")
+        raise UsageError("--names must come with a FILE per system, in one FILE they are named by columns or cells")
     rows = read_rows(path, options.input_format)
     if options.system is not None:
         return long_systems(rows, _named_rows(rows, path, options), options.system, path)
@@ -172,7 +173,7 @@ def system_names(files: Sequence[str], given: str | None) -> list[str]:
     if not given and len(set(stems)) < len(stems):
         names = list(files)
     if len(names) != len(files) or len(set(names)) < len(names) or not all(names):
-        raise ValueError(f"--names must be {len(files)} different names, one per FILE, got {', '.join(names)}")
+        raise UsageError(f"--names must be {len(files)} different names, one per FILE, got {', '.join(names)}")
     return names
 
 
@@ -187,8 +188,8 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
 def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]:
     try:
         return take_column(rows, options.id or "id")
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
+    except UsageError as error:
+        raise error.with_message(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
 
 
 def _scored(
@@ -214,7 +215,7 @@ def _refuse_scoring_options(options: argparse.Namespace) -> None:
     given = [name for name in (*COLUMNS, "config", "profile") if getattr(options, name) is not None]
     given += ["set"] if options.set else []
     if given:
-        raise ValueError(f"--{given[0]} must be left out where every FILE holds scores")
+        raise UsageError(f"--{given[0]} must be left out where every FILE holds scores")
 
 
 def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> dict[str, str] | None:
@@ -228,7 +229,7 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
         if file.rows and not found:
             found = labels_of(file.rows, file.ids, options.groups)
     if not found:
-        raise ValueError("--groups must come with --groups-file FILE where every FILE holds scores, which was left out")
+        raise UsageError("--groups must come with --groups-file FILE where every FILE holds scores, which was left out")
     return found
 
 

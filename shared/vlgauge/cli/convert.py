@@ -16,8 +16,9 @@ from vlgauge.encoders.clip.loading import DEFAULT
 from vlgauge.encoders.rated.conversion import convert_polos
 from vlgauge.encoders.rated.files import write_head
 from vlgauge.encoders.rated.models import head_place, text_encoder_of
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.results import to_table
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 from vlgauge.writing import checked_target
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare, write, and tell what differs."""
     if options.backbone is None and options.kind != "polos":
-        raise ValueError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
+        raise UsageError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
     row = architecture_of(options.backbone or DEFAULT)
     if options.output is None and options.kind == "custom":
-        raise ValueError(
+        raise UsageError(
             "--output is needed for --kind custom: the weights of PAC-S and Polos alone have a place of their own"
         )
     target = checked_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
@@ -86,8 +87,8 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
         return find_weights(row, base, setting="--base")
     try:
         return find_weights(row, None)
-    except WeightsNotFound as error:
-        raise WeightsNotFound(f"the base cannot be compared with, give it as --base FILE: {error}") from error
+    except WeightsNotFoundError as error:
+        raise WeightsNotFoundError(f"the base cannot be compared with, give it as --base FILE: {error}") from error
 
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:

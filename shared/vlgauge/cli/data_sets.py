@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from vlgauge.base import Metric
+from vlgauge.errors import UsageError
 from vlgauge.media.limits import RowLimits
 from vlgauge.row_sources import Origin, RowReader, Source
 from vlgauge.row_sources.hub import PREFIX
@@ -36,7 +37,7 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
     own = {"dataset": origin.id, "dataset_config": origin.config, "dataset_revision": origin.revision}
     for name, value in (own | {"split": origin.split}).items():
         if getattr(options, name) not in (None, value):
-            raise ValueError(f"--{name.replace('_', '-')} must be left out or {value}, which FILE is, got another one")
+            raise UsageError(f"--{name.replace('_', '-')} must be left out or {value}, which FILE is, got another one")
         setattr(options, name, value)
 
 

@@ -12,6 +12,7 @@ from vlgauge.catalog import metric_facts
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.files import read_json
 from vlgauge.media.tables import READERS, located, read_rows
 from vlgauge.results import SIDECAR, to_json, to_table
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     """Read or compute the scores, pair them, print the distances."""
     check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
-        raise ValueError("--set, --predictions, --images and --profile must come with --score, which was left out")
+        raise UsageError("--set, --predictions, --images and --profile must come with --score, which was left out")
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
     warn_of_signatures({what: side.signatures for what, side in zip(("MODEL", "HUMAN"), sides, strict=True)})
@@ -111,7 +112,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
     missing = next((name for name in METRICS if any(name not in row for row in rows)), None)
     if missing is not None:
         there = ", ".join(map(str, rows[0])) or "none"
-        raise ValueError(
+        raise UsageError(
             f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )

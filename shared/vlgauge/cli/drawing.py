@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
+from vlgauge.errors import MissingExtraError
 from vlgauge.installed import not_importable
 from vlgauge.results import printable
 from vlgauge.writing import replacing
@@ -20,7 +21,7 @@ def check_picture(target: str | None, sources: Sequence[str]) -> None:
     """Refuse a picture that cannot be drawn or written, before the work is done."""
     check_target(target, sources, "--plot", PICTURES)
     if target and find_spec("matplotlib") is None:
-        raise ImportError(NEEDS_MATPLOTLIB)
+        raise MissingExtraError(NEEDS_MATPLOTLIB)
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def picture(path: str | Path) -> Iterator[Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(not_importable(NEEDS_MATPLOTLIB, error)) from error
+        raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     yield figure

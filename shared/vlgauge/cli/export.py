@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vlgauge.cli.outputs import write_output
 from vlgauge.cli.record import add_scores_option, given_scores
+from vlgauge.errors import UsageError
 from vlgauge.files import decoded, read_bytes
 from vlgauge.leaderboard.exporters import (
     LOWER_IS_BETTER,
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     exports = _exports(records, options)
     if not exports:
         named = " and ".join(map(repr, options.files))
-        raise ValueError(f"FILE must have a record for {options.form}, got none that it can hold in {named}")
+        raise UsageError(f"FILE must have a record for {options.form}, got none that it can hold in {named}")
     if options.output:
         _write(exports, Path(options.output), whole=options.form == "results-repository")
     if options.send:
@@ -113,7 +114,7 @@ def _chosen(records: Sequence[Record], options: argparse.Namespace) -> list[Reco
         if all(one in (None, its) for one, its in zip(wanted, own, strict=True)):
             chosen.append(record)
     if not chosen:
-        raise ValueError(
+        raise UsageError(
             f"FILE must have a record that the options choose, got none in {' and '.join(map(repr, options.files))}"
         )
     return chosen
@@ -130,7 +131,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
     if options.form == "results-repository":
         return results_repository(records, options.repository, runs, by=options.by)
     if options.card is None and not options.send:
-        raise ValueError(
+        raise UsageError(
             "--card must name the card of the data set, such as README.md, got none; with --send it comes from the Hub"
         )
     card = card_of_dataset(records[0].dataset.id) if options.card is None else _card(options.card)

@@ -9,6 +9,7 @@ from vlgauge.cli.inputs import add_limits, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
@@ -111,7 +112,7 @@ def run_random_pairs(options: argparse.Namespace) -> int:
 def _paired_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names) or set(names) - PAIRED.keys():
-        raise ValueError(f"--metrics must be one or several different ones of {', '.join(PAIRED)}, got {text!r}")
+        raise UsageError(f"--metrics must be one or several different ones of {', '.join(PAIRED)}, got {text!r}")
     return names
 
 
@@ -158,7 +159,7 @@ def run_correlation(options: argparse.Namespace) -> int:
 def run_ablations(options: argparse.Namespace) -> int:
     """Tables 2 and 3 of the paper."""
     if options.noun_phrases:
-        raise ValueError("--noun-phrases must be left out, because the variants with nouns extract their own units")
+        raise UsageError("--noun-phrases must be left out, because the variants with nouns extract their own units")
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
     data, rows = _read(options)
     _check_random(options, len(data.stories), 0)
@@ -208,9 +209,9 @@ def _loader(options: argparse.Namespace, name: str, settings: dict[str, Any]) ->
 
 def _check_random(options: argparse.Namespace, n_stories: int, least: int) -> None:
     if n_stories <= least:
-        raise ValueError(f"FILE must have at least {least + 1} stories for random pairs, got {n_stories}")
+        raise UsageError(f"FILE must have at least {least + 1} stories for random pairs, got {n_stories}")
     if not least <= options.random < n_stories:
-        raise ValueError(
+        raise UsageError(
             f"--random must be from {least} to {n_stories - 1}, the number of other stories, got {options.random}"
         )
 
@@ -221,14 +222,14 @@ def _check_ablated(settings: Mapping[str, Any]) -> None:
     if settings.get("concreteness", "brysbaert") in (None, "idf"):
         varied.append("concreteness")
     if varied:
-        raise ValueError(f"--set must leave {varied[0]} out for ablations, which vary it, got {settings[varied[0]]!r}")
+        raise UsageError(f"--set must leave {varied[0]} out for ablations, which vary it, got {settings[varied[0]]!r}")
 
 
 def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     check_target(options.output, [options.file])
     for name in ("seed", "resamples"):
         if getattr(options, name, 0) < 0:
-            raise ValueError(f"--{name} must be a whole number of at least 0, got {getattr(options, name)}")
+            raise UsageError(f"--{name} must be a whole number of at least 0, got {getattr(options, name)}")
     rows = read_rows(options.file, options.input_format)
     columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}

@@ -6,6 +6,7 @@ from vlgauge.base.columns import References
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
 from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, read_rows, take_column, take_columns
 from vlgauge.text.story_idf import IdfTable, fit_idf, read_pickled
 
@@ -45,14 +46,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _count_references(options: argparse.Namespace) -> int:
     if options.lowercase:
-        raise ValueError(
+        raise UsageError(
             "--lowercase must come with --stories, which was left out; references are always in lower case"
         )
     check_target(options.output, [options.references], "OUT", (".gz",))
     cells = take_columns(read_rows(options.references, options.input_format), options.column or REFERENCES)
     references = References(REFERENCES).store_all(cells)
     if not any(references):
-        raise ValueError("FILE must have a reference in at least one row, got none; name their column by --column")
+        raise UsageError("FILE must have a reference in at least one row, got none; name their column by --column")
     table = DocumentFrequency.from_references(references)
     table.save(options.output)
     print(f"n-grams of the references of {table.n_documents} rows: {options.output}")
@@ -64,5 +65,5 @@ def _table(options: argparse.Namespace) -> IdfTable:
         stories = take_column(read_rows(options.stories, options.input_format), options.column or COLUMN)
         return fit_idf(stories, lowercase=options.lowercase)
     if options.column or options.input_format or options.lowercase:
-        raise ValueError("--column, --input-format and --lowercase must come with --stories, which was left out")
+        raise UsageError("--column, --input-format and --lowercase must come with --stories, which was left out")
     return read_pickled(options.pickle)

@@ -6,6 +6,7 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.files import Limits
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, take_column
@@ -74,6 +75,6 @@ def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]
         except (TypeError, ValueError):
             given = [math.inf]
         if any(map(math.isinf, given)) or any(isinstance(value, bool) for value in values):
-            raise ValueError(f"{option} must be a column of finite numbers, got {cell!r} in row {number}")
+            raise UsageError(f"{option} must be a column of finite numbers, got {cell!r} in row {number}")
         ratings.append(math.fsum(given) / len(given) if given else math.nan)
     return ratings

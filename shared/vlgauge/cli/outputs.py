@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.catalog import metric_facts
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.files import STDIN
 from vlgauge.installed import not_importable
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
@@ -44,14 +45,14 @@ def check_target(
         checked_target(name, option, [source for source in sources if source != STDIN])
     if Path(target).suffix.lower() not in endings:
         known = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
-        raise ValueError(f"{option} must end in {known}, got {target!r}")
+        raise UsageError(f"{option} must end in {known}, got {target!r}")
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
     """Refuse a file that the result of `vlgauge score` cannot be written to, before the work is done."""
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
-        raise ValueError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
+        raise UsageError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
     check_target(target, [source], endings=RESULT_ENDINGS, beside=SIDECAR if ending in WITH_SIDECAR else "")
 
 
@@ -64,7 +65,7 @@ def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[s
         import_module("vlgauge.explain")
     except ImportError as error:
         extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
-        raise ImportError(
+        raise MissingExtraError(
             not_importable(f'--report needs Jinja2; run: pip install "vlgauge[{extras}]"', error)
         ) from error
 

@@ -4,12 +4,13 @@ import argparse
 from pathlib import Path
 
 from vlgauge.catalog import metric_names
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import checked_files, folder_of, is_there, sizes
 from vlgauge.prefetching.load_call import TAKING, load_call
 from vlgauge.prefetching.sorting import sorted_files
 from vlgauge.results import to_table
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
 
@@ -61,7 +62,7 @@ def wanted(names: list[str]) -> list[Asset]:
 def sort(names: list[str], folder: Path) -> int:
     """Tell what the files of a folder are, and how a metric takes them; 1 if it lacks something."""
     if len(names) != 1 or names[0] not in TAKING:
-        raise ValueError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
+        raise UsageError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
     found = sorted_files(folder)
     sizes = [megabytes(one.path.stat().st_size) if one.path.is_file() else "folder" for one in found]
     rows = [[one.path.name, size, one.what] for one, size in zip(found, sizes, strict=True)]
@@ -89,7 +90,7 @@ def fetch(assets: list[Asset]) -> int:
     """Say what is to be done by hand, then fetch and check the files, first those of the Hub.
 
     Raises:
-        WeightsNotFound: If files cannot be had; says so of all of them, after the others were fetched.
+        WeightsNotFoundError: If files cannot be had; says so of all of them, after the others were fetched.
     """
     for asset in assets:
         if isinstance(asset, ByHand):
@@ -101,10 +102,10 @@ def fetch(assets: list[Asset]) -> int:
                 _fetch(asset)
             elif isinstance(asset, Download):
                 _download(asset)
-        except WeightsNotFound as error:
+        except WeightsNotFoundError as error:
             lacking.append(str(error))
     if lacking:
-        raise WeightsNotFound("; ".join(lacking))
+        raise WeightsNotFoundError("; ".join(lacking))
     return 0
 
 

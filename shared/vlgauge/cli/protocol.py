@@ -18,6 +18,7 @@ from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
 from vlgauge.cli.scoring import metric_list, settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.table import FORMS
 from vlgauge.results import to_json
 from vlgauge.scoring.computing import load_metric, load_metrics
@@ -178,7 +179,7 @@ def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
 
 def _check_against(name: str, families: Sequence[str]) -> None:
     if name not in families:
-        raise ValueError(f"--against must be one of {', '.join(families)}, got {name!r}")
+        raise UsageError(f"--against must be one of {', '.join(families)}, got {name!r}")
 
 
 def _needs_references(metric: Any) -> bool:
@@ -197,21 +198,21 @@ def _asked(options: argparse.Namespace) -> bool:
 def _check(options: argparse.Namespace) -> None:
     """Refuse words that do not go together before anything is read."""
     if options.scores and (options.metric or options.baselines):
-        raise ValueError("--metric and --baselines must be left out next to --scores, got both")
+        raise UsageError("--metric and --baselines must be left out next to --scores, got both")
     if not (_asked(options) or options.write_rows):
-        raise ValueError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
+        raise UsageError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
     if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
-        raise ValueError("--set, --profile and --idf must come with --metric, which was left out")
+        raise UsageError("--set, --profile and --idf must come with --metric, which was left out")
     names = _names(options)
     if names.count(LENGTH) > 1:
-        raise ValueError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
+        raise UsageError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
     if names != [LENGTH] and not options.scores and _asked(options):
         metric_list(",".join(name for name in names if name != LENGTH))
     several = options.references is not None and len(options.references) > 1
     for option in ("plot", "scores", "write_rows"):
         if getattr(options, option) and several != (option == "plot"):
             numbers = "several numbers" if option == "plot" else "one number"
-            raise ValueError(f"--{option.replace('_', '-')} must come with --references of {numbers}")
+            raise UsageError(f"--{option.replace('_', '-')} must come with --references of {numbers}")
     sources = [*options.data, *([options.scores] if options.scores else [])]
     check_target(options.output, sources)
     check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
@@ -222,7 +223,7 @@ def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
     for name in RULES:
         if getattr(options, name) is not None and name not in known:
             rules = ", ".join(f"--{rule.replace('_', '-')}" for rule in RULES if rule in known)
-            raise ValueError(f"--{name.replace('_', '-')} must be left out for {options.name}, which has {rules}")
+            raise UsageError(f"--{name.replace('_', '-')} must be left out for {options.name}, which has {rules}")
 
 
 def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
@@ -235,17 +236,17 @@ def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
         weighing = [name for name in names if "video" in load_metric(name).configs]
         for name in weighing:
             if "idf" in settings[name]:
-                raise ValueError("--idf must be left out next to --set idf=..., got both")
+                raise UsageError("--idf must be left out next to --set idf=..., got both")
             settings[name]["idf"] = read_corpus(options.idf)
         if not weighing:
-            raise ValueError(f"--idf must come with a metric that weighs words, got {', '.join(names)}")
+            raise UsageError(f"--idf must come with a metric that weighs words, got {', '.join(names)}")
     config = "video" if video and any("video" in load_metric(name).configs for name in names) else None
     return load_metrics(settings, config=config, profile=options.profile)
 
 
 def _write_rows(task: Task, target: str) -> None:
     if any(isinstance(image, Mapping) and image.get("bytes") for image in task.columns.get("images", [])):
-        raise ValueError("--write-rows must be left out where DATA has the images in it, which JSON cannot hold")
+        raise UsageError("--write-rows must be left out where DATA has the images in it, which JSON cannot hold")
     cells = zip(*task.columns.values(), strict=True)
     lines = [json.dumps(dict(zip(task.columns, row, strict=True)), ensure_ascii=False) for row in cells]
     write_output(target, "\n".join(lines) + "\n", "--write-rows")

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from vlgauge.cli.inputs import is_source
+from vlgauge.errors import UsageError
 from vlgauge.files import STDIN
 
 # Option -> attribute and keyword of `score_files`; without --engine ray none of them is read.
@@ -41,18 +42,18 @@ def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None
     if options.engine is None:
         for option, name in _RAY_ONLY.items():
             if getattr(options, name) is not None:
-                raise ValueError(f"{option} must come with --engine ray")
+                raise UsageError(f"{option} must come with --engine ray")
         if len(files) > 1:
-            raise ValueError(f"FILE must be one file without --engine ray, got {len(files)}")
+            raise UsageError(f"FILE must be one file without --engine ray, got {len(files)}")
         return
     for option, name in _HERE_ONLY.items():
         if getattr(options, name):
-            raise ValueError(f"{option} must be left out with --engine ray")
+            raise UsageError(f"{option} must be left out with --engine ray")
     if options.output is None:
-        raise ValueError("--engine ray must come with --output DIR, the folder for the scores and the result")
+        raise UsageError("--engine ray must come with --output DIR, the folder for the scores and the result")
     for file in files:
         if file == STDIN or is_source(file):
-            raise ValueError(f"FILE must be Parquet or text files with --engine ray, got {file!r}")
+            raise UsageError(f"FILE must be Parquet or text files with --engine ray, got {file!r}")
 
 
 def ray_options(options: argparse.Namespace) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.cli.ray_options import ray_options
+from vlgauge.errors import UsageError
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, imported_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
@@ -24,7 +25,7 @@ def scored_with_ray(
     """The record of the rows; writes ``scores.parquet``, one line per row, and ``result.json``."""
     imported_ray()
     if len(settings) != 1:
-        raise ValueError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
+        raise UsageError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
     ((name, own),) = settings.items()
     columns = {column: title for column in COLUMNS if (title := getattr(options, column)) is not None}
     given = {"profile": options.profile, **own} if options.profile else dict(own)
@@ -38,7 +39,7 @@ def scored_with_ray(
     output = Path(options.output)
     parts = output / PARTS if options.parts is None else Path(options.parts)
     if parts.resolve() == output.resolve():
-        raise ValueError(f"--parts must be another folder than --output, got {str(output)!r} for both")
+        raise UsageError(f"--parts must be another folder than --output, got {str(output)!r} for both")
     how = {**ray_options(options), "input_format": options.input_format}
     with only_run(output, "--output"):
         record = score_files(scorer, files, parts, **how)

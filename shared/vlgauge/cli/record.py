@@ -9,6 +9,7 @@ from typing import Any
 
 from vlgauge.catalog import metric_of_score
 from vlgauge.cli.outputs import check_target
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records, record_of
@@ -47,7 +48,7 @@ def run_check(options: argparse.Namespace) -> int:
     """Read every record, compare it with its scores where they are given, and list them."""
     records = read_records(options.file)
     if not records:
-        raise ValueError(f"FILE must hold at least one record, got none in {options.file!r}")
+        raise UsageError(f"FILE must hold at least one record, got none in {options.file!r}")
     scored = {one.record.key: one for one in scores_of_records(records, given_scores(records, options.scores))}
     rows = []
     for one in records:
@@ -99,12 +100,12 @@ def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, l
         if not equals or model not in known:
             named = ", ".join(map(shown, [*known][:_SHOWN_MODELS])) or "none"
             more = f" and {len(known) - _SHOWN_MODELS} more" if len(known) > _SHOWN_MODELS else ""
-            raise ValueError(
+            raise UsageError(
                 f"--scores must be MODEL=FILE with a model of the records, got {text!r}; there are {named}{more}"
             )
         found = read_run(path, [])
         if found is None:
-            raise ValueError(f"--scores must name a file that `vlgauge score --output` wrote, got {path!r}")
+            raise UsageError(f"--scores must name a file that `vlgauge score --output` wrote, got {path!r}")
         runs.setdefault(model, []).append(found)
     return runs
 
@@ -131,18 +132,18 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
     given = [name for name in (*_NEEDED, *_OTHERS, "record_scores") if getattr(options, name) is not None]
     if options.record is None:
         if given:
-            raise ValueError(f"--{given[0].replace('_', '-')} must come with --record FILE, which was left out")
+            raise UsageError(f"--{given[0].replace('_', '-')} must come with --record FILE, which was left out")
         return
     lacking = [f"--{name}" for name in _NEEDED if name not in given]
     if lacking:
-        raise ValueError(
+        raise UsageError(
             f"--record must come with {', '.join(lacking)}, which {'was' if len(lacking) == 1 else 'were'} left out"
         )
     check_target(options.record, [source], "--record", ENDINGS)
     for name in _chosen_scores(options):
         metric_of_score(name)
     if options.source_url is None and any(name.startswith("source_") for name in given):
-        raise ValueError(
+        raise UsageError(
             "--source-name, --source-user and --source-org must come with --source-url, which was left out"
         )
     # The numbers are made up; whatever else is wrong with the record is told here.
@@ -164,7 +165,7 @@ def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.N
             there = [
                 key.removesuffix("_signature") for one in results.values() for key in one if key.endswith("_signature")
             ]
-            raise ValueError(
+            raise UsageError(
                 f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
             )
         found.append(_record(result, name, options, ids))

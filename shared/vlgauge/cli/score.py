@@ -16,6 +16,7 @@ from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_targe
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows
@@ -87,24 +88,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, score, print."""
     if options.metrics is not None and options.file is not None:
-        raise ValueError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
+        raise UsageError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
-        raise ValueError(f"{OPTION} must come without --engine ray, draw the captions before")
+        raise UsageError(f"{OPTION} must come without --engine ray, draw the captions before")
     if options.engine == "ray":
         return score_with_ray(options, names, files)
     (file,) = files
     if options.details and options.format == "table" and not options.output:
-        raise ValueError("--details must go without --format table, which has no place for them, or with --output FILE")
+        raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
     settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
     if options.plot_kind and not options.plot:
-        raise ValueError("--plot-kind must come with --plot FILE, which was left out")
+        raise UsageError("--plot-kind must come with --plot FILE, which was left out")
     if options.plot_kind == "correlation" and len(settings) < 2:
-        raise ValueError(f"--plot-kind correlation must come with several metrics, got {', '.join(settings)}")
+        raise UsageError(f"--plot-kind correlation must come with several metrics, got {', '.join(settings)}")
     check_picture(options.plot, [file])
     data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
     source = None
@@ -190,15 +191,15 @@ def table_columns(
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
     """Ids and columns of the rows of a table, of those that the options choose."""
     if options.revision is not None:
-        raise ValueError(f"--revision must come with a data set of the Hub, got the file {file!r}")
+        raise UsageError(f"--revision must come with a data set of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
         if getattr(options, f"max_{limit.name}") is not None:
             given = f"--max-{limit.name.replace('_', '-')}"
-            raise ValueError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
+            raise UsageError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
     ids = row_ids(rows, options.id)
     stop = None if options.limit is None else options.skip + options.limit
     if not (chosen := rows[options.skip : stop]):
-        raise ValueError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
+        raise UsageError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
     titles = {column: getattr(options, column) for column in COLUMNS}
     return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.computing import Settings, load_metric
@@ -42,11 +43,11 @@ def metric_list(text: str) -> list[str]:
     """Names of metrics from a list with commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise ValueError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
+        raise UsageError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
     for name in names:
         metric_folder(name)
         if names.count(name) > 1:
-            raise ValueError(f"METRIC must name each metric once, got {name!r} more than once")
+            raise UsageError(f"METRIC must name each metric once, got {name!r} more than once")
     return names
 
 
@@ -54,7 +55,7 @@ def setting(text: str) -> tuple[str, Any]:
     """Name and value of ``NAME=VALUE``; numbers, true, false and none are taken as such."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise ValueError(f"--set must be NAME=VALUE, got {text!r}")
+        raise UsageError(f"--set must be NAME=VALUE, got {text!r}")
     words = {"true": True, "false": False, "none": None}
     if value.lower() in words:
         return name, words[value.lower()]
@@ -79,13 +80,13 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
     seen = set()
     for word, value in map(setting, texts):
         if word in seen:
-            raise ValueError(f"--set must name each setting once, got {word!r} more than once")
+            raise UsageError(f"--set must name each setting once, got {word!r} more than once")
         seen.add(word)
         first, dot, rest = word.partition(".")
         owners = [first] if dot and first in names else _owners(first, names)
         path = (rest if dot and first in names else word).split(".")
         if path[0] in NOT_SETTINGS or not all(path):
-            raise ValueError(f"--set must name a setting of the metric, got {word!r}")
+            raise UsageError(f"--set must name a setting of the metric, got {word!r}")
         for owner in owners:
             _put(settings[owner], path, value, word)
     for own in settings.values():
@@ -97,7 +98,7 @@ def refuse_settings_of_python(settings: Settings) -> None:
     """Refuse values for which every call brings data of its own."""
     for (name, value), keyword in _OF_PYTHON.items():
         if settings.get(name) == value:
-            raise ValueError(
+            raise UsageError(
                 f"--set must name a {name} that a command can compute, got {value!r}, which is for Python, where "
                 f"`compute` takes `{keyword}`"
             )
@@ -111,7 +112,7 @@ def _owners(name: str, names: Sequence[str]) -> list[str]:
     owners = [metric for metric, its in known.items() if name in its]
     if not owners:
         there = {one for its in known.values() for one in its} - set(NOT_SETTINGS)
-        raise ValueError(f"--set must name a setting of {' or '.join(names)}, got {name!r}; {nearest(name, there)}")
+        raise UsageError(f"--set must name a setting of {' or '.join(names)}, got {name!r}; {nearest(name, there)}")
     return owners
 
 
@@ -119,7 +120,7 @@ def _put(settings: Settings, path: Sequence[str], value: Any, word: str) -> None
     for name in path[:-1]:
         settings = settings.setdefault(name, {})
         if not isinstance(settings, dict):
-            raise ValueError(f"--set must give a setting or parts of it, got both for {word!r}")
+            raise UsageError(f"--set must give a setting or parts of it, got both for {word!r}")
     if path[-1] in settings:
-        raise ValueError(f"--set must name each setting once, got {word!r} more than once")
+        raise UsageError(f"--set must name each setting once, got {word!r} more than once")
     settings[path[-1]] = value

@@ -13,6 +13,7 @@ from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import refuse_settings_of_python, setting
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import to_table
@@ -102,7 +103,7 @@ def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> 
         common["profile"] = options.profile
     labels = [label for label in options.metrics.split(",") if label.strip()]
     if not labels:
-        raise ValueError(f"--metrics must name at least one metric, got {options.metrics!r}")
+        raise UsageError(f"--metrics must name at least one metric, got {options.metrics!r}")
     return {label: _loaded(label, common) for label in labels}
 
 
@@ -115,10 +116,10 @@ def _loaded(label: str, common: dict[str, Any]) -> Any:
     plain = load_metric(name)
     if not hasattr(plain, "partitions"):
         known = [one for one in metric_names() if hasattr(load_metric(one), "partitions")]
-        raise ValueError(f"--metrics must be metrics of caption sets ({', '.join(known)}), got {name!r}")
+        raise UsageError(f"--metrics must be metrics of caption sets ({', '.join(known)}), got {name!r}")
     for setting_name in common:
         if setting_name not in setting_names(type(plain)):
-            raise ValueError(
+            raise UsageError(
                 f"--set must name a setting that every metric has, got {setting_name!r}, which {name} has not; "
                 f"for one of them write --metrics METRIC:{setting_name}=VALUE"
             )
@@ -129,7 +130,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(f"--sizes must be whole numbers with commas between them, got {text!r}") from None
+        raise UsageError(f"--sizes must be whole numbers with commas between them, got {text!r}") from None
 
 
 def draw(table: Sequence[dict[str, Any]], path: Path) -> None:

@@ -15,6 +15,7 @@ from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
 from vlgauge.encoders.sentences.model import MINILM
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
@@ -113,15 +114,15 @@ def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
             except ValueError:
                 number = math.nan
             if not 0.0 <= number < math.inf:
-                raise ValueError(f"--predictions must have temperatures of at least 0, got {key!r} in row {row}")
+                raise UsageError(f"--predictions must have temperatures of at least 0, got {key!r} in row {row}")
             own[number] = captions
         if not own:
-            raise ValueError(
+            raise UsageError(
                 f'--predictions must be columns of captions by temperature, such as {{"0.5": [...]}}, got '
                 f"{type(cell).__name__} in row {row} of {title!r}"
             )
         if row and own.keys() != found.keys():
-            raise ValueError(
+            raise UsageError(
                 f"--predictions must have the same temperatures in every row, got others in row {row} of {title!r}"
             )
         for number, captions in own.items():
@@ -152,11 +153,11 @@ def run_central(options: argparse.Namespace) -> int:
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
-        raise ValueError(f"--metrics must be trm, with one distance, for central captions, got {options.metrics!r}")
+        raise UsageError(f"--metrics must be trm, with one distance, for central captions, got {options.metrics!r}")
     found = central_captions(references, next(iter(metrics.values())))
     known = [one for one in found if one is not None]
     if not known:
-        raise ValueError("FILE must have three captions of an image or more, got fewer in every row")
+        raise UsageError("FILE must have three captions of an image or more, got fewer in every row")
     titles = ["central captions", "distance", "the others'", "words", "the others' words"]
     shown = known[: max(options.show, 0)]
     print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
@@ -198,7 +199,7 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
     check_target(options.output, [options.file])
     check_picture(options.plot, [options.file])
     if options.seed < 0:
-        raise ValueError(f"--seed must be a whole number of at least 0, got {options.seed}")
+        raise UsageError(f"--seed must be a whole number of at least 0, got {options.seed}")
     rows = read_rows(options.file, options.input_format)
     return rows, take_column(rows, options.references)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import MissingColumn
 from vlgauge.results import to_json, to_table
 from vlgauge.studies.style_corpora import READERS, StyledCaptions, read_table
@@ -93,9 +94,9 @@ def run_report(options: argparse.Namespace) -> int:
     """Read, score, print."""
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
-        raise ValueError(f"--held-out must be at least 0 and below 1, got {share}")
+        raise UsageError(f"--held-out must be at least 0 and below 1, got {share}")
     if options.test and (options.held_out is not None or options.group_column):
-        raise ValueError("--test must come without --held-out and --group-column, which part FILE")
+        raise UsageError("--test must come without --held-out and --group-column, which part FILE")
     corpus = _read(options, options.corpus, options.group_column)
     test = _read(options, options.test, None, "--test FILE") if options.test else None
     held_out = None
@@ -132,13 +133,13 @@ def _read(options: argparse.Namespace, path: str, group: str | None, name: str =
     """The captions of a file of the kind that the options name; what was left out is told."""
     try:
         corpus = _corpus(options, path, group)
-    except ValueError as error:
-        raise ValueError(re.sub("^FILE", name, str(error))) from error
+    except UsageError as error:
+        raise error.with_message(re.sub("^FILE", name, str(error))) from error
     if corpus.dropped:
         counts = ", ".join(f"{count} with {reason}" for reason, count in corpus.dropped.items())
         sys.stderr.write(f"read {len(corpus)} captions from {path}, left out {counts}\n")
     if name == "FILE" and len(set(corpus.styles)) < 2:
-        raise ValueError(
+        raise UsageError(
             f"FILE must have captions of at least two styles, which are contrasted, got only {corpus.styles[0]!r}"
         )
     return corpus
@@ -150,12 +151,12 @@ def _corpus(options: argparse.Namespace, path: str, group: str | None) -> Styled
             return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)
         except MissingColumn as error:
             choices = "--caption and --style" + (" and --group-column" if group else "")
-            raise ValueError(f"{error}; choose columns with {choices}, or --kind for a published corpus") from error
+            raise UsageError(f"{error}; choose columns with {choices}, or --kind for a published corpus") from error
     for option in ("caption", "style", "input_format"):
         if getattr(options, option) is not None:
-            raise ValueError(f"--{option.replace('_', '-')} is for --kind table; {options.kind} has one form only")
+            raise UsageError(f"--{option.replace('_', '-')} is for --kind table; {options.kind} has one form only")
     if group is not None:
-        raise ValueError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
+        raise UsageError(f"--group-column is for --kind table; {options.kind} brings its own groups, if any")
     if options.kind != "flickrstyle" and Path(path).is_dir():
-        raise ValueError(f"FILE must be a file for --kind {options.kind}, got the folder {path!r}")
+        raise UsageError(f"FILE must be a file for --kind {options.kind}, got the folder {path!r}")
     return READERS[options.kind](path)

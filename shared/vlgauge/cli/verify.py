@@ -10,6 +10,7 @@ from vlgauge.catalog import metric_names
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
 from vlgauge.results import plain, printable, to_json
 from vlgauge.scoring.computing import load_metric
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     names = [*metric_names(), "length"]
     for name in options.metrics:
         if name not in names:
-            raise ValueError(f"METRIC must be the name of a metric, or length, got {name!r}; {nearest(name, names)}")
+            raise UsageError(f"METRIC must be the name of a metric, or length, got {name!r}; {nearest(name, names)}")
     if options.list:
         return _print_list(options)
     settings = settings_by_metric(options.set, [name for name in options.metrics or names if name != "length"])

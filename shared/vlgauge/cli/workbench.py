@@ -5,6 +5,7 @@ import sys
 from importlib import import_module
 
 from vlgauge.catalog import metric_names
+from vlgauge.errors import UsageError
 from vlgauge.settings import one_of
 
 MOST_PORTS = 65535
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if options.metric is not None:
         one_of("--metric", options.metric, metric_names())
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
-        raise ValueError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
+        raise UsageError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
     # Its extra is asked for when the page is wanted, and not for --help.
     workbench = import_module("vlgauge.workbench")
     page = workbench.app(options.metric, results=options.results)

@@ -18,6 +18,7 @@ from vlgauge.encoders.clip.backbones import known_backbone
 from vlgauge.encoders.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.encoders.clip.tokens import SPELLED, Tokens
 from vlgauge.encoders.clip.towers import DTYPES
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import PREPROCESSING, distinct_images
 from vlgauge.settings import one_of, true_or_false, warn, whole_number
 from vlgauge.weights.preflight import Preflight
@@ -64,7 +65,7 @@ class BackboneMetric(Metric):
         super().__init__(*args, **host)
         row = known_backbone(backbone)
         if row is not None and row.only_for not in (None, self.name):
-            raise ValueError(
+            raise UsageError(
                 f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {self.name}: many of its "
                 "cosines are negative, which count as 0 here"
             )

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Floats, Positions, Vectors
+from vlgauge.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.files import read_json
 from vlgauge.settings import shown
 from vlgauge.statistics import percentile_interval
@@ -70,7 +71,7 @@ class Calibration:
         theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
         other = [name for name in ours if ours[name] != theirs[name]]
         if other:
-            raise ValueError(
+            raise UsageError(
                 f"`calibration` must be fitted on the same backbone, weights and prompt, got another {other[0]}: "
                 f"{ours[other[0]]!r}, and here {theirs[other[0]]!r}; run: vlgauge calibrate"
             )
@@ -89,11 +90,12 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
         OSError: If it cannot be read.
     """
     if not isinstance(path, (str, PathLike)):
-        raise TypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
+        raise UsageTypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
     try:
         record = read_json(Path(path), "`calibration`")
     except OSError as error:
-        raise type(error)(f"`calibration` must be a file, got {shown(fspath(path))}: {error.strerror}") from None
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else UsageError
+        raise kind(f"`calibration` must be a file, got {shown(fspath(path))}: {error.strerror}") from None
     try:
         assert isinstance(record, dict)
         own = {key: value for key, value in record.items() if key not in ("format", "sha256")}
@@ -103,7 +105,7 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
     except (KeyError, TypeError, ValueError, AssertionError):
         same = False
     if not same:
-        raise ValueError(f"`calibration` must be a file that `vlgauge calibrate` wrote, got another in {str(path)!r}")
+        raise UsageError(f"`calibration` must be a file that `vlgauge calibrate` wrote, got another in {str(path)!r}")
     return found
 
 
@@ -150,12 +152,12 @@ def fitted(
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
-        raise ValueError(f"FILE must have at least {FEWEST} different pictures to shuffle, got {n_pictures}")
+        raise UsageError(f"FILE must have at least {FEWEST} different pictures to shuffle, got {n_pictures}")
     read, seen = read.astype(np.float64), seen.astype(np.float64)
     right = np.sum(read * seen[picture_of], axis=1)
     one, zero = mean_cosines(right, read, seen, picture_of, np.ones(n_pictures))
     if not one > zero:
-        raise ValueError(
+        raise UsageError(
             f"FILE must have captions that fit their pictures better than others, got mean cosines of {one:.3f} and "
             f"{zero:.3f} after shuffling"
         )

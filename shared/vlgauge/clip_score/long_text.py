@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Positions
 from vlgauge.encoders.clip.tokens import Tokens
+from vlgauge.errors import UsageError
 
 POLICIES = ("truncate", "error", "split")
 
@@ -59,7 +60,7 @@ def pieces_of(
     too_long = tokens.too_long([prompt + text for text in distinct])
     long = too_long[index]
     if policy == "error" and long.any():
-        raise ValueError(
+        raise UsageError(
             f"`{place(int(np.argmax(long)))}` must have at most {tokens.context} tokens with prompt, start and end, "
             "got more; shorten it, or choose another `long_text`"
         )

@@ -18,6 +18,7 @@ from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, res
 from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.backbones import known_backbone
+from vlgauge.errors import UsageError
 from vlgauge.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
 from vlgauge.media.pictures import distinct_images
 from vlgauge.results import median_of_defined
@@ -84,7 +85,7 @@ class ClipScoreMetric(BackboneMetric):
         super().__init__(config, *args[1:], **host)
         row = known_backbone(self.backbone)
         if known == "video" and row is not None and row.tokens != "clip":
-            raise ValueError(
+            raise UsageError(
                 f"`backbone` must be a CLIP for videos, which are scored word by word, got {row.name!r}, whose text "
                 "tower has one vector for a whole text"
             )
@@ -155,7 +156,7 @@ class ClipScoreMetric(BackboneMetric):
             name = "references" if counts["sentences"]["references"] else "candidates"
         n = counts["sentences"][name]
         if not n:
-            raise ValueError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+            raise UsageError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
@@ -174,7 +175,7 @@ class ClipScoreMetric(BackboneMetric):
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
         if given.get(own) is None and given.get(other) is not None:
             config = other.removesuffix("s")
-            raise ValueError(
+            raise UsageError(
                 f"`{own}` is missing: {self.name} looks at {own} here, got `{other}`; load it with "
                 f'config_name="{config}"'
             )
@@ -298,7 +299,7 @@ class ClipScoreMetric(BackboneMetric):
 def checked_variant(variant: Any, config: str) -> str:
     """The variant; ValueError if the configuration has it not."""
     if isinstance(variant, str) and variant == "emscore" and config == "image":
-        raise ValueError("`variant='emscore'` must come with config_name='video', got images")
+        raise UsageError("`variant='emscore'` must come with config_name='video', got images")
     return one_of("variant", variant, VARIANTS[config])
 
 
@@ -307,7 +308,7 @@ def checked_w(w: Any, own: float, config: str) -> float:
     if w is None:
         return own
     if config == "video":
-        raise ValueError(f"`w` must be left out for videos, whose score has no such factor, got {shown(w)}")
+        raise UsageError(f"`w` must be left out for videos, whose score has no such factor, got {shown(w)}")
     return finite_number("w", w, "a positive number", math.ulp(0.0))
 
 
@@ -319,10 +320,10 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
     """
     if config == "image":
         if idf is not None:
-            raise ValueError("`idf` must be left out for images, whose score does not look at single words")
+            raise UsageError("`idf` must be left out for images, whose score does not look at single words")
         return None
     if variant == "paper" and (idf is None or idf is False):
-        raise ValueError(
+        raise UsageError(
             "`idf` must be given for videos under variant='paper', because the paper weights words by TF-IDF; pass "
             "'references', 'candidates', or a corpus"
         )
@@ -332,5 +333,5 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
 def checked_frames(n_frames: Any, config: str) -> FrameCount:
     """The setting ``n_frames`` of a configuration; ValueError if it is no number of frames, or given for images."""
     if n_frames is not None and config == "image":
-        raise ValueError(f"`n_frames` must be left out for images, got {shown(n_frames)}")
+        raise UsageError(f"`n_frames` must be left out for images, got {shown(n_frames)}")
     return check_n_frames(n_frames)

@@ -12,6 +12,7 @@ import numpy as np
 
 from vlgauge.clip_score.formula import Floats
 from vlgauge.encoders.clip.tokens import END, Ids, Tokens
+from vlgauge.errors import UsageError
 from vlgauge.files import read_json, read_text
 from vlgauge.writing import write
 
@@ -97,7 +98,7 @@ def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
         ValueError: If there is no sentence.
     """
     if not len(ids):
-        raise ValueError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
+        raise UsageError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
     return counted_idf(sentence_counts(ids, context), len(ids), name)
 
 
@@ -139,14 +140,14 @@ def checked_idf(value: Any) -> Any:
     if isinstance(value, (str, Path)):
         if str(value) in OWN_ROWS or Path(value).is_file():
             return str(value)
-        raise ValueError(
+        raise UsageError(
             f"`idf` must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {str(value)!r}"
         )
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         sentences = tuple(value)
         if sentences and all(isinstance(sentence, str) for sentence in sentences):
             return sentences
-    raise ValueError(
+    raise UsageError(
         f"`idf` must be {', '.join(map(repr, OWN_ROWS))}, a list of sentences, a file of sentences, or a fitted Idf, "
         f"got {type(value).__name__}"
     )
@@ -176,7 +177,7 @@ def resolved_idf(
         return corpus_idf(candidates, value, tokens)
     if value == "references":
         if not references:
-            raise ValueError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
+            raise UsageError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
         return corpus_idf(references, value, tokens)
     if isinstance(value, str):
         return _read_corpus(Path(value), tokens)
@@ -192,7 +193,7 @@ def _read_corpus(path: Path, tokens: Tokens) -> Idf:
         return _saved(content, path)
     lists = list(content.values()) if isinstance(content, dict) else [content]
     if not all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists):
-        raise ValueError(
+        raise UsageError(
             f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
         )
     return corpus_idf([sentence for part in lists for sentence in part], path.stem, tokens)
@@ -207,5 +208,5 @@ def _saved(record: Any, path: Path) -> Idf:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         same = False
     if not same:
-        raise ValueError(f"`idf` must be a table as Idf.save writes it, got one that was changed in {str(path)!r}")
+        raise UsageError(f"`idf` must be a table as Idf.save writes it, got one that was changed in {str(path)!r}")
     return idf

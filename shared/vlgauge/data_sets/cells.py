@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.box import Answer, Garbled, bounded_json
+from vlgauge.errors import UsageError
 from vlgauge.files import MAX_DEPTH
 
 # A cell within lists and objects, each of which is a pair of its kind and what it holds.
@@ -76,5 +77,5 @@ def _unpacked(cell: Any, content: _Content) -> Any:
     if kind == "object" and isinstance(value, dict):
         return {key: _unpacked(one, content) for key, one in value.items()}
     if kind == "error":
-        return ValueError(f"a cell must be a text, a number, a list, an object or a file, got {str(value)[:80]}")
+        return UsageError(f"a cell must be a text, a number, a list, an object or a file, got {str(value)[:80]}")
     raise Garbled("a cell of another kind")

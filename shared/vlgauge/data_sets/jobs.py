@@ -24,6 +24,7 @@ from vlgauge.box import Ask, Part
 from vlgauge.data_sets.cells import packed
 from vlgauge.data_sets.kinds import Kind, kind_of_cell
 from vlgauge.data_sets.words import in_words
+from vlgauge.errors import UsageError
 from vlgauge.settings import shown
 
 # Forms whose readers run nothing and ask for nothing outside of the repository.
@@ -116,12 +117,12 @@ def opened(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> It
     chosen = config or (("default" if "default" in known else known[0]) if is_plain else None)
     if chosen not in known:
         known = sorted(known, key=lambda name: name != "default")
-        raise ValueError(f"`config` must be one of {', '.join(known)}, got {shown(chosen) if chosen else 'none'}")
+        raise UsageError(f"`config` must be one of {', '.join(known)}, got {shown(chosen) if chosen else 'none'}")
     there = sorted(_splits(settings, chosen), key=lambda name: name != "test")
     if split is None and len(there) == 1:
         split = there[0]
     if split not in there:
-        raise ValueError(f"`split` must be one of {', '.join(there)}, got {shown(split) if split else 'none'}")
+        raise UsageError(f"`split` must be one of {', '.join(there)}, got {shown(split) if split else 'none'}")
     told = {"config": chosen, "split": split}
     rows = _opened(settings | told)
     if rows.features is not None:
@@ -220,7 +221,7 @@ def _opened(settings: dict[str, Any]) -> Any:
         builder = datasets.load_dataset_builder(_path(settings), settings["config"], **_own(settings))
         form = type(builder).__module__.rpartition(".")[2]
         if form not in _FORMS:
-            raise ValueError(f"`dataset` must be of one of the forms {', '.join(_FORMS)}, got {form}")
+            raise UsageError(f"`dataset` must be of one of the forms {', '.join(_FORMS)}, got {form}")
         found = builder.as_streaming_dataset(split=settings["split"])
         return found if found.features is None else found.decode(False)
 
@@ -258,7 +259,7 @@ def _refuse_data_elsewhere(settings: dict[str, Any]) -> None:
             except FileNotFoundError:
                 continue
         if any(map(_leads_out, _data_files(text, is_card=name.endswith(".md")))):
-            raise ValueError(
+            raise UsageError(
                 f"`dataset` must have its data files in its own repository, got {identity!r}, which names others"
             )
 
@@ -271,7 +272,7 @@ def _data_files(text: str, *, is_card: bool) -> Iterator[str]:
     try:
         told = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(f"`dataset` must have a readable card, got {type(error).__name__} in its metadata") from error
+        raise UsageError(f"`dataset` must have a readable card, got {type(error).__name__} in its metadata") from error
     configs = told.get("configs") if isinstance(told, dict) else None
     for config in configs if isinstance(configs, list) else ():
         if isinstance(config, dict):

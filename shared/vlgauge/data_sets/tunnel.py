@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from vlgauge.box import MEGABYTE, Answer, Box, bounds
-from vlgauge.network import NetworkError, hub_requests
+from vlgauge.errors import NetworkError, UsageError
+from vlgauge.network import hub_requests
 from vlgauge.network.answers import hub_answer
 
 BOX = Box({name: f"vlgauge.data_sets.jobs:{name}" for name in ("configurations", "splits", "opened", "rows")})
@@ -113,7 +114,7 @@ class Tunnel:
             return {"status": 404, "headers": {"x-error-code": "EntryNotFound"}, "number": None}, b""
         headers = {name: str(question[name]) for name in ("range", "content-type") if question.get(name)}
         if not _RANGE.fullmatch(headers.get("range", "bytes=0-")):
-            raise ValueError("a part of a file must be one range")
+            raise UsageError("a part of a file must be one range")
         body = str(question.get("body") or "").encode()
         with hub_requests(self._data_set.id):
             answer = hub_answer(method, path, headers, body, self._data_set.token)

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import meant, shown, warn
 from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
@@ -55,18 +56,18 @@ class DocumentFrequency:
 
     def __post_init__(self) -> None:
         if not isinstance(self.counts, Mapping):
-            raise ValueError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
+            raise UsageError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
         if not _is_whole(self.n_documents) or self.n_documents < 1:
-            raise ValueError(f"`n_documents` must be a whole number of at least 1, got {shown(self.n_documents)}")
+            raise UsageError(f"`n_documents` must be a whole number of at least 1, got {shown(self.n_documents)}")
         # A copy, so that the digest stays that of the numbers.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
             if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
-                raise ValueError(f"`counts` must have tuples of tokens as n-grams, got {shown(ngram)}")
+                raise UsageError(f"`counts` must have tuples of tokens as n-grams, got {shown(ngram)}")
             if not 1 <= len(ngram) <= len(ORDERS):
-                raise ValueError(f"`counts` must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
+                raise UsageError(f"`counts` must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
             if not _is_whole(count) or not 1 <= count <= self.n_documents:
-                raise ValueError(
+                raise UsageError(
                     f"`counts` must be whole numbers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
                     f"for {' '.join(ngram)!r}"
                 )
@@ -113,20 +114,20 @@ class DocumentFrequency:
             lines = unpacked_lines(path)
             header = json.loads(next(lines, b""))
             if header["format"] != _FORMAT or header["version"] != _VERSION:
-                raise ValueError(f"format {header['format']!r}, version {header['version']!r}")
+                raise UsageError(f"format {header['format']!r}, version {header['version']!r}")
             counts, n_rows = {}, 0
             for row in map(json.loads, lines):
                 if not isinstance(row, list) or tuple(row[:-1]) in counts:
-                    raise ValueError(f"no row of its own: {shown(row)}")
+                    raise UsageError(f"no row of its own: {shown(row)}")
                 counts[tuple(row[:-1])] = row[-1]
                 n_rows += 1
             if n_rows != header["entries"]:
-                raise ValueError(f"{n_rows} of {header['entries']} entries")
+                raise UsageError(f"{n_rows} of {header['entries']} entries")
             return cls(counts, header["documents"])
         except TooMuch:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise ValueError(
+            raise UsageError(
                 f"`path` must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
             ) from error
 
@@ -169,7 +170,7 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
         close = meant(df, choices) if isinstance(df, str) else ""
-        raise ValueError(
+        raise UsageError(
             f"`df` must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, "
             f"got {shown(df)}{', which is no file here' if is_path else ''}{close and '; ' + close}"
         )

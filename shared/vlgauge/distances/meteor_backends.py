@@ -13,9 +13,10 @@ from typing import TypeAlias
 import numpy as np
 
 from vlgauge.distances.meteor import VARIANT, Floats, Tokenizer, Tokens, computed_once, meteor_matrices, tokenized
+from vlgauge.errors import MissingExtraError, MissingFileError, WeightsNotFoundError
 from vlgauge.installed import importing
 from vlgauge.text.coco_tokens import coco_tokens
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 from vlgauge.weights.preflight import Preflight
 
 BACKENDS = ("own", "nltk", "meteor-1.5")
@@ -84,7 +85,7 @@ def nltk_meteor() -> tuple[str, Callable[[Tokens, Tokens], float]]:
         version = wordnet.get_version()
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             "`backend='nltk'` needs NLTK's data set wordnet, found in no folder that NLTK searches; "
             "run python -m nltk.downloader wordnet or set NLTK_DATA to the folder that has it"
         ) from None
@@ -96,21 +97,21 @@ def meteor_jar(jar: str | Path | None = None) -> Path:
     if jar is None:
         package = importlib.util.find_spec("pycocoevalcap")
         if package is None or not package.submodule_search_locations:
-            raise ImportError(
+            raise MissingExtraError(
                 "`backend='meteor-1.5'` needs the jar of pycocoevalcap, which is not installed here; "
                 "run pip install pycocoevalcap or pass `jar`"
             )
         jar = Path(package.submodule_search_locations[0]) / "meteor" / "meteor-1.5.jar"
     path = Path(jar).resolve()
     if not path.is_file():
-        raise FileNotFoundError(f"`jar` must be the file meteor-1.5.jar, got {str(path)!r}, which is no file")
+        raise MissingFileError(f"`jar` must be the file meteor-1.5.jar, got {str(path)!r}, which is no file")
     return path
 
 
 def _java() -> str:
     java = shutil.which("java")
     if java is None:
-        raise FileNotFoundError(
+        raise MissingFileError(
             "`backend='meteor-1.5'` needs Java, and no program named java is on the PATH; install a Java runtime"
         )
     return java

@@ -12,9 +12,8 @@ import numpy as np
 
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress
-from vlgauge.weights.files import WeightsNotFound
 
-__all__ = ["ImageTextEncoder", "TextEncoder", "TextHidden", "WeightsNotFound"]
+__all__ = ["ImageTextEncoder", "TextEncoder", "TextHidden"]
 
 
 @runtime_checkable

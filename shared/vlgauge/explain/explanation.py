@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import corpus_interval
+from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
@@ -80,7 +81,7 @@ class Explanation(ABC):
             f"`result[{key!r}]`" for part in ("scores", "details") if (key := f"{self.name}_{part}") not in result
         ]
         if lacking:
-            raise ValueError(
+            raise UsageError(
                 f"{' and '.join(lacking)} must be there to explain {self.name}; pass the columns that were scored, and "
                 "what `compute(..., return_details=True)` returned for them"
             )
@@ -91,7 +92,7 @@ class Explanation(ABC):
         for name in ("predictions", "id", "references"):
             cells = columns.get(name)
             if cells is not None and len(cells) != len(self.scores):
-                raise ValueError(
+                raise UsageError(
                     f"`columns[{name!r}]` must have one row per score, got {len(cells)} for {len(self.scores)} scores; "
                     "pass the columns that were scored"
                 )
@@ -249,7 +250,7 @@ class Explanation(ABC):
             IndexError: If there is no such row.
         """
         if not 0 <= row < len(self.scores):
-            raise IndexError(f"`row` must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
+            raise UsageIndexError(f"`row` must be a row of the result, 0 to {len(self.scores) - 1}, got {row}")
         headline = self.title(row) if title is None else title
         return fragment("example", metric=self, row=row, tone=tone, title=headline, why=why)
 
@@ -355,7 +356,7 @@ def report(
         ValueError: If there is no metric, or a number is no whole number of at least 0.
     """
     if not explanations:
-        raise ValueError("`explanations` must have at least one metric, got none")
+        raise UsageError("`explanations` must have at least one metric, got none")
     worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
     names = [one.name for one in explanations]
     several = len(explanations) > 1

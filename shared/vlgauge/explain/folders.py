@@ -1,6 +1,7 @@
 """What explains a metric, from the folder of that metric."""
 
 from vlgauge.catalog import folder_module, metric_folder
+from vlgauge.errors import UsageError
 
 from .explanation import Explanation
 
@@ -13,10 +14,10 @@ def explanation_of(name: str) -> type[Explanation]:
     """
     file = metric_folder(name) / "explanation.py"
     if not file.is_file():
-        raise ValueError(f"`name` must be a metric whose folder has an explanation.py, got {name!r}")
+        raise UsageError(f"`name` must be a metric whose folder has an explanation.py, got {name!r}")
     found = folder_module(name, "explanation")
     own = [one for one in vars(found).values() if isinstance(one, type) and issubclass(one, Explanation)]
     classes = [one for one in own if one.__module__ == found.__name__ and getattr(one, "name", "") == name]
     if len(classes) != 1:
-        raise ValueError(f'{file.name} of {name} must have one Explanation with `name = "{name}"`, got {len(classes)}')
+        raise UsageError(f'{file.name} of {name} must have one Explanation with `name = "{name}"`, got {len(classes)}')
     return classes[0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
 from vlgauge.media.pictures import Box, Picture
 from vlgauge.regions import Region, RegionSource, regions_of
@@ -147,7 +148,7 @@ def given_stories(
         found = given_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
         n_images = found.spots.n_images
         if images is not None and images[i] is not None and len(images[i]) != n_images:
-            raise ValueError(
+            raise UsageError(
                 f"`features[{i}]` must have one array of regions per image, got {n_images} for {len(images[i])} images"
             )
         yield found

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from vlgauge.base import StoryImageMetric
 from vlgauge.base.columns import Images, Story
+from vlgauge.errors import UsageError
 from vlgauge.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
 from vlgauge.grounding.features import per_story
 from vlgauge.regions import GIVEN, RegionSource, checked_source, checked_weights, look_for_regions, region_source
@@ -65,9 +66,9 @@ class GroundingMetric(StoryImageMetric):
             ValueError: If the call has too much or too little to compare stories with.
         """
         if features is not None and regions is not None:
-            raise ValueError("`regions` must be left out where `features` are given, got both")
+            raise UsageError("`regions` must be left out where `features` are given, got both")
         if features is None and regions is None and (images is None or images[0] is None):
-            raise ValueError(f"`images` is missing: {self.name} needs images, or crops as `regions`, or `features`")
+            raise UsageError(f"`images` is missing: {self.name} needs images, or crops as `regions`, or `features`")
         found = Preflight(self.name, self.name.replace("_", "-"))
         found.look(lambda: sentence_splitter(self.sentences))
         if words is None:
@@ -126,7 +127,7 @@ class GroundingMetric(StoryImageMetric):
 
         Raises:
             ValueError: If there is not one entry per story, or the profile has no such detector.
-            WeightsNotFound: If the weights of the detector are missing.
+            WeightsNotFoundError: If the weights of the detector are missing.
         """
         if features is not None:
             return None, GIVEN

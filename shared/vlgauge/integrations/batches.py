@@ -26,6 +26,7 @@ from vlgauge.base import Metric, Story
 from vlgauge.base.parts import Counts, Parts, added_counts, joined
 from vlgauge.box import reading
 from vlgauge.encoders.clip.toy import is_told_once
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.run_identity import settings_told
 from vlgauge.media.tables import located
 from vlgauge.set_sizes import signed_sizes
@@ -86,11 +87,11 @@ class RowScorer:
         self._counts: Counts | None = None
         self._metric: Any = None
         if why := self.metric.not_apart():
-            raise ValueError(f"`metric` must be one whose rows can be scored apart, got {metric}: {why}; use `compute`")
+            raise UsageError(f"`metric` must be one whose rows can be scored apart, got {metric}: {why}; use `compute`")
         own = [column.name for column in self.metric.columns]
         for name in self._titles:
             if name not in own:
-                raise ValueError(f"`columns` must name columns of {metric}, got {name!r}; {nearest(name, own)}")
+                raise UsageError(f"`columns` must name columns of {metric}, got {name!r}; {nearest(name, own)}")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_metric": None}
@@ -179,7 +180,7 @@ class RowScorer:
         for start in range(0, len(rows), step):
             try:
                 found = self.metric.encoded(rows[start : start + step])
-            except ValueError as error:
+            except UsageError as error:
                 if self._together:
                     raise
                 raise _of_row(names[start], error) from error
@@ -208,7 +209,7 @@ class RowScorer:
                 try:
                     self.metric.take_encoded(None if arrays is None else _unpacked(arrays))
                     found.append(self.metric.parts_of(row, _key(name)))
-                except ValueError as error:
+                except UsageError as error:
                     raise _of_row(name, error) from error
                 finally:
                     self.metric.take_encoded(None)
@@ -253,14 +254,14 @@ class RowScorer:
             told.update(warned)
         order = sorted_ids(names)
         if n_scored != len(names):
-            raise ValueError(
+            raise UsageError(
                 f"`scored` must have all rows that `score_rows` returned, got {len(names)} where {n_scored} were scored"
             )
         every = joined(parts)
         columns = {key: [column[i] for i in order] for key, column in every.columns.items()}
         forms = every.texts.get(_FORMS, frozenset())
         if len(forms) > 1:
-            raise ValueError(f"`predictions` must have one form in all rows, got {' and '.join(sorted(forms))}")
+            raise UsageError(f"`predictions` must have one form in all rows, got {' and '.join(sorted(forms))}")
         texts = {key: values for key, values in every.texts.items() if key != _FORMS}
         _warn(told)
         sizes = [columns[key] for key in ("n_predictions", "n_references") if key in columns]
@@ -286,7 +287,7 @@ class RowScorer:
                 needed.append(title)
         if absent := [title for title in needed if title not in there]:
             known = ", ".join(str(title) for title in there if title not in _OWN) or "none"
-            raise ValueError(f"`batch` must have the columns {', '.join(absent)}, got {known}")
+            raise UsageError(f"`batch` must have the columns {', '.join(absent)}, got {known}")
         names = [checked_id(name) for name in _cells(batch, self.id)]
         if not names:
             return [], [], {}
@@ -301,11 +302,11 @@ class RowScorer:
     def _checked(self, names: Sequence[Any], cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         try:
             return list(self.metric.as_computed(cells))
-        except ValueError:
+        except UsageError:
             for i, name in enumerate(names):
                 try:
                     list(self.metric.as_computed({key: own and [own[i]] for key, own in cells.items()}))
-                except ValueError as error:
+                except UsageError as error:
                     raise _of_row(name, error) from error
             raise
 
@@ -314,7 +315,7 @@ def checked_id(name: Any) -> int | str:
     """An id as a whole number or a text; ValueError if it is neither."""
     name = plain_number(name)
     if isinstance(name, bool) or not isinstance(name, (int, str)):
-        raise ValueError(f"`id` must be a whole number or a text in every row, got {shown(name)}")
+        raise UsageError(f"`id` must be a whole number or a text in every row, got {shown(name)}")
     return name
 
 
@@ -325,13 +326,13 @@ def sorted_ids(names: Sequence[int | str]) -> list[int]:
         ValueError: If there is none, one is there twice, or numbers and texts are mixed.
     """
     if not names:
-        raise ValueError("`scored` must have at least one row, got none")
+        raise UsageError("`scored` must have at least one row, got none")
     kinds = {type(name).__name__ for name in names}
     if len(kinds) > 1:
-        raise ValueError(f"`id` must be of one type in all rows, got {' and '.join(sorted(kinds))}")
+        raise UsageError(f"`id` must be of one type in all rows, got {' and '.join(sorted(kinds))}")
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        raise ValueError(f"`id` must name each row once, got {shown(name)} {count} times")
+        raise UsageError(f"`id` must name each row once, got {shown(name)} {count} times")
     return sorted(range(len(names)), key=names.__getitem__)
 
 
@@ -342,9 +343,11 @@ def _key(name: int | str) -> int:
     return int.from_bytes(hashlib.sha256(str(name).encode("utf-8", "surrogatepass")).digest()[:8])
 
 
-def _of_row(name: Any, error: ValueError) -> ValueError:
+def _of_row(name: Any, error: UsageError) -> UsageError:
     """The error, which names the row; one of a special kind says enough by itself."""
-    return ValueError(f"the row of the id {shown(name)}: {error}") if type(error) is ValueError else error
+    if type(error) not in (UsageError, UsageTypeError):
+        return error
+    return error.with_message(f"the row of the id {shown(name)}: {error}")
 
 
 def _count(told: Counter[str], message: str) -> None:
@@ -408,7 +411,7 @@ def _titles(batch: Any) -> list[str]:
         return list(batch.columns)
     if isinstance(batch, Mapping):
         return list(batch)
-    raise TypeError(
+    raise UsageTypeError(
         "`batch` must be an Arrow table or record batch, a pandas frame or a mapping from titles to columns, got "
         f"{type(batch).__name__}"
     )

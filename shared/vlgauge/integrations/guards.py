@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import listed, shown
 
 GUARDS = ("wordless", "markup", "repetition", "context")
@@ -69,9 +70,9 @@ def checked_guards(unguarded: object) -> tuple[str, ...]:
     names = [unguarded] if isinstance(unguarded, str) else listed(unguarded)
     known = ", ".join(map(repr, GUARDS))
     if names is None or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"`unguarded` must be names among {known}, got {shown(unguarded)}")
+        raise UsageError(f"`unguarded` must be names among {known}, got {shown(unguarded)}")
     if unknown := [name for name in names if name not in GUARDS]:
-        raise ValueError(f"`unguarded` must be names among {known}, got {', '.join(map(shown, unknown))}")
+        raise UsageError(f"`unguarded` must be names among {known}, got {', '.join(map(shown, unknown))}")
     return tuple(name for name in GUARDS if name not in names)
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlgauge.box import Reading, reading
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.files import read_bytes, unpacked_limit
 from vlgauge.installed import not_importable
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
@@ -103,7 +104,7 @@ def score_files(
         with session(address, workers * cpus, workers * gpus), told_plainly(folder):
             record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
-        raise ValueError(
+        raise UsageError(
             f"FILE must stay as it is while it is scored, {changed[0]!r} did not; remove the folder {str(folder)!r}, "
             "and score again"
         )
@@ -127,7 +128,7 @@ def _scored(
                 advance(int(n_rows))
     record = scorer.combine(kept.batches())
     if lost := set(names) ^ set(record["ids"]):
-        raise ValueError(
+        raise UsageError(
             f"the folder {str(folder)!r} must hold the rows of the files, got {len(lost)} ids that only one of the two "
             f"has, such as {shown(min(lost, key=repr))}; remove the folder, and score again"
         )
@@ -146,7 +147,9 @@ def imported_ray() -> Any:
         import ray
         import ray.data
     except ImportError as error:
-        raise ImportError(not_importable('--engine ray needs Ray; run: pip install "vlgauge[ray]"', error)) from error
+        raise MissingExtraError(
+            not_importable('--engine ray needs Ray; run: pip install "vlgauge[ray]"', error)
+        ) from error
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     return ray
@@ -180,7 +183,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
         there = ray.cluster_resources()
         for name, wanted, spare in (("CPU", cpus, 1), ("GPU", gpus, 0)):
             if wanted and there.get(name, 0) < wanted + spare:
-                raise ValueError(
+                raise UsageError(
                     f"`workers` must leave {spare} {name} to read, got {wanted:g} of the {there.get(name, 0):g} that "
                     f"Ray has; take fewer workers, or fewer {name}s for each"
                 )
@@ -285,7 +288,7 @@ class _Rows:
                 cells, *_ = [take_column(rows, name) for name in self.scorer.required]
             found += map(checked_id, cells)
         if not found:
-            raise ValueError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
+            raise UsageError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
         return found
 
     def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
@@ -339,7 +342,7 @@ def _ids_of_parquet(path: str, title: str, required: Sequence[str], how: Reading
     file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
     there = (file.schema if how == "boxed" else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:
-        raise ValueError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
+        raise UsageError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
     parts = file.to_batches() if how == "boxed" else file.iter_batches(columns=[title])
     return [cell for part in parts for cell in part.column(title).to_pylist()]
 
@@ -437,12 +440,12 @@ class _Scorer(_Worker):
 def _format_of(paths: Sequence[str], input_format: str | None) -> str:
     """The one format of some files; ValueError if they have several, or one is not there."""
     if not paths:
-        raise ValueError("FILE must be at least one file, got none")
+        raise UsageError("FILE must be at least one file, got none")
     for path in paths:
         Path(path).stat()
     kinds = {input_format or Path(path).suffix.lower().lstrip(".") for path in paths}
     if len(kinds) > 1 or not kinds <= set(READERS):
-        raise ValueError(f"FILE must be files of one format of {', '.join(READERS)}, got {', '.join(sorted(kinds))}")
+        raise UsageError(f"FILE must be files of one format of {', '.join(READERS)}, got {', '.join(sorted(kinds))}")
     return kinds.pop()
 
 
@@ -460,7 +463,7 @@ def common_folder(files: Sequence[str], pictured: bool) -> str | None:
         return None
     folders = {str(Path(file).absolute().parent) for file in files}
     if len(folders) > 1:
-        raise ValueError(
+        raise UsageError(
             f"FILE must be files of one folder, at which paths of pictures start, got {len(folders)} folders; score "
             "each of them by itself, or put the files together"
         )

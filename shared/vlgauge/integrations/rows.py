@@ -8,6 +8,7 @@ import datasets
 import vlgauge
 from vlgauge.base import Captions, Metric, Story, Text
 from vlgauge.base.metric import PROJECT_COLUMNS
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.scalars import scalars
 from vlgauge.settings import nearest, rows_of, shown, warn
 
@@ -37,12 +38,12 @@ class RowMetrics:
         **settings: Any,
     ) -> None:
         if not (hasattr(rows, "__len__") and hasattr(rows, "__getitem__")):
-            raise TypeError(
+            raise UsageTypeError(
                 f"`rows` must have a length and positions, because captions are joined with them by position, got "
                 f"{type(rows).__name__}; give a map-style data set, or a list of rows"
             )
         if not len(rows):
-            raise ValueError("`rows` must have at least one row, got none")
+            raise UsageError("`rows` must have at least one row, got none")
         settings = {"keep_in_memory": True, **settings}
         self.metrics: list[Any] = [
             vlgauge.load(metric, **settings) if isinstance(metric, str) else metric
@@ -74,7 +75,7 @@ class RowMetrics:
             ValueError: If there are more or fewer captions than rows.
         """
         if len(texts) != len(self):
-            raise ValueError(
+            raise UsageError(
                 f"there must be one caption for each of the {len(self)} rows of `rows`, got {len(texts)}; evaluate on "
                 "the data set that `rows` is, and generate one caption for a row"
             )
@@ -112,7 +113,7 @@ class RowMetrics:
         for name in self.columns:
             if name == "predictions" or name not in PROJECT_COLUMNS:
                 known = [column for column in PROJECT_COLUMNS if column != "predictions"]
-                raise ValueError(f"`columns` must name columns of metrics, got {name!r}; {nearest(name, known)}")
+                raise UsageError(f"`columns` must name columns of metrics, got {name!r}; {nearest(name, known)}")
         missing = [
             f"{column.name} ({metric.name})"
             for metric in self.metrics
@@ -120,26 +121,26 @@ class RowMetrics:
             if not column.optional and column.name not in {"predictions", *self.columns}
         ]
         if missing:
-            raise ValueError(f"`columns` must say where the data set has {', '.join(missing)}, got {self.columns}")
+            raise UsageError(f"`columns` must say where the data set has {', '.join(missing)}, got {self.columns}")
         sets = [metric.name for metric in self.metrics if _takes_sets(metric)]
         if sets and self.groups is None:
-            raise ValueError(
+            raise UsageError(
                 f"`groups` must be the column that names the set of a caption, because {', '.join(sets)} compares "
                 "sets, got none; repeat each row of the data set once per caption"
             )
         known = self._rows.column_names if isinstance(self._rows, datasets.Dataset) else list(self._rows[0])
         wanted = [*self.columns.values(), *([] if self.groups is None else [self.groups])]
         if absent := [name for name in dict.fromkeys(wanted) if name not in known]:
-            raise ValueError(f"`rows` must have the columns {', '.join(absent)}, got {', '.join(map(str, known))}")
+            raise UsageError(f"`rows` must have the columns {', '.join(absent)}, got {', '.join(map(str, known))}")
 
 
 def _checked(metric: Any) -> Metric:
     if not isinstance(metric, Metric):
-        raise TypeError(f"`metrics` must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}")
+        raise UsageTypeError(f"`metrics` must be names of metrics, or metrics from vlgauge.load, got {shown(metric)}")
     if metric.num_process != 1:
-        raise ValueError(f"`num_process` of {metric.name} must be 1 here, where the first process scores for all")
+        raise UsageError(f"`num_process` of {metric.name} must be 1 here, where the first process scores for all")
     if not isinstance(metric.columns[0], (Text, Story, Captions)):
-        raise ValueError(f"`metrics` must score captions, got {metric.name}, which compares scores of other metrics")
+        raise UsageError(f"`metrics` must score captions, got {metric.name}, which compares scores of other metrics")
     return metric
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlgauge.errors import UsageError
 from vlgauge.files import read_json
 from vlgauge.results import without_nan
 from vlgauge.run_locks import LOCK
@@ -41,12 +42,12 @@ class ScoredBatches:
             found = read_json(self.folder / _RUN, "--parts")
             other = _differing(told, found) if isinstance(found, dict) else ["all"]
             if other:
-                raise ValueError(
+                raise UsageError(
                     f"--parts must be of the same run, got another one in {str(folder)!r}, which differs in "
                     f"{', '.join(sorted(other))}; give another folder, or remove this one"
                 )
         elif any(path.name != LOCK for path in self.folder.iterdir()):
-            raise ValueError(f"--parts must be the folder of a run, or empty, got {str(folder)!r} with other files")
+            raise UsageError(f"--parts must be the folder of a run, or empty, got {str(folder)!r} with other files")
         else:
             write(self.folder / _RUN, json.dumps(told, indent=1) + "\n")
 
@@ -81,7 +82,7 @@ class ScoredBatches:
                 yield pq.ParquetFile(pa.BufferReader(content)).read(columns=columns)
             except (pa.ArrowException, OSError, KeyError) as error:
                 why = " ".join(str(error).split())[:200]
-                raise ValueError(
+                raise UsageError(
                     f"--parts must hold whole files, got {str(path)!r}, which fails with: {why}; remove it, and "
                     "its rows are scored again"
                 ) from None

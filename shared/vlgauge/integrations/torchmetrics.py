@@ -9,6 +9,7 @@ import torchmetrics
 
 import vlgauge
 from vlgauge.base import Images, Metric
+from vlgauge.errors import UsageError
 from vlgauge.integrations.accelerate import rows_once
 from vlgauge.integrations.processes import on_first_process
 from vlgauge.integrations.scalars import greater_is_better, scalars
@@ -55,7 +56,7 @@ class VlgaugeMetric(torchmetrics.Metric):
             given["id"] = [number.item() if hasattr(number, "item") else number for number in rows_of("ids", ids)]
         lengths = {name: len(rows) for name, rows in given.items()}
         if len(set(lengths.values())) != 1:
-            raise ValueError(f"`update` must get columns of one length, got {lengths or 'none'}")
+            raise UsageError(f"`update` must get columns of one length, got {lengths or 'none'}")
         for column in self.metric.columns:
             if isinstance(column, Images) and column.name in given:
                 # Undecoded cells travel between processes, and hold no memory of a GPU.

@@ -10,6 +10,7 @@ import numpy as np
 from transformers import EvalPrediction, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from vlgauge.base import Metric
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.processes import on_first_process, several_processes
 from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.scalars import greater_is_better
@@ -76,7 +77,7 @@ class GenerationMetrics(TrainerCallback):
         self._best = one_of("best", best, self._scored.keys)
         when = getattr(own.get("eval_strategy"), "value", own.get("eval_strategy", "epoch"))
         if when == "no":
-            raise ValueError('`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"')
+            raise UsageError('`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"')
         arguments |= {"metric_for_best_model": best, "greater_is_better": greater_is_better(best)}
         arguments |= {"load_best_model_at_end": True, "save_strategy": when}
         if when == "steps" and "eval_steps" in own:
@@ -154,7 +155,7 @@ class CaptionEvaluation(TrainerCallback):
         **settings: Any,
     ) -> None:
         if not callable(generate):
-            raise TypeError(f"`generate` must be a function of model and rows, got {type(generate).__name__}")
+            raise UsageTypeError(f"`generate` must be a function of model and rows, got {type(generate).__name__}")
         self._scored = RowMetrics(metrics, rows=rows, columns=columns, groups=groups, **settings)
         self._rows, self._generate = rows, generate
         self._every = None if every is None else whole_number("every", every, 1)
@@ -227,7 +228,7 @@ def decoded(ids: Any, tokenizer: Any) -> list[str]:
     """
     tokens: Any = np.empty(0) if isinstance(ids, tuple) else np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
     if tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
-        raise ValueError(
+        raise UsageError(
             "`predictions` must be token ids of shape (n, n_tokens), got "
             f"{'several arrays' if isinstance(ids, tuple) else f'{tokens.dtype} of shape {tokens.shape}'}; set "
             "`predict_with_generate=True` of a Seq2SeqTrainer, as `arguments()` does"

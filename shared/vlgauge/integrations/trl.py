@@ -21,6 +21,7 @@ import vlgauge
 from vlgauge.base import Images, Metric, References, Story, Text
 from vlgauge.clip_score.backbone_metric import BackboneMetric
 from vlgauge.clip_score.metric import PROMPT, ClipScoreMetric
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
 from vlgauge.settings import finite_number, shown
@@ -79,8 +80,8 @@ class CaptionReward:
                 self._key = f"ref_{metric.name}" if metric.has_reference_scores else metric.name
             elif not own.optional:
                 if isinstance(own, References):
-                    raise ValueError(f"`references` must be a column of the data for {metric.name}, got None")
-                raise ValueError(
+                    raise UsageError(f"`references` must be a column of the data for {metric.name}, got None")
+                raise UsageError(
                     f"`metric` must need no column but images and references, {metric.name} needs {own.name}"
                 )
         own_prompt = (metric.prompt,) if isinstance(metric, BackboneMetric) else ()
@@ -133,7 +134,7 @@ class CaptionReward:
     ) -> Judged:
         """The rewards, with the guard that hit each text; arguments and errors as for a call."""
         if absent := [name for name in self._columns.values() if columns.get(name) is None]:
-            raise ValueError(
+            raise UsageError(
                 f"{self.__name__} must find {', '.join(absent)} among the columns of the training data, got "
                 f"{', '.join(sorted(columns)) or 'none'}"
             )
@@ -221,7 +222,7 @@ class CaptionReward:
         if (low if self._scale > 0 else high) is None:
             bounded = bounded_settings(self.metric.name, referenced=self._key.startswith("ref_"))
             better = ", ".join(f"{name}={value!r}" for name, value in bounded.items())
-            raise ValueError(
+            raise UsageError(
                 f"`lowest` must be the score of a text that is no caption, as {self._key} has no lowest one under "
                 f"these settings, got None{better and f'; or load it with {better}'}"
             )
@@ -326,20 +327,22 @@ def _reward(
         bounded = bounded_settings(metric, referenced=references is not None)
         loaded = vlgauge.load(metric, **{"keep_in_memory": True, "progress": False, **bounded, **settings})
     if not isinstance(loaded, Metric):
-        raise TypeError(f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}")
+        raise UsageTypeError(
+            f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+        )
     if not isinstance(loaded.columns[0], (Text, Story)):
-        raise ValueError(f"`metric` must score one caption at a time, got {loaded.name}, which compares sets or scores")
+        raise UsageError(f"`metric` must score one caption at a time, got {loaded.name}, which compares sets or scores")
     if loaded.counts_of(predictions=["a"], references=[["a"]]) is not None:
-        raise ValueError(
+        raise UsageError(
             f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
             f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
         )
     if why := loaded.not_apart():
-        raise ValueError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {why}")
+        raise UsageError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {why}")
     factor = finite_number("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
-        raise ValueError(f"`scale` must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}")
+        raise UsageError(f"`scale` must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}")
     return CaptionReward(loaded, column, factor, finite_number("offset", offset), references, lowest, unguarded)
 
 
@@ -368,7 +371,7 @@ def combined_reward(
         ValueError: As `caption_reward`, or if there is no metric.
     """
     if not isinstance(weights, Mapping) or not weights:
-        raise ValueError(f"`weights` must be a mapping from metrics to numbers, got {shown(weights)}")
+        raise UsageError(f"`weights` must be a mapping from metrics to numbers, got {shown(weights)}")
     terms = [
         _reward(metric, column, weight, 0.0, references, None, unguarded, **settings)
         for metric, weight in weights.items()
@@ -381,7 +384,7 @@ def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
     """Refuse rewards of which no term falls when a caption says less, as all look at what is said alone."""
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
-        raise ValueError(
+        raise UsageError(
             f"a reward must have a term that falls when a caption says less, got {names}, which do not "
             "punish silence; combine them with one that does, such as combined_reward({'spice': 1.0, ...})"
         )
@@ -400,5 +403,5 @@ def completion_text(completion: Any) -> str:
         if isinstance(said, (list, tuple)) and all(isinstance(part, Mapping) for part in said):
             said = "".join(str(part.get("text", "")) for part in said if part.get("type") == "text")
     if not isinstance(said, str):
-        raise ValueError(f"`completions` must be texts or lists of messages, got {shown(completion)}")
+        raise UsageError(f"`completions` must be texts or lists of messages, got {shown(completion)}")
     return said

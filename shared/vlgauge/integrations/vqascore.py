@@ -9,6 +9,7 @@ import torch
 
 import vlgauge
 from vlgauge.catalog import folder_module
+from vlgauge.errors import UsageError
 from vlgauge.judges.metric import PictureJudgeMetric
 from vlgauge.judges.questions import Question
 from vlgauge.judges.transformers_judge import LoadedJudge
@@ -36,7 +37,7 @@ class VqaScore(torch.nn.Module):
         self.metric: PictureJudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
         judge = self.metric.judge(own=True)
         if not isinstance(judge, LoadedJudge):
-            raise ValueError(
+            raise UsageError(
                 f"`model` must be one of the transformers library to be trained through, got {judge.identity}"
             )
         self._judge = judge
@@ -57,7 +58,7 @@ class VqaScore(torch.nn.Module):
             ValueError: If there are not as many pictures as captions, or both kinds or none.
         """
         if (images is None) == (pixels is None):
-            raise ValueError("`images` must be given, or `pixels` in their place, got both or none")
+            raise UsageError("`images` must be given, or `pixels` in their place, got both or none")
         texts = [str(text) for text in rows_of("captions", captions)]
         shown: list[Any] = [None] * len(texts)
         if images is not None:
@@ -65,7 +66,7 @@ class VqaScore(torch.nn.Module):
             shown = [ImagePicture(cell, f"images[{i}]") for i, cell in enumerate(cells)]
         n = len(shown) if pixels is None else len(pixels)
         if n != len(texts):
-            raise ValueError(f"`captions` must be one per picture, got {len(texts)} and {n}")
+            raise UsageError(f"`captions` must be one per picture, got {len(texts)} and {n}")
         metric: Any = self.metric
         questions: list[Question] = [metric.question(text, one) for text, one in zip(texts, shown, strict=True)]
         answers = [metric.answer.replace("{}", text) for text in texts]

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError
 from vlgauge.judges.sources import JudgeFiles
 from vlgauge.settings import shown
 from vlgauge.weights.reading import given_as, read_tensors
@@ -70,19 +71,19 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
     rank = files.config["r"]
     added = {f"{layer}.weight": _product(layer, pair, rank, files.name) for layer, pair in sides.items()}
     if not added:
-        raise ValueError(f"`adapter` must have the matrices of at least one layer, got none in {files.name!r}")
+        raise UsageError(f"`adapter` must have the matrices of at least one layer, got none in {files.name!r}")
     changed = {own_name(name): value for name, value in whole.items()}
     if is_twice or len(changed) < len(whole) or changed.keys() & added.keys():
-        raise ValueError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
+        raise UsageError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
     for name, value in {**added, **changed}.items():
         if name not in own or own[name].shape != value.shape:
             of = "no such layer" if name not in own else f"{tuple(own[name].shape)}"
-            raise ValueError(
+            raise UsageError(
                 f"`adapter` must be one of this model, got {name} of shape {tuple(value.shape)} in {files.name!r}, "
                 f"where the model has {of}"
             )
         if own[name].is_meta:
-            raise ValueError(
+            raise UsageError(
                 "`device_map` must keep a model with an `adapter` in memory, got one that leaves parts of it on the "
                 "disk or moves them between devices; choose another one or a smaller `dtype`"
             )
@@ -90,7 +91,7 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
         for name, value in added.items():
             weight, more = own[name], scale * value
             if not more.isfinite().all():
-                raise ValueError(
+                raise UsageError(
                     f"`adapter` must add finite numbers, got lora_alpha {files.config['lora_alpha']} in "
                     f"{files.name!r}, which makes {name} infinite"
                 )
@@ -103,12 +104,12 @@ def scale_of(config: Mapping[str, Any]) -> float:
     """What the product of the thin matrices is multiplied by: alpha / r, or alpha / sqrt(r) of "rslora"."""
     for field, plain in _PLAIN.items():
         if config.get(field) not in plain:
-            raise ValueError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
+            raise UsageError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
     alpha, rank = config.get("lora_alpha"), config.get("r")
     if not all(
         isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < math.inf for one in (alpha, rank)
     ):
-        raise ValueError(f"`adapter` must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
+        raise UsageError(f"`adapter` must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
     assert alpha is not None  # looked at above
     assert rank is not None
     return float(alpha) / (math.sqrt(rank) if config.get("use_rslora") else rank)
@@ -127,7 +128,7 @@ def _product(layer: str, pair: Mapping[str, torch.Tensor], rank: int, name: str)
     """``B A`` in float32, of shape ``(n_out, n_in)``."""
     fits = pair.keys() == {"A", "B"} and all(value.dim() == 2 for value in pair.values())
     if not fits or {pair["B"].shape[1], len(pair["A"])} != {rank}:
-        raise ValueError(
+        raise UsageError(
             f"`adapter` must have for each layer the matrices lora_A and lora_B of rank {rank}, got others for {layer} "
             f"in {name!r}"
         )

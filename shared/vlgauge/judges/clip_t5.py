@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError
 from vlgauge.judges.sources import PICKLED, JudgeFiles
 from vlgauge.judges.transformers_judge import Parts
 from vlgauge.weights import known_tensors
@@ -34,7 +35,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     import transformers
 
     if (kind := files.config.get("mm_projector_type")) != _PROJECTOR:
-        raise ValueError(f"its layers between picture and text must be {_PROJECTOR}, got {kind!r}")
+        raise UsageError(f"its layers between picture and text must be {_PROJECTOR}, got {kind!r}")
     common: dict[str, Any] = {"local_files_only": True}
     own = {name: value for name, value in files.config.items() if name not in ("model_type", "architectures")}
     config = transformers.T5Config(**own)
@@ -42,7 +43,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     seeing, told = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
     if unread := sorted(map(str, told["missing_keys"])):
         # The library makes them up, and says so where nobody looks.
-        raise ValueError(f"the image tower must have the tensors of its configuration, lacks {', '.join(unread[:3])}")
+        raise UsageError(f"the image tower must have the tensors of its configuration, lacks {', '.join(unread[:3])}")
     model: Any = transformers.T5ForConditionalGeneration(config)
     between: Any = torch.nn.Sequential(
         torch.nn.Linear(seeing.config.hidden_size, config.d_model),
@@ -55,7 +56,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     tied = {*(model.all_tied_weights_keys if hasattr(model, "all_tied_weights_keys") else model._tied_weights_keys)}
     wrong = [*(set(lacking) - tied), *known_tensors.surplus(more, known_tensors.CLIP_T5)]
     if wrong:
-        raise ValueError(f"it must have the tensors of its configuration, got others: {', '.join(sorted(wrong)[:3])}")
+        raise UsageError(f"it must have the tensors of its configuration, got others: {', '.join(sorted(wrong)[:3])}")
     model.tie_weights()
     parts: tuple[Any, ...] = (seeing, between, model)
     seeing, between, model = (part.to(device, dtype).eval() for part in parts)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.judges.questions import Floats
 
 # A probability that is not told is at most the smallest told one. Where all that is not told is above this share of
@@ -22,7 +23,7 @@ _DIGIT = re.compile("[0-9]")
 _SEVERAL_DIGITS = re.compile(r"\s*[0-9]{2,}\s*")
 
 
-class Unreadable(ValueError):
+class Unreadable(UsageError):
     """What a server told is no answer with probabilities; the message says why, as the end of a sentence."""
 
 

@@ -10,6 +10,7 @@ from vlgauge.base.captions import CaptionMetric
 from vlgauge.base.columns import Column, References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.base.video_columns import OneImage
+from vlgauge.errors import UsageError
 from vlgauge.judges.loading import DTYPES, judge_of, look_for_model
 from vlgauge.judges.questions import Judge, Opening, Question
 from vlgauge.judges.sources import HINT, LLAVA
@@ -48,7 +49,7 @@ class JudgeMetric(Metric):
         **host: Any,
     ) -> None:
         if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
-            raise ValueError(
+            raise UsageError(
                 f"`model` must be a folder, a Hub id with its commit, or a judge of your own, got {shown(model)}"
             )
         self.model = model

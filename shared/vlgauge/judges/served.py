@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.judges.completions import MOST_UNTOLD, Completion, Unreadable, digits_of, read_completion
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.media.pictures import Picture
-from vlgauge.network.limits import NetworkError, host_of
+from vlgauge.network.limits import host_of
 from vlgauge.network.posting import ask_server, check_address
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import finite_number, shown, warn
@@ -69,18 +70,18 @@ class ServedJudge:
     ) -> None:
         self._url = check_address(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
-            raise ValueError(f"`model` must be what the server calls the model, got {shown(model)}")
+            raise UsageError(f"`model` must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
             # It may be the key itself.
-            raise ValueError("`key_from` must be the name of a variable of the environment, not a key")
+            raise UsageError("`key_from` must be the name of a variable of the environment, not a key")
         self._model, self._key_from = model, key_from
         self._fields = dict(VLLM_FIELDS if fields is None else fields)
         if taken := [name for name in self._fields if name in _OURS]:
-            raise ValueError(f"`fields` must not have what the method sets, got {', '.join(map(shown, taken))}")
+            raise UsageError(f"`fields` must not have what the method sets, got {', '.join(map(shown, taken))}")
         try:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
         except (TypeError, ValueError):
-            raise ValueError("`fields` must be what JSON can hold, got something else") from None
+            raise UsageError("`fields` must be what JSON can hold, got something else") from None
         self._seconds = finite_number("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
         self._joins_digits = False
         self._names: set[str] = set()
@@ -148,7 +149,7 @@ class ServedJudge:
             ValueError: If an answer cannot be one token; before anything is asked.
         """
         if several := [one for one in answers if len(one.split()) != 1]:
-            raise ValueError(
+            raise UsageError(
                 f"`answer` must be one word for {self.identity}, which returns probabilities of one token, got "
                 f"{shown(several[0])}; pass the model itself as `model` for longer ones"
             )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import is_address, read_json
 from vlgauge.progress import announce
 from vlgauge.signatures import local_name
-from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.files import hub_folder, hub_folder_here, joint_digest
 
 # Weights of CLIP-FlanT5 as its authors have them, which are read without running anything; fetched by the user.
 PICKLED = "pytorch_model*.bin"
@@ -64,14 +65,14 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
     assert folder is not None  # the Hub's folder is fetched
     file = folder / "config.json"
     if not file.is_file():
-        raise ValueError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+        raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
     config = read_json(file, f"`{setting}`")
     if not isinstance(config, dict) or "auto_map" in config:
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must be a model of the transformers library, got one with code of its own: {model!r}"
         )
     if (folder / "adapter_config.json").is_file():
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must be a whole model, got one with an adapter: {model!r}; pass that of a LLaVA to fleur as "
             "`adapter`, or merge the two, such as by `merge_and_unload` of peft, and pass the folder of what it saves"
         )
@@ -91,13 +92,13 @@ def find_adapter(adapter: str) -> JudgeFiles:
     assert folder is not None  # the Hub's folder is fetched
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
-        raise ValueError(
+        raise UsageError(
             f"`adapter` must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got "
             f"{str(folder)!r}"
         )
     config = read_json(folder / ADAPTER_FILES[0], "`adapter`")
     if not isinstance(config, dict):
-        raise ValueError(f"`adapter` must have settings in adapter_config.json, got no object in {str(folder)!r}")
+        raise UsageError(f"`adapter` must have settings in adapter_config.json, got no object in {str(folder)!r}")
     if Path(adapter).is_dir():
         return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
     repository, _, revision = adapter.partition("@")
@@ -117,7 +118,7 @@ def look_for_judge(
         return folder.resolve()
     pinned = PINNED.fullmatch(os.fspath(model))
     if pinned is None:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
             f"got {model!r}{SERVED if is_address(os.fspath(model)) else ''}"
         )

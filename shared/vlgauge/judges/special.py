@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from vlgauge.errors import UsageError
+
 # Tokens of a template that its files do not call special, such as "<tool_call>".
 _MARKED = re.compile(r"<.+>|\[.+\]", re.DOTALL)
 
@@ -37,7 +39,7 @@ class SpecialTokens:
             at = found.start() + 1
             safe = f"{safe[:at]} {safe[at:]}"
         if self._ids.intersection(self.plain_ids(safe)):
-            raise ValueError(
+            raise UsageError(
                 f"a caption must not spell a special token of the model, got {text[:80]!r}; take it out of the caption"
             )
         return safe

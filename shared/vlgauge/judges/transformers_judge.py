@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.judges.picture_features import PictureFeatures
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.judges.special import SpecialTokens
@@ -94,7 +95,7 @@ class LoadedJudge:
         stops = old.eos_token_id if isinstance(old.eos_token_id, list) else [old.eos_token_id]
         self._stops = sorted({stop for stop in [*stops, self._tokenizer.eos_token_id] if stop is not None})
         if not self._stops:
-            raise ValueError(f"`model` must have an end token, got none in {identity!r}")
+            raise UsageError(f"`model` must have an end token, got none in {identity!r}")
         pad = self._tokenizer.pad_token_id
         self._pad = self._stops[0] if pad is None else pad
         # The authors of a model may ask for sampling, or for penalties that change the likeliest token.
@@ -194,7 +195,7 @@ class LoadedJudge:
         height, width)``.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
-            raise ValueError(f"`pixels` must be left out for {self.identity!r}, which makes patches of its own")
+            raise UsageError(f"`pixels` must be left out for {self.identity!r}, which makes patches of its own")
         rows = [None] * len(questions) if pixels is None else pixels.split(1)
         asked = zip(questions, answers, rows, strict=True)
         return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])
@@ -341,7 +342,7 @@ class LoadedJudge:
         text = self._model.config.get_text_config()
         most = getattr(text, "max_position_embeddings", None) if self._is_decoder else None
         if most is not None and one.length > most:
-            raise ValueError(
+            raise UsageError(
                 f"a question must have at most {most} tokens for {self.identity}, got {one.length}; cut the captions "
                 "and references in it, or choose another `model`"
             )
@@ -349,7 +350,7 @@ class LoadedJudge:
 
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
-            raise ValueError(f"`model` must be one that sees pictures, got {self.identity!r}, which reads text alone")
+            raise UsageError(f"`model` must be one that sees pictures, got {self.identity!r}, which reads text alone")
         assert question.picture is not None  # looked at by the caller
         opened = question.picture.open()
         opened.info.pop("transparency", None)  # Pillow would warn of its loss
@@ -391,7 +392,7 @@ class LoadedJudge:
         if answer is not None:
             whole = list(own(f"{second} {answer}"))
             if whole[: len(tail)] != tail:
-                raise ValueError(f"`answer` must not change how the question is split into tokens, got {answer!r}")
+                raise UsageError(f"`answer` must not change how the question is split into tokens, got {answer!r}")
             found.answer = whole[len(tail) :]
         return found
 
@@ -425,7 +426,7 @@ class LoadedJudge:
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
         if again and self._template is None:
-            raise ValueError(
+            raise UsageError(
                 f"`model` must have a chat template to be asked twice, got {self.identity!r}; leave `reasons` out"
             )
         if self._template is not None:
@@ -439,26 +440,26 @@ class LoadedJudge:
                     turns.append({"role": role, "content": said})
             prompt = self._filled(source, turns)
             if text.strip() not in prompt:
-                raise ValueError(
+                raise UsageError(
                     f"`model` must have a chat template that takes the question as it is, got {self.identity!r}, whose "
                     "template changes it or leaves it out; choose another model"
                 )
             if prompt.rstrip().endswith(_THOUGHT):
-                raise ValueError(
+                raise UsageError(
                     f"`model` must be one that answers at once, got {self.identity!r}, whose template opens a thought; "
                     "choose a model that was trained to follow instructions without"
                 )
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
         elif picture is not None:
-            raise ValueError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
+            raise UsageError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
             # Most processors refuse this themselves. Not every model has a token for pictures.
             mark = getattr(self._model.config, "image_token_id", None)
             if picture is not None and mark is not None and not (found["input_ids"] == mark).any():
-                raise ValueError("it leaves the picture out")
+                raise UsageError("it leaves the picture out")
         return {name: value for name, value in found.items() if self._takes(name)}
 
     def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
@@ -475,7 +476,7 @@ class LoadedJudge:
             yield
         except Exception as error:
             why = " ".join(str(error).split())[:200]
-            raise ValueError(
+            raise UsageError(
                 f"`model` must have a chat template that takes its question, got {self.identity!r}, whose template "
                 f"fails with: {why}"
             ) from error

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from vlgauge.box import Ask, Box, Part
+from vlgauge.errors import UsageError
 
 BOX = Box({"merged": "vlgauge.leaderboard.cards:merged"}, 1)
 _MOST_BYTES = 2**24
@@ -31,7 +32,7 @@ def merged(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> It
         card = ModelCard(content.decode("utf-8"))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())[:200]
-        raise ValueError(f"the card of {repository} must be readable, got one that fails with: {why}") from None
+        raise UsageError(f"the card of {repository} must be readable, got one that fails with: {why}") from None
     own = cast(Any, card.data)
     results = list(own.eval_results or [])
     for result in new.eval_results or []:
@@ -39,7 +40,7 @@ def merged(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> It
         if same is None:
             results.append(result)
         elif same.metric_value != result.metric_value:
-            raise ValueError(
+            raise UsageError(
                 f"the card of {repository} has {same.metric_value} for {result.metric_type} on "
                 f"{result.dataset_type}, not {result.metric_value}; take that out there first"
             )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import score_facts
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]
@@ -26,7 +27,7 @@ def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
     rows = np.flatnonzero(_defined(scores).all(axis=0)).tolist()
     if not rows:
         own = ", ".join(f"{name} {count}" for name, count in _counts(scores).items())
-        raise ValueError(
+        raise UsageError(
             f"`runs` must have a row of which every system has a score by {metric}, got none of {len(keys)} rows "
             f"({own}); leave out {costliest(scores)[0]}"
         )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED, corpus_counts
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
@@ -226,9 +227,9 @@ def compare(
             are too few ``resamples`` for any difference to be significant, or a name, a label or a number is wrong.
     """
     if len(runs) < 2:
-        raise ValueError(f"`runs` must have at least two systems, got {len(runs)}")
+        raise UsageError(f"`runs` must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
-        raise ValueError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
+        raise UsageError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
     one_of("family", family, FAMILIES)
     check_level(level)
     check_seed(seed)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError
 from vlgauge.installed import check_version
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import RecordGroups, record_groups
@@ -97,7 +98,7 @@ def model_index(records: Sequence[Record]) -> list[Export]:
         sibling = first.setdefault((record.model.id, on.id, on.config, on.split, on.revision), record)
         for what in ("source", "dataset"):
             if getattr(sibling, what) != getattr(record, what):
-                raise ValueError(
+                raise UsageError(
                     f"`records` must have one {what} per model and data set for model-index, got two for "
                     f"{record.model.id} and {on.id}"
                 )
@@ -235,12 +236,12 @@ def dataset_card(
     """
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
-        raise ValueError(
+        raise UsageError(
             f"`records` must be of one data set, got {', '.join(identities) or 'none'}; choose with --dataset"
         )
     start, end = MARKERS
     if card.count(start) != 1 or card.count(end) != 1 or card.index(start) > card.index(end):
-        raise ValueError(
+        raise UsageError(
             f"`card` must have the line {start} and, below it, the line {end}, each once, got {card.count(start)} and "
             f"{card.count(end)} of them" + (", swapped" if card.count(start) == card.count(end) == 1 else "")
         )
@@ -259,7 +260,7 @@ def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroup
 def _refuse_embedded(records: Iterable[Record], form: str) -> None:
     for record in records:
         if record.profile == "embedded":
-            raise ValueError(
+            raise UsageError(
                 f"`records` must be of the paper profile for {form}, got {record.metric} of {record.model.id} with toy "
                 "weights of the embedded one; leave those out with --profile paper"
             )
@@ -289,7 +290,7 @@ def _source(record: Record) -> dict[str, Any]:
 
 def _put_once(files: dict[Any, Any], key: Any, value: Any, record: Record) -> None:
     if key in files:
-        raise ValueError(
+        raise UsageError(
             f"`records` must have one result per model, data set and metric here, got two for {record.model.id}, "
             f"{record.dataset.id} and {record.metric}; leave one out"
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
 from vlgauge.results import mean_of_defined
 from vlgauge.set_sizes import OPTION, without_draw, without_sizes
@@ -22,7 +23,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
         ValueError: If a system has no list of ids, names a row twice, or two do not have the same rows.
     """
     if lacking := [name for name, run in runs.items() if not isinstance(run.get("ids"), list | tuple)]:
-        raise ValueError(
+        raise UsageError(
             f"`runs` must have a list `ids` for every system, which names the rows, {', '.join(lacking)} "
             f'{"have" if len(lacking) > 1 else "has"} none; from Python pass {{"ids": ids}} | metric.compute(...)'
         )
@@ -33,21 +34,21 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
         index = {key: row for row, key in enumerate(own)}
         if len(index) < len(own):
             twice = next(key for row, key in enumerate(own) if index[key] != row)
-            raise ValueError(
+            raise UsageError(
                 f"`ids` must name each row once, {name} has {shown(twice)} more than once; "
                 "give each row an id of its own, or keep one of them"
             )
         keys = keys or own
         if set(keys) != set(own):
             first = next(iter(runs))
-            raise ValueError(
+            raise UsageError(
                 f"`ids` must be the same in every system, {first} has {_few(set(keys) - set(own))} that {name} lacks, "
                 f"{name} has {_few(set(own) - set(keys))} that {first} lacks; "
                 "score the same rows with every system"
             )
         orders[name] = [index[key] for key in keys]
     if not keys:
-        raise ValueError("`ids` must name at least one row, got none")
+        raise UsageError("`ids` must name at least one row, got none")
     return keys, orders
 
 
@@ -66,7 +67,7 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[o
     """
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
-        raise ValueError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
+        raise UsageError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
     return [labels[key] for key in keys]
 
 
@@ -80,13 +81,13 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     for name, run in runs.items():
         found[name] = str(run.get(f"{metric}_signature", ""))
         if parse_signature(found[name])[0] != metric:
-            raise ValueError(f"`runs` must have a signature of {metric} for every system, {name} has none")
+            raise UsageError(f"`runs` must have a signature of {metric} for every system, {name} has none")
     (first, signature), *others = found.items()
     for name, other in others:
         if without_sizes(other) == without_sizes(signature):
             continue
         unlike = unlike_fields(without_sizes(signature), without_sizes(other)) or "order"
-        raise ValueError(
+        raise UsageError(
             f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {unlike}; score both "
             f"with the same settings and version"
         )
@@ -107,7 +108,7 @@ def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Se
     (first, own), *others = sizes.items() or [("", [])]
     for name, other in others:
         if other != own:
-            raise ValueError(_unequal(metric, sizes, first, name))
+            raise UsageError(_unequal(metric, sizes, first, name))
     if len(sizes) < len(runs):
         warn(
             f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
@@ -139,17 +140,17 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
     """
     key = f"{metric}_scores"
     if key not in run:
-        raise ValueError(f"`runs` must have {key} for every system, {name} has none")
+        raise UsageError(f"`runs` must have {key} for every system, {name} has none")
     own = numbers(f"{key} of {name}", run[key], row_keys(run["ids"]))
     if all(map(math.isnan, own)):
-        raise ValueError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
+        raise UsageError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
     mean = run.get(key.removesuffix("_scores"))
     if (
         score_facts(metric).is_mean
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):
-        raise ValueError(
+        raise UsageError(
             f"`{key} of {name}` must be the scores that {mean:.6g} is the mean of, got {found:.6g} as theirs; the file "
             f"was altered, score again"
         )

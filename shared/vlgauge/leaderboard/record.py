@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from vlgauge.catalog import MetricFacts, is_score, metric_facts, metric_names, metric_title, score_facts, score_title
+from vlgauge.errors import UsageError
 from vlgauge.settings import PROFILES, shown
 from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
@@ -165,7 +166,7 @@ def is_hub_id(text: str) -> bool:
 
 
 # -- What a line may hold ---------------------------------------------------------------------------------------------
-class NoRecord(ValueError):
+class NoRecord(UsageError):
     """What is no record."""
 
 

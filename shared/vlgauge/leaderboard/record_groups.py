@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.comparison import compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.runs import Run
@@ -81,7 +82,7 @@ def _compared(
         warnings.simplefilter("always", UserWarning)
         try:
             found = compare({name: runs[record.key] for name, record in names.items()}, [metric])
-        except ValueError as error:
+        except UsageError as error:
             return str(error)
     (compared,) = found.metrics
     groups |= {names[system.name].key: groups_text(system) for system in compared.systems}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, few_notes, mean_text, render
@@ -29,7 +30,7 @@ def tables(
         ValueError: If no record is of the metric, or results of different signatures would be in one column.
     """
     if by is not None and by not in {record.metric for record in records}:
-        raise ValueError(f"`by` must be a metric of the records, got {by!r}")
+        raise UsageError(f"`by` must be a metric of the records, got {by!r}")
     parted: dict[tuple[Any, ...], list[Record]] = {}
     for record in sorted(records, key=lambda record: record.profile == "embedded"):
         parted.setdefault(table_of(record), []).append(record)
@@ -107,7 +108,7 @@ def records_table(
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
     for metric, signatures in columns.items():
         if len(signatures) > 1:
-            raise ValueError(
+            raise UsageError(
                 f"`records` must have one signature per metric in a table, got {len(signatures)} of {metric}: "
                 f"{', '.join(signatures)}; give each a column with --split-signatures"
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, numbers, row_keys
@@ -68,18 +69,18 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
     metric, called = record.metric, what or f"the scores of {record.model.id} by {record.metric}"
     if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
         unlike = unlike_fields(record.signature, signature) or "order"
-        raise ValueError(f"{called} must have been made as the record says, they differ in {unlike}")
+        raise UsageError(f"{called} must have been made as the record says, they differ in {unlike}")
     scores = score_columns(run, metric, what)["score"]
     undefined = sum(map(math.isnan, scores))
     if (told := (len(scores) - undefined, undefined)) != (record.n, record.undefined):
-        raise ValueError(
+        raise UsageError(
             f"{called} must have {record.n} scores and {record.undefined} undefined ones, got {told[0]} and {told[1]}: "
             f"{_UNLIKE}"
         )
     if not is_same_mean(value := corpus_value(metric, run), record.value):
-        raise ValueError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
+        raise UsageError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
     if record.scores_sha256 not in (None, digest := scores_digest(run, metric)):
-        raise ValueError(
+        raise UsageError(
             f"{called} must have the digest that the record holds, {str(record.scores_sha256)[:16]}, got "
             f"{digest[:16]}: they were altered, or are of other rows"
         )
@@ -106,7 +107,7 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
         return f"its method is {ci.method}, that of this version {found.method}"
     if found is None or not (is_same_mean(found.low, ci.low) and is_same_mean(found.high, ci.high)):
         got = "none" if found is None else f"{found.low:.6g} to {found.high:.6g}"
-        raise ValueError(f"{called} must have the interval of the record, {ci.low:.6g} to {ci.high:.6g}, got {got}")
+        raise UsageError(f"{called} must have the interval of the record, {ci.low:.6g} to {ci.high:.6g}, got {got}")
     return ""
 
 
@@ -125,12 +126,12 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
                 if (one := _match([r for r in records if (r.model.id, r.metric) == (model, metric)], run))
             ]
             if not of_run:
-                raise ValueError(
+                raise UsageError(
                     f"`runs` must have scores by the metrics of the records, got only other ones for {model}"
                 )
             for one in of_run:
                 if one.record.key in found:
-                    raise ValueError(
+                    raise UsageError(
                         f"`runs` must have the scores of a record once, got two files of {model} by {one.record.metric}"
                     )
                 found[one.record.key] = one
@@ -146,5 +147,5 @@ def _match(records: Sequence[Record], run: Run) -> Checked | None:
         except ValueError as error:
             faults.append(str(error))
     if faults:
-        raise ValueError("; ".join(faults))
+        raise UsageError("; ".join(faults))
     return None

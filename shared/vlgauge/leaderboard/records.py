@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from vlgauge.catalog import score_facts, score_title
 from vlgauge.corpus_values import corpus_interval, corpus_value
+from vlgauge.errors import UsageError
 from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
@@ -59,7 +60,7 @@ def record_of(
     scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
     undefined = sum(map(math.isnan, scores))
     if undefined == len(scores):
-        raise ValueError(f"`{metric}_scores` must be defined for at least one row to be recorded, got NaN for all")
+        raise UsageError(f"`{metric}_scores` must be defined for at least one row to be recorded, got NaN for all")
     signature = str(result[f"{metric}_signature"])
     fields = parse_signature(signature)[1]
     record = Record(
@@ -114,7 +115,7 @@ def read_all_records(paths: Sequence[str]) -> list[Record]:
         for record in read_records(path):
             first, other = known.setdefault(record.key, (path, record))
             if unlike := _unlike(record, other):
-                raise ValueError(
+                raise UsageError(
                     f"FILE must have one record per metric, signature, model and data set, {first!r} and {path!r} have "
                     f"two of {record.metric} for {record.model.id} and {record.dataset.id} with another {unlike}"
                 )
@@ -137,17 +138,17 @@ def _records(text: str, path: str | Path) -> list[Record]:
     known: dict[Key, tuple[int, Record]] = {}
     for number, line in limited(_lines(text), FILE, path):
         if len(line) > LONGEST:
-            raise ValueError(
+            raise UsageError(
                 f"FILE must hold one record per line, of at most {LONGEST:,} characters, got {len(line):,} in line "
                 f"{number} of {str(path)!r}"
             )
         try:
             record = parse_record(parse_json(line, FILE, path, number))
         except NoRecord as error:
-            raise ValueError(f"FILE must hold one record per line, line {number} of {str(path)!r}: {error}") from None
+            raise UsageError(f"FILE must hold one record per line, line {number} of {str(path)!r}: {error}") from None
         first, other = known.setdefault(record.key, (number, record))
         if unlike := _unlike(record, other):
-            raise ValueError(
+            raise UsageError(
                 f"FILE must have one record per metric, signature, model and data set, got lines {first} and {number} "
                 f"of {str(path)!r} for {record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}"
             )
@@ -224,7 +225,7 @@ def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
                 added.append(record)
                 _warn_of_another_signature(record, known.values(), path)
             elif unlike := _unlike(record, other):
-                raise ValueError(
+                raise UsageError(
                     f"FILE must have one record per metric, signature, model and data set, {str(path)!r} has one for "
                     f"{record.metric}, {record.model.id} and {record.dataset.id} with another {unlike}; "
                     f"remove that line to record this result"

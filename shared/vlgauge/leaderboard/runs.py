@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from vlgauge.errors import UsageError
 from vlgauge.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.media.tables import FILE, Rows, read_rows
@@ -40,7 +41,7 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
     for name in metrics:
         if f"{name}_scores" not in run or f"{name}_signature" not in run:
             there = ", ".join(key.removesuffix("_signature") for key in run if key.endswith("_signature")) or "none"
-            raise ValueError(f"FILE must have the scores of {name} and their signature, {path!r} has those of: {there}")
+            raise UsageError(f"FILE must have the scores of {name} and their signature, {path!r} has those of: {there}")
     return run
 
 
@@ -102,7 +103,7 @@ def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]
     """
     if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
         count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
-        raise ValueError(f"`{name}` must be one score per row, got {count} for {len(keys)} rows")
+        raise UsageError(f"`{name}` must be one score per row, got {count} for {len(keys)} rows")
     return [_number(name, cell, key) for cell, key in zip(cells, keys, strict=True)]
 
 
@@ -114,7 +115,7 @@ def _number(name: str, cell: Any, key: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if abs(number) > LARGEST:
-        raise ValueError(
+        raise UsageError(
             f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
             f"{shown(cell)} in row {key!r}"
         )
@@ -130,7 +131,7 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--grou
     labels = {}
     for key, row in zip(row_keys(ids), rows, strict=True):
         if is_unlabeled(row.get(column)):
-            raise ValueError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
+            raise UsageError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
         labels[key] = str(row[column])
     return labels
 

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from vlgauge.corpus_values import COUNTED
+from vlgauge.errors import UsageError
 from vlgauge.files import limits
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
@@ -56,12 +57,12 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         rows = parquet_rows(content, "the file", path)
     if not rows or set(rows[0]) != {"id", "score", *counts}:
         expected = " and ".join(["id", "score", *counts])
-        raise ValueError(
+        raise UsageError(
             f"{path} must have rows with the columns {expected}, got {shown(sorted(rows[0]) if rows else 0)}"
         )
     ids = [row["id"] for row in rows]
     if not all(isinstance(one, str) for one in ids):
-        raise ValueError(f"{path} must have texts as ids, got others")
+        raise UsageError(f"{path} must have texts as ids, got others")
     run: dict[str, Any] = {"ids": ids, f"{metric}_signature": record.signature}
     for name in ("score", *counts):
         key = f"{metric}_scores" if name == "score" else f"{metric}_{name}"

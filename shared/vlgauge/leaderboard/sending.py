@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from vlgauge.errors import NetworkError
 from vlgauge.leaderboard.cards import merged_card
 from vlgauge.leaderboard.exporters import Export
 from vlgauge.leaderboard.score_files import SCORE_FILES
-from vlgauge.network import NetworkError, hub_file
+from vlgauge.network import hub_file
 from vlgauge.network.answers import NOT_THERE
 from vlgauge.network.proposals import files_there, open_pull_request, refuse_offline
 

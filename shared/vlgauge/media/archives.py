@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 from vlgauge.box import Ask, Beyond, Box, Part
+from vlgauge.errors import UsageError
 from vlgauge.files import current_limits, open_file
 from vlgauge.media.asked_files import AskedFile
 
@@ -42,7 +43,7 @@ def archive_members(path: str) -> Iterator[Member]:
             yield from found
             n_left -= n_members
             if n_left < 0:
-                raise ValueError(
+                raise UsageError(
                     f"FILE must have at most {current_limits().max_rows:,} files, got more; raise the limit with "
                     "--max-rows"
                 )
@@ -56,7 +57,7 @@ def _step(file: IO[bytes], path: str, size: int, told: Mapping[str, Any]) -> tup
         nonlocal left
         left -= _MOST_PART
         if left < 0:
-            raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} (its headers are too long)")
+            raise UsageError(f"FILE must be a whole tar archive, not packed, got {path!r} (its headers are too long)")
         file.seek(max(0, int(question["start"])))
         return {}, file.read(_MOST_PART)
 
@@ -68,11 +69,11 @@ def _step(file: IO[bytes], path: str, size: int, told: Mapping[str, Any]) -> tup
         for one in listed:
             name, n_bytes, first = str(one["name"])[:_MOST_NAME], int(one["size"]), one["first"]
             if n_bytes < 0 or (first is not None and not 0 <= int(first) <= size - n_bytes):
-                raise ValueError("a member outside of the file")
+                raise UsageError("a member outside of the file")
             found.append(Member(name, n_bytes, None if first is None else int(first)))
         n_members, after = int(last["n_members"]), last["next"]
         if after is not None and not told["start"] < int(after) <= size:
-            raise ValueError("members that do not go on")
+            raise UsageError("members that do not go on")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Beyond(f"{what} cannot be read ({error})") from None
     return found, n_members, after
@@ -91,7 +92,7 @@ def members(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> I
             yield {"n_members": number, "next": None}, b""
             return
         if member.size < 0:
-            raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} (a member of negative size)")
+            raise UsageError(f"FILE must be a whole tar archive, not packed, got {path!r} (a member of negative size)")
         archive.members = []  # it would keep all of them
         if not member.isdir():
             first = member.offset_data if member.isreg() and not member.issparse() else None
@@ -108,4 +109,4 @@ def _read_header(path: str, read: Any) -> Any:
     except Exception as error:
         # The reader trusts the inside of the file: thousands of headers of one member, sizes beyond the end.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"FILE must be a whole tar archive, not packed, got {path!r} ({why})") from error
+        raise UsageError(f"FILE must be a whole tar archive, not packed, got {path!r} ({why})") from error

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.box import Answer, Beyond, Box, Garbled, bounds
+from vlgauge.errors import UsageError
 from vlgauge.files import read_bytes
 from vlgauge.media.limits import MAX_FRAME_PIXELS, MAX_FRAMES
 
@@ -90,7 +91,7 @@ class _Bands:
     def _begin(self, told: Mapping[str, Any]) -> None:
         (width, height), mode = told["size"], told["mode"]
         if not 0 < width * height <= self._max_pixels or min(width, height) < 1 or mode not in _BYTES:
-            raise ValueError("of another size or mode")
+            raise UsageError("of another size or mode")
         self._image = Image.new(mode, (int(width), int(height)))
         self._is_animated = bool(told["animated"])
         if told.get("palette") is not None:
@@ -106,14 +107,14 @@ class _Bands:
         n_rows = int(part.head["part"]["rows"])
         band = Image.frombytes(image.mode, (image.width, n_rows), bytes(part.body))
         if n_rows < 1 or self._top + n_rows > image.height:
-            raise ValueError("more rows than it has")
+            raise UsageError("more rows than it has")
         image.paste(band, (0, self._top))
         self._top += n_rows
 
     def decoded(self) -> Decoded:
         """The whole of it."""
         if self._image is None or self._top != self._image.height:
-            raise ValueError("a picture came without its rows")
+            raise UsageError("a picture came without its rows")
         return Decoded(self._image, self._is_animated)
 
 
@@ -125,9 +126,9 @@ def clip_extent(path: str, place: str) -> Mapping[str, Any]:
         told = parts[0].head["part"]
         n_frames, pixels, seconds = int(told["n_frames"]), int(told["pixels"]), told["seconds"]
         if not 0 <= n_frames <= MAX_FRAMES or not 0 <= pixels <= MAX_FRAME_PIXELS:
-            raise ValueError("no number of frames or pixels")
+            raise UsageError("no number of frames or pixels")
         if seconds is not None and not math.isfinite(seconds):
-            raise ValueError("no duration")
+            raise UsageError("no duration")
         return {"n_frames": n_frames, "is_complete": bool(told["is_complete"]), "seconds": seconds, "pixels": pixels}
 
 
@@ -153,9 +154,9 @@ def clip_frames(
         try:
             width, height = told["size"]
             if not 0 < width * height <= MAX_FRAME_PIXELS:
-                raise ValueError("of another size")
+                raise UsageError("of another size")
             if told["index"] not in wanted:
-                raise ValueError("of another number")
+                raise UsageError("of another number")
             keep(int(told["index"]), np.frombuffer(part.body, np.uint8).reshape(height, width, 3))
         except (ValueError, TypeError, KeyError) as error:
             raise Garbled(f"no frame ({error})") from None

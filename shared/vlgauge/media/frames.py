@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.media.limits import MAX_FRAME_PIXELS
 from vlgauge.media.pictures import ImagePicture, Picture
 from vlgauge.media.turns import turn_of
@@ -67,7 +68,7 @@ def check_n_frames(n_frames: Any) -> FrameCount:
         return n_frames
     if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
         return int(n_frames)
-    raise ValueError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
+    raise UsageError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
 
 
 # -- Frames as pictures -----------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def video_pictures(
 def check_video(cell: Mapping[str, Any], place: str) -> None:
     """Decode what a metric usually looks at, to see that it can be."""
     if not _cell_frames(cell, None, place)[0]:
-        raise ValueError(f"`{place}` must have at least one frame, got none")
+        raise UsageError(f"`{place}` must have at least one frame, got none")
 
 
 def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
@@ -185,7 +186,7 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
     if decoded > indices[-1]:
         return first, stop, not extent.is_complete
     if decoded <= first:
-        raise ValueError(
+        raise UsageError(
             f"`{source.place}` must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, "
             f"got {decoded} frames"
         )
@@ -198,7 +199,7 @@ def _segment(extent: Extent, start: float | None, end: float | None, place: str)
     if start is None and end is None:
         return 0, extent.n_frames
     if not extent.seconds:
-        raise ValueError(f"`{place}` must have a duration for a segment, got a file without time stamps; cut it first")
+        raise UsageError(f"`{place}` must have a duration for a segment, got a file without time stamps; cut it first")
     if (start or 0.0) >= extent.seconds:
-        raise ValueError(f"`{place}` must have `start` before its end at {extent.seconds:.3f} s, got {start}")
+        raise UsageError(f"`{place}` must have `start` before its end at {extent.seconds:.3f} s, got {start}")
     return segment_frames(extent.n_frames, extent.seconds, start or 0.0, extent.seconds if end is None else end)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from PIL import Image, ImageChops
 from PIL.ImageFile import ImageFile
 
+from vlgauge.errors import UsageError
 from vlgauge.files import open_file
 
 # Formats read without help of another program; Pillow would start one for EPS.
@@ -65,7 +66,7 @@ def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
         ValueError: If pixels are missing.
     """
     if image.format in ("JPEG", "MPO") and _ends_flat(image) and _needs_more(file):
-        raise ValueError("pixels are missing before its end")
+        raise UsageError("pixels are missing before its end")
     if image.format != "PNG":
         return
     width, height = image.size
@@ -79,7 +80,7 @@ def check_whole(image: ImageFile, file: io.BufferedReader) -> None:
         found += n_bytes
         if found >= expected:
             return
-    raise ValueError(f"{expected - found:,} of {expected:,} bytes of pixels are missing")
+    raise UsageError(f"{expected - found:,} of {expected:,} bytes of pixels are missing")
 
 
 def _ends_flat(image: ImageFile) -> bool:

@@ -16,6 +16,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from vlgauge.box import is_boxed
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.files import is_address, read_bytes
 from vlgauge.media import boxed, headers
 from vlgauge.media.animations import note_animation
@@ -78,17 +79,17 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         image = _tensor_pixels(image, place)
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
-            raise TypeError(
+            raise UsageTypeError(
                 f"`{place}` must be a uint8 array of shape (height, width) or (height, width, 3), "
                 f"got {image.dtype} of shape {image.shape}"
             )
         if image.size == 0:
-            raise ValueError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
+            raise UsageError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
         _refuse_large(image.shape[1], image.shape[0], place)
         return {"bytes": _array_bytes(image), "path": None}
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
-    raise TypeError(
+    raise UsageTypeError(
         f"`{place}` must be an image (path, bytes, PIL image, uint8 array or tensor), got {type(image).__name__}"
     )
 
@@ -106,7 +107,7 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
     first = tensor.ndim == 3 and tensor.shape[0] in (1, 3)
     last = tensor.ndim == 3 and tensor.shape[2] in (1, 3)
     if not (tensor.ndim == 2 or first or last) or not (kind == "uint8" or tensor.is_floating_point()):
-        raise TypeError(
+        raise UsageTypeError(
             f"`{place}` must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
             f"got {kind} of shape {tuple(tensor.shape)}"
         )
@@ -128,7 +129,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
         values = pixels[start : start + step].double().numpy()
         # NaN fails the comparison, too; without a pixel there is nothing to compare.
         if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(
+            raise UsageError(
                 f"`{place}` must be a tensor of floats in 0..1, got {float(pixels.min()):.4g} to "
                 f"{float(pixels.max()):.4g}; give the picture as it was before it was normalised for a model"
             )
@@ -138,7 +139,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
 
 def _not_empty(data: bytes, place: str) -> bytes:
     if not data:
-        raise ValueError(f"`{place}` must be the bytes of an image file, got no bytes")
+        raise UsageError(f"`{place}` must be the bytes of an image file, got no bytes")
     return data
 
 
@@ -146,22 +147,22 @@ def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image
     """Absolute path of a regular file."""
     text = os.fspath(path)
     if is_address(text):
-        raise ValueError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
+        raise UsageError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
         mode = absolute.stat().st_mode
     except (OSError, ValueError):
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
         ) from None
     # Opening a pipe or a device could wait for ever.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
-        raise ValueError(f"`{place}` must be {article} {kind} file, got {text!r}, which is no regular file")
+        raise UsageError(f"`{place}` must be {article} {kind} file, got {text!r}, which is no regular file")
     try:
         str(absolute).encode()
     except UnicodeEncodeError:
-        raise ValueError(f"`{place}` must have a path that is valid Unicode, got {text!r}; rename it") from None
+        raise UsageError(f"`{place}` must have a path that is valid Unicode, got {text!r}; rename it") from None
     return str(absolute)
 
 
@@ -170,24 +171,24 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
     for key, value, kinds in (("bytes", data, (bytes, bytearray, memoryview)), ("path", path, (str, os.PathLike))):
         if value is not None and not isinstance(value, kinds):
             wanted = "bytes" if key == "bytes" else "a path"
-            raise TypeError(f"`{place}` must have {wanted} as `{key}`, got {type(value).__name__}")
+            raise UsageTypeError(f"`{place}` must have {wanted} as `{key}`, got {type(value).__name__}")
     if data is not None:
         return {"bytes": _not_empty(bytes(data), place), "path": None}
     if path is None:
-        raise ValueError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
+        raise UsageError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
     return {"bytes": None, "path": existing_file(path, place)}
 
 
 def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
     if max(width, height) > MAX_SIDE:
-        raise ValueError(f"`{place}` must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
+        raise UsageError(f"`{place}` must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
     if width * height > max_pixels:
-        raise ValueError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
+        raise UsageError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
 
 
 def _refuse_deep(mode: str, place: str) -> None:
     if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
             "because a conversion would clip it"
         )
@@ -339,4 +340,4 @@ def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
     except Exception as error:
         # Pillow's text for an unknown format shows the address of a buffer.
         why = "no known image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
-        raise ValueError(f"`{place}` must be a readable image, got {shown} ({why})") from error
+        raise UsageError(f"`{place}` must be a readable image, got {shown} ({why})") from error

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from vlgauge.errors import UsageError
+
 # A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is
 # turned or has an alpha channel.
 MAX_PIXELS = 50 * 2**20
@@ -35,4 +37,4 @@ class RowLimits:
         """Refuse what is no limit."""
         for name, value in vars(self).items():
             if value < 1:
-                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value}")
+                raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.media.images import image_head, open_image
 from vlgauge.weights.files import sha256_of
 
@@ -58,7 +59,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
     try:
         return bytes.fromhex(sha256_of(Path(str(path))))
     except OSError as error:
-        raise ValueError(f"`{place}` must be a readable image, got {path!r} (error: {error})") from error
+        raise UsageError(f"`{place}` must be a readable image, got {path!r} (error: {error})") from error
 
 
 class ImagePicture:
@@ -195,7 +196,7 @@ class CropPicture:
         """The crop."""
         left, top, right, bottom = self.box
         if left >= right or top >= bottom:
-            raise ValueError(f"`{self.place}` must have a box of at least one pixel, got {self.box}")
+            raise UsageError(f"`{self.place}` must have a box of at least one pixel, got {self.box}")
         return self._whole.crop(self.box)
 
     def skip(self) -> None:

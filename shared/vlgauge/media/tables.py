@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json, is_boxed
+from vlgauge.errors import UsageError
 from vlgauge.files import (
     BYTES_PER_CELL,
     MAX_DEPTH,
@@ -95,13 +96,13 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
         if path != STDIN:
             Path(path).stat()  # a file that is not there has no wrong ending
         if Path(path).is_dir():
-            raise ValueError(f"{name_of_rows()} must be a file, got the folder {path!r}")
+            raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
-        raise ValueError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
+        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
     data = read_bytes(path, name_of_rows())
     rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
     if not rows:
-        raise ValueError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
+        raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
     return rows
 
 
@@ -156,7 +157,7 @@ def _with_line(row: dict[str, Any], line: int) -> CsvRow:
     return placed
 
 
-class MissingColumn(ValueError):
+class MissingColumn(UsageError):
     """A column that not every row has."""
 
 
@@ -176,7 +177,7 @@ def take_column(rows: Rows, column: str) -> list[Any]:
             )
         if is_python_list(row[column]):
             place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
-            raise ValueError(
+            raise UsageError(
                 f"{name_of_rows()} {NO_PYTHON_LIST} {place}; write it by json.dumps, or save JSONL or Parquet"
             )
     return [row[column] for row in rows]
@@ -209,7 +210,7 @@ def refuse_absent_texts(rows: Rows, title: str) -> None:
         if absent:
             first = rows[absent[0]]
             named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
-            raise ValueError(
+            raise UsageError(
                 f"{name_of_rows()} must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null "
                 f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
                 "the text, even if it is empty, or leave the rows out of every system's file"
@@ -299,7 +300,7 @@ def _record(line: str, number: int, path: str) -> dict[str, Any]:
     record = parse_json(line, name_of_rows(), path, number)
     if not isinstance(record, dict):
         kind = type(record).__name__
-        raise ValueError(f"{name_of_rows()} must hold one JSON object per row, got {kind} in line {number} of {path!r}")
+        raise UsageError(f"{name_of_rows()} must hold one JSON object per row, got {kind} in line {number} of {path!r}")
     return record
 
 
@@ -312,13 +313,13 @@ def _read_json(data: bytes, path: str) -> Rows:
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
     try:
         content = parse_json(text, name_of_rows(), path)
-    except ValueError as error:
+    except UsageError as error:
         if "Extra data" in str(error) and text.lstrip().startswith("{"):
-            raise ValueError(f"{error}; name one object per line with --input-format jsonl") from None
+            raise UsageError(f"{error}; name one object per line with --input-format jsonl") from None
         raise
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         got = "one object" if isinstance(content, dict) else "something else"
-        raise ValueError(f"{name_of_rows()} must hold a JSON list of objects, one per row, got {got} in {path!r}")
+        raise UsageError(f"{name_of_rows()} must hold a JSON list of objects, one per row, got {got} in {path!r}")
     return list(limited(content, name_of_rows(), path))
 
 
@@ -328,13 +329,13 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
     lines = csv_rows(text, name_of_rows(), path, delimiter=delimiter, strict=True)
     _, titles = next(lines, (0, []))
     if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
-        raise ValueError(
+        raise UsageError(
             f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
             f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as "
             ".csv, or with tabs as .tsv"
         )
     if (repeated := first_repeated(titles)) is not None:
-        raise ValueError(
+        raise UsageError(
             f"{name_of_rows()} must have each column once, got {repeated!r:.60} more than once in {path!r}"
         )
     return [_csv_row(titles, cells, number, line) for number, (line, cells) in enumerate(lines)]
@@ -345,7 +346,7 @@ def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> Csv
     cells = cells or [""]
     if len(cells) != len(titles):
         got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
-        raise ValueError(f"{name_of_rows()} must have as many cells as titles, got {got}")
+        raise UsageError(f"{name_of_rows()} must have as many cells as titles, got {got}")
     row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
     row.line = line
     return row

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.box import is_boxed
+from vlgauge.errors import UsageError
 from vlgauge.installed import importing
 from vlgauge.media import boxed
 from vlgauge.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
@@ -94,7 +95,7 @@ class VideoSource:
         with self._opened() as (container, stream):
             for number, packet in enumerate(container.demux(stream)):
                 if number > MAX_FRAMES:
-                    raise ValueError(
+                    raise UsageError(
                         f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
                     )
                 cut += packet.is_corrupt
@@ -117,7 +118,7 @@ class VideoSource:
     def frames(self) -> Iterator[tuple[int, Any]]:
         """Index and decoded frame, one after the other."""
         if self.changed():
-            raise ValueError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
+            raise UsageError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
         with self._opened() as (container, stream):
             # Of half a packet some decoders make the frame before once more, others noise.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
@@ -130,7 +131,7 @@ class VideoSource:
     def check_pixels(self, n_pixels: int) -> None:
         """Refuse to decode so many."""
         if n_pixels > MAX_CLIP_PIXELS:
-            raise ValueError(
+            raise UsageError(
                 f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
                 f"looked at, got {n_pixels:,} in {self._shown!r}; cut it or scale it first"
             )
@@ -145,10 +146,10 @@ class VideoSource:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
-                raise ValueError(f"`{self.place}` must be a video with pictures, got {self._shown!r}, which has none")
+                raise UsageError(f"`{self.place}` must be a video with pictures, got {self._shown!r}, which has none")
             width, height = streams[0].width, streams[0].height
             if width * height > MAX_FRAME_PIXELS:
-                raise ValueError(
+                raise UsageError(
                     f"`{self.place}` must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} "
                     f"in {self._shown!r}; scale it first"
                 )
@@ -164,14 +165,14 @@ class VideoSource:
         except (av.FFmpegError, OSError) as error:
             # The rest of FFmpeg's text repeats the path and its own log.
             why = getattr(error, "strerror", None) or type(error).__name__
-            raise ValueError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
+            raise UsageError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
     """Pixels of a decoded frame, shape ``(height, width, 3)``, uint8 RGB, turned as the file asks for."""
     turns, rest = divmod(round(frame.rotation), 90)
     if rest:
-        raise ValueError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
+        raise UsageError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
 
 
@@ -223,7 +224,7 @@ class ChosenFrames:
             How many frames it decoded, and why not more.
         """
         if self.source.changed():
-            raise ValueError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
+            raise UsageError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
 
         def keep(index: int, pixels: np.ndarray) -> None:
             if first is not None and index == wanted[0]:
@@ -241,7 +242,7 @@ class ChosenFrames:
             count, why = self._of_box(wanted, decoded_frames.most, found)
             if index in found:
                 return found[index]
-            raise ValueError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
+            raise UsageError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
         if not 0 < self._n_decoded <= index:
             self._cursor = self.source.frames()
         cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
@@ -254,7 +255,7 @@ class ChosenFrames:
                 return self._pixels(frame)
             if position in self._wanted:
                 self._keep(position, frame)
-        raise ValueError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
+        raise UsageError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
 
     def _keep(self, index: int, frame: Any) -> int:
         """Let a frame wait until it is fetched; its bytes."""

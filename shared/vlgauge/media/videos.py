@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.media.images import existing_file, image_cell
 
 _KEYS = ("path", "start", "end", "frames")
@@ -26,14 +27,16 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
     if isinstance(video, Mapping):
         return _mapping_cell(video, place)
     if isinstance(video, np.ndarray) and video.ndim != 4:
-        raise TypeError(
+        raise UsageTypeError(
             f"`{place}` must be an array of shape (n_frames, height, width, 3), got shape {video.shape}; "
             "a single frame is passed as a list of one image"
         )
     if isinstance(video, (list, tuple, np.ndarray)):
         frames = [image_cell(frame, f"{place}[{i}]") for i, frame in enumerate(video)]
         return {"path": None, "start": None, "end": None, "frames": frames}
-    raise TypeError(f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}")
+    raise UsageTypeError(
+        f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
+    )
 
 
 def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -41,16 +44,16 @@ def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
     path, start, end, frames = map(video.get, _KEYS)
     if unknown or (path is None) == (frames is None):
         given = sorted(str(key) for key, value in video.items() if value is not None)
-        raise ValueError(f"`{place}` must have `path`, with or without `start` and `end`, or `frames`, got {given}")
+        raise UsageError(f"`{place}` must have `path`, with or without `start` and `end`, or `frames`, got {given}")
     if frames is not None:
         if start is not None or end is not None:
-            raise ValueError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
+            raise UsageError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
         if not isinstance(frames, (list, tuple, np.ndarray)):
-            raise TypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
+            raise UsageTypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
         return video_cell(frames, place)
     cell = video_cell(path, place) if isinstance(path, (str, os.PathLike)) else None
     if cell is None:
-        raise TypeError(f"`{place}` must have a path as `path`, got {type(path).__name__}")
+        raise UsageTypeError(f"`{place}` must have a path as `path`, got {type(path).__name__}")
     cell["start"], cell["end"] = checked_segment(start, end, place)
     return cell
 
@@ -59,7 +62,7 @@ def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, flo
     """Begin and end in seconds, None for those of the video, if they can be a segment."""
     for name, value in (("start", start), ("end", end)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            raise TypeError(f"`{place}` must have seconds as `{name}`, got {type(value).__name__}")
+            raise UsageTypeError(f"`{place}` must have seconds as `{name}`, got {type(value).__name__}")
     if not 0 <= (start or 0) < math.inf or not (start or 0) < (math.inf if end is None else end):
-        raise ValueError(f"`{place}` must have 0 <= `start` < `end` in seconds, got {start} and {end}")
+        raise UsageError(f"`{place}` must have 0 <= `start` < `end` in seconds, got {start} and {end}")
     return None if start is None else float(start), None if end is None else float(end)

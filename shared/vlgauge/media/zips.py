@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from vlgauge.box import Ask, Beyond, Box, Part
+from vlgauge.errors import UsageError
 from vlgauge.files import current_limits, open_file
 from vlgauge.media.asked_files import AskedFile
 
@@ -43,9 +44,9 @@ class ZipMember(NamedTuple):
         """What is in it, at most so many bytes."""
         what = f"`{self.name[-60:]}`"
         if self.method not in (_STORED, _DEFLATED):
-            raise ValueError(f"{what} must be a file packed by deflate or not at all, without a password, got another")
+            raise UsageError(f"{what} must be a file packed by deflate or not at all, without a password, got another")
         if self.n_bytes > most_bytes or self.packed > most_bytes + _MOST_PART:
-            raise ValueError(f"{what} must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"{what} must be a file of at most {most_bytes:,} bytes, got a larger one")
         with open_file(path, "FILE") as file:
             file.seek(self.header)
             head = file.read(_HEADER)
@@ -58,9 +59,9 @@ class ZipMember(NamedTuple):
             if self.method == _DEFLATED:
                 found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, self.n_bytes + 1)
         except zlib.error as error:
-            raise ValueError(f"{what} must be a whole file, got a damaged one ({error})") from error
+            raise UsageError(f"{what} must be a whole file, got a damaged one ({error})") from error
         if head[:4] != b"PK\x03\x04" or len(found) != self.n_bytes or zlib.crc32(found) != self.crc:
-            raise ValueError(f"{what} must be a whole file, got a damaged one")
+            raise UsageError(f"{what} must be a whole file, got a damaged one")
         return found
 
 
@@ -75,7 +76,7 @@ def zip_members(path: str) -> list[ZipMember]:
             nonlocal left
             left -= _MOST_PART
             if left < 0:
-                raise ValueError(f"FILE must be a whole zip archive, got {path!r} (its directory is too long)")
+                raise UsageError(f"FILE must be a whole zip archive, got {path!r} (its directory is too long)")
             file.seek(max(0, int(question["start"])))
             return {}, file.read(_MOST_PART)
 
@@ -87,13 +88,13 @@ def zip_members(path: str) -> list[ZipMember]:
                 member = one.head["part"]
                 n_bytes, packed, header, crc = (int(member[key]) for key in ("n_bytes", "packed", "header", "crc"))
                 if min(n_bytes, packed, header) < 0 or header + packed > size:
-                    raise ValueError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
+                    raise UsageError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
                 name, method = str(member["name"])[:_MOST_NAME], member["method"]
                 found.append(ZipMember(name, n_bytes, packed, header, crc, method))
         except (KeyError, TypeError, OverflowError) as error:
             raise Beyond(f"{what} cannot be read ({error})") from None
     if len(found) > most:
-        raise ValueError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
+        raise UsageError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
     return found
 
 
@@ -108,7 +109,7 @@ def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) ->
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"FILE must be a whole zip archive, got {path!r} ({why})") from error
+        raise UsageError(f"FILE must be a whole zip archive, got {path!r} ({why})") from error
     for member in members[: settings["most"] + 1]:
         if member.is_dir():
             continue

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from vlgauge.errors import NetworkError
 from vlgauge.installed import too_old
 from vlgauge.network.answers import (
     SERVER_ERRORS,
@@ -32,7 +33,7 @@ from vlgauge.network.answers import (
     status_in_words,
     whole,
 )
-from vlgauge.network.limits import FETCHING, NetworkError, answer_seconds, host_of, is_ours, session
+from vlgauge.network.limits import FETCHING, answer_seconds, host_of, is_ours, session
 from vlgauge.writing import write
 
 Tell: TypeAlias = Callable[[int | None], object]

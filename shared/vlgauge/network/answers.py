@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from vlgauge.network.limits import NetworkError, host_of, session
+from vlgauge.errors import NetworkError
+from vlgauge.network.limits import host_of, session
 from vlgauge.progress import progress_bar
 from vlgauge.writing import replacing
 

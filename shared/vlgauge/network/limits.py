@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from vlgauge.errors import NetworkError
 from vlgauge.installed import too_old
 
 # The client has spoken through httpx since then, whose sessions can get limits. What is in its cache, any finds.
@@ -46,18 +47,6 @@ class Limits:
 
 
 LIMITS = Limits()
-
-
-class NetworkError(OSError):
-    """Something cannot be had from the network; the message says why, as the clause of a sentence.
-
-    Attributes:
-        status: What the server answered, if it did.
-    """
-
-    def __init__(self, why: str, status: int | None = None) -> None:
-        super().__init__(why)
-        self.status = status
 
 
 def answer_seconds() -> float:

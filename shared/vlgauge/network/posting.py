@@ -20,8 +20,9 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.network.answers import SERVER_ERRORS, in_words, offline
-from vlgauge.network.limits import NetworkError, host_of
+from vlgauge.network.limits import host_of
 
 # Before the second try, the third and the fourth, in seconds, unless the server asks for more or less.
 PAUSES = (1.0, 4.0, 10.0)
@@ -56,14 +57,14 @@ def check_address(url: Any) -> str:
     expected = "`url` must be an address such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
     # What is wrong is not repeated: it may hold a password.
     if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError(f"{expected}, got none")
+        raise UsageError(f"{expected}, got none")
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
     if not is_address or parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise ValueError(f"{expected}, got another one")
+        raise UsageError(f"{expected}, got another one")
     return url.rstrip("/")
 
 

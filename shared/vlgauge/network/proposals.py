@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from vlgauge.errors import NetworkError
 from vlgauge.network import hub_requests
-from vlgauge.network.answers import NOT_THERE, NetworkError, offline
+from vlgauge.network.answers import NOT_THERE, offline
 
 
 def refuse_offline() -> None:

@@ -19,6 +19,7 @@ from vlgauge.encoders.rated.models import head_place
 from vlgauge.encoders.rated.models import manual_step as polos_step
 from vlgauge.encoders.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.encoders.seq2seq import T5
+from vlgauge.errors import UsageError
 from vlgauge.judges.sources import FILES as JUDGE_FILES
 from vlgauge.judges.sources import LLAVA, SMALL, is_here, terms_of
 from vlgauge.scene_graphs.factual import FACTUAL
@@ -213,7 +214,7 @@ def clip_files(backbone: str) -> HubFiles:
     """The weights of a CLIP backbone; ValueError if it is unknown or on no Hub."""
     row = architecture_of(backbone)
     if row.repository is None:
-        raise ValueError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
+        raise UsageError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
     known = {row.files[0]: row.sha256} if row.sha256 else {}
     files = (*row.files, *row.beside)
     return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
@@ -246,7 +247,7 @@ def detector_files(name: str) -> HubFiles | Download:
     if address is not None:
         return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
     if name not in DETECTORS:
-        raise ValueError(
+        raise UsageError(
             f"`name` must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal "
             f"digits>), got {name!r}"
         )
@@ -363,7 +364,7 @@ def assets_of(name: str) -> list[Asset]:
     if name in metric_names():
         return []
     known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
-    raise ValueError(
+    raise UsageError(
         f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (NAME such as ViT-B/32, see vlgauge "
         f"backbones), sentence:ID, pair:ID, vision:ID, judge:ID, factual:ID, detector:NAME, got {name!r}"
     )

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlgauge.network import NetworkError, hub_listing, unreachable
+from vlgauge.errors import NetworkError, UsageError, WeightsNotFoundError
+from vlgauge.network import hub_listing, unreachable
 from vlgauge.prefetching.assets import Asset, HubFiles
-from vlgauge.weights.files import WeightsNotFound, hub_folder, sha256_of
+from vlgauge.weights.files import hub_folder, sha256_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -52,7 +53,7 @@ def folder_of(files: HubFiles) -> Path:
     folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256, asked=True)
     missing = [name for name in files.required if not (folder / name).is_file()]
     if missing:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"{files.repository} (revision {files.revision or 'newest'}) lacks {', '.join(missing)} in {folder}; fetch "
             f"it on a machine with network"
         )
@@ -80,7 +81,7 @@ def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
     if expected and found != expected:
         for file in {path.resolve(), path}:
             file.unlink(missing_ok=True)
-        raise ValueError(
+        raise UsageError(
             f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
         )
     return Fetched(name, path.stat().st_size, found, origin)

@@ -21,6 +21,7 @@ from vlgauge.encoders.model_folders import WEIGHTS
 from vlgauge.encoders.rated.conversion import STAND_INS
 from vlgauge.encoders.rated.files import FORMAT as RATED
 from vlgauge.encoders.rated.files import GAMMA
+from vlgauge.errors import MissingFileError
 from vlgauge.files import open_file, read_json
 from vlgauge.text.story_idf import read_pickled
 from vlgauge.weights.files import sha256_of
@@ -50,7 +51,7 @@ class Sorted:
 def sorted_files(folder: Path) -> list[Sorted]:
     """What lies in a folder: its files, its folders, and the folder itself where it is a model."""
     if not folder.is_dir():
-        raise NotADirectoryError(f"--from must name a folder, got {str(folder)!r}")
+        raise MissingFileError(f"--from must name a folder, got {str(folder)!r}")
     own = _folder(folder)
     parts = set(own.kind and ("config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json", CONFIG))
     paths = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and path.name not in parts]

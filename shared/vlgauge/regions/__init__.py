@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.regions.detectors import DETECTORS, detector
 from vlgauge.regions.files import arranged, read_authors_regions, read_regions
 from vlgauge.regions.sources import FORMS, GIVEN, Cell, Region, RegionSource, given_regions
@@ -44,7 +45,7 @@ def checked_source(regions: Any) -> Any:
     known = (*PLAIN, *DETECTORS)
     if not isinstance(regions, str) or regions not in known:
         hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; give boxes and crops to `compute`"
-        raise ValueError(
+        raise UsageError(
             f"`regions` must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
             f"scores, got {shown(regions)}{hint}"
         )
@@ -58,10 +59,10 @@ def checked_weights(weights: Any, regions: Any) -> Any:
         ValueError: If it is neither None nor a path, or the source of regions has no use for it.
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
-        raise ValueError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
+        raise UsageError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
     if weights is not None and (callable(regions) or regions in PLAIN):
         source = named(regions) if callable(regions) else repr(regions)
-        raise ValueError(
+        raise UsageError(
             f"`detector_weights` must be left out unless `regions` is a detector by name, got {os.fspath(weights)!r} "
             f"with regions={source}"
         )
@@ -103,7 +104,7 @@ def region_source(
 
     Raises:
         ValueError: If the setting is none of these, or the profile has no such detector.
-        WeightsNotFound: If the detector's weights are missing.
+        WeightsNotFoundError: If the detector's weights are missing.
     """
     chosen = _chosen(regions, profile, weights)
     if callable(chosen):
@@ -111,7 +112,7 @@ def region_source(
     if chosen in PLAIN:
         return RegionSource(chosen, whole=chosen == "whole")
     if profile == "embedded" and weights is None:
-        raise ValueError(
+        raise UsageError(
             f"`regions` must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
             f"under profile 'embedded', which ships no detector, got {shown(chosen)}"
         )
@@ -149,7 +150,7 @@ def regions_of(
             result.append(_of_given(source[story], cells, first_story + story, top_k, min_score))
             continue
         if not cells:
-            raise ValueError(f"`{place}` must have at least one image, got none")
+            raise UsageError(f"`{place}` must have at least one image, got none")
         result.append([source.find(c, f"{place}[{j}]", top_k=top_k, min_score=min_score) for j, c in enumerate(cells)])
     return result
 
@@ -159,11 +160,11 @@ def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, mi
     place = f"regions[{story}]"
     entries = listed(row)
     if entries is None:
-        raise ValueError(f"`{place}` must be a list with one entry per image, each {FORMS}, got {type(row).__name__}")
+        raise UsageError(f"`{place}` must be a list with one entry per image, each {FORMS}, got {type(row).__name__}")
     if not entries and not cells:
-        raise ValueError(f"`{place}` must have an entry for at least one image, got none")
+        raise UsageError(f"`{place}` must have an entry for at least one image, got none")
     if cells is not None and len(entries) != len(cells):
-        raise ValueError(f"`{place}` must have one entry per image, got {len(entries)} for {len(cells)} images")
+        raise UsageError(f"`{place}` must have one entry per image, got {len(entries)} for {len(cells)} images")
     return [
         given_regions(
             entry,

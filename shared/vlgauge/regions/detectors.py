@@ -71,7 +71,7 @@ def detector(
     Raises:
         ImportError: If torch or torchvision is missing.
         RuntimeError: If this process was forked after torch had run.
-        WeightsNotFound: If the weights are not on this machine and cannot be fetched.
+        WeightsNotFoundError: If the weights are not on this machine and cannot be fetched.
         ValueError: If they are those of another model.
     """
     check_fork()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.files import csv_rows, parse_json, read_text
 
 AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
@@ -38,7 +39,7 @@ def read_authors_regions(
     _, titles = next(lines, (0, []))
     missing = set(AUTHORS_COLUMNS) - {"object", "image_name"} - set(titles)
     if missing:
-        raise ValueError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
+        raise UsageError(f"`table` must have the columns {', '.join(AUTHORS_COLUMNS)}, {shown!r} lacks {missing}")
     found: dict[str, list[tuple[float, list[float], str]]] = {}
     for number, cells in lines:
         if not cells:
@@ -76,9 +77,9 @@ def read_regions(path: str | os.PathLike[str]) -> Entries:
     entries: Entries = {}
     for image, entry in pairs:
         if not isinstance(entry, Mapping) or "boxes" not in entry:
-            raise ValueError(f"`path` must map each image to its `boxes`, got {shown!r} with {image!r}: {entry!r:.40}")
+            raise UsageError(f"`path` must map each image to its `boxes`, got {shown!r} with {image!r}: {entry!r:.40}")
         if image in entries:
-            raise ValueError(f"`path` must have each image once, got {shown!r} with {image!r} again")
+            raise UsageError(f"`path` must have each image once, got {shown!r} with {image!r} again")
         entries[image] = {key: entry[key] for key in ("boxes", "scores") if entry.get(key) is not None}
     return entries
 
@@ -96,7 +97,7 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
     for i, story in enumerate(stories):
         for j, image in enumerate(story):
             if str(image) not in entries:
-                raise ValueError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
+                raise UsageError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
     return [[entries[str(image)] for image in story] for story in stories]
 
 
@@ -104,7 +105,7 @@ def _line(text: str, number: int, shown: str) -> tuple[str, Any]:
     """The image of a line and its regions."""
     line = parse_json(text, "`path`", shown, number)
     if not isinstance(line, Mapping) or "image" not in line:
-        raise ValueError(
+        raise UsageError(
             f"`path` must have an object with `image` in each line, got another in line {number} of {shown!r}"
         )
     return str(line["image"]), line
@@ -114,7 +115,7 @@ def _score(text: str | None, place: str) -> float:
     try:
         return float(text or "")
     except ValueError:
-        raise ValueError(f"`table` must have a number as each score, got {text!r} in {place}") from None
+        raise UsageError(f"`table` must have a number as each score, got {text!r} in {place}") from None
 
 
 def _box(text: str | None, place: str) -> list[float]:
@@ -124,10 +125,10 @@ def _box(text: str | None, place: str) -> list[float]:
             return [float(x) for x in box]
     except (ValueError, TypeError, OverflowError, RecursionError):
         pass
-    raise ValueError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
+    raise UsageError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
 
 
 def _picture(path: Path, image: str) -> str:
     if not path.is_file():
-        raise ValueError(f"`crops` must have a picture for each box, image {image!r} lacks {path.name!r}")
+        raise UsageError(f"`crops` must have a picture for each box, image {image!r} lacks {path.name!r}")
     return str(path)

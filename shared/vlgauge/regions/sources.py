@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.media import images
 from vlgauge.media.images import image_cell, is_single_image, open_image
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
@@ -110,7 +111,7 @@ class RegionSource:
         named = f"{place} as seen by the detector"
         found = self.detector(whole.crop((0, 0, *size)))
         if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise ValueError(
+            raise UsageError(
                 f"`regions` must be a function that returns boxes and scores (or None), got {type(found).__name__} "
                 f"for {place}"
             )
@@ -180,11 +181,11 @@ def given_regions(
     about: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"crops": entry}
     crops = None if is_single_image(about.get("crops")) else listed(about.get("crops"))
     if crops is None:
-        raise ValueError(f"`{place}` must be {FORMS}, got {_shown(entry)}")
+        raise UsageError(f"`{place}` must be {FORMS}, got {_shown(entry)}")
     scores = checked_scores(about.get("scores"), len(crops), place)
     boxes = checked_boxes(about.get("boxes", ()), place)
     if boxes and len(boxes) != len(crops):
-        raise ValueError(f"`{place}` must have one box per crop, got {len(boxes)} for {len(crops)}")
+        raise UsageError(f"`{place}` must have one box per crop, got {len(boxes)} for {len(crops)}")
     regions = []
     for i in kept(scores, top_k=top_k, min_score=min_score):
         crop_place = f"{place}[{i}]"
@@ -199,7 +200,7 @@ def _given_boxes(
 ) -> list[Region]:
     """Regions of given boxes; every one is checked, also those that are not kept."""
     if cell is None:
-        raise ValueError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or give crops")
+        raise UsageError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or give crops")
     raw = checked_boxes(entry["boxes"], place)
     scores = checked_scores(entry.get("scores"), len(raw), place)
     if not raw:
@@ -209,7 +210,7 @@ def _given_boxes(
     for i, box in enumerate(raw):
         pixels = pixel_box(box, head.size)
         if pixels is None:
-            raise ValueError(
+            raise UsageError(
                 f"`{place}` must have boxes [x1, y1, x2, y2] that hold at least one pixel of the image of "
                 f"{head.size[0]} x {head.size[1]}, got {box} as box {i}"
             )

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.files import check_objects, current_limits, json_bytes, open_file, parse_json
 from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
@@ -50,9 +51,9 @@ class Listed:
     def content(self, most_bytes: int) -> bytes:
         """What is in it."""
         if self.read is None:
-            raise ValueError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
+            raise UsageError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
         if self.n_bytes > most_bytes:
-            raise ValueError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
         return self.read(most_bytes)
 
 
@@ -117,7 +118,7 @@ class GroupedRows:
         Raises:
             ValueError: Always.
         """
-        raise ValueError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
+        raise UsageError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
 
 
 def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
@@ -139,7 +140,7 @@ def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
     """Rows of a WebDataset archive, which is not unpacked."""
     rows = GroupedRows(Origin(Path(path).name), partial(_members, path), limits)
     if rows.kinds.keys() == {KEY}:
-        raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
+        raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
 
 
@@ -175,7 +176,7 @@ class FolderRows:
         self._table = read_rows(str(self._folder / tables[0])) if tables else None
         self._grouped = GroupedRows(self.origin, lambda: iter(self._files.values()), limits)
         if self._table is None and self._grouped.kinds.keys() == {KEY}:
-            raise ValueError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
+            raise UsageError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -206,7 +207,7 @@ class FolderRows:
             ValueError: If there is none of that name; nothing else is looked for.
         """
         if path not in self._files:
-            raise ValueError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
+            raise UsageError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
         return self._files[path].content(most_bytes)
 
 
@@ -220,5 +221,5 @@ def _files_of(folder: Path) -> list[Listed]:
             read = partial(_part, path, 0, known.st_size) if stat.S_ISREG(known.st_mode) else None
             found.append(Listed(path.relative_to(folder).as_posix(), known.st_size, read))
             if len(found) > current_limits().max_rows:
-                raise ValueError(f"FILE must have at most {current_limits().max_rows:,} files; raise --max-rows")
+                raise UsageError(f"FILE must have at most {current_limits().max_rows:,} files; raise --max-rows")
     return sorted(found, key=lambda one: (one.key, one.name))

@@ -9,8 +9,9 @@ from vlgauge.box import Answer, Beyond, bounded_json
 from vlgauge.data_sets.cells import unpacked
 from vlgauge.data_sets.tunnel import BOX, Pinned, Token, Tunnel
 from vlgauge.data_sets.words import in_words
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.installed import check_version
-from vlgauge.network import NetworkError, hub_requests, unreachable
+from vlgauge.network import hub_requests, unreachable
 from vlgauge.row_sources.source import Kind, Origin
 
 PREFIX = "hub:"
@@ -56,13 +57,13 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
     from huggingface_hub import HfApi
 
     if not _ID.fullmatch(identity):
-        raise ValueError(f"`dataset` must be OWNER/NAME of a data set of the Hub, got {identity[:80]!r}")
+        raise UsageError(f"`dataset` must be OWNER/NAME of a data set of the Hub, got {identity[:80]!r}")
     _refuse_unreachable()
     with hub_requests(), in_words(identity):
         about = HfApi(token=token).dataset_info(identity, revision=revision)
     files = [one.rfilename for one in about.siblings or ()]
     if f"{identity.partition('/')[2]}.py" in files:
-        raise ValueError(f"`dataset` must have data files, got {identity!r}, which is a script; scripts are not run")
+        raise UsageError(f"`dataset` must have data files, got {identity!r}, which is a script; scripts are not run")
     if not re.fullmatch("[0-9a-f]{40}", about.sha or ""):
         raise NetworkError("the server is no Hub: it names no commit of the data set")
     return Pinned(identity, str(about.sha), token), files
@@ -145,21 +146,21 @@ class HubRows:
         root = self._data_set.root
         inside = path.removeprefix(root)
         if not path.startswith(root) or posixpath.normpath(inside) != inside or inside.startswith("../"):
-            raise ValueError(
+            raise UsageError(
                 "a picture or clip must be bytes or a file of the data set itself, got another path or address"
             )
         if "::" in inside or "://" in inside:
-            raise ValueError("a picture or clip must be a file of the data set itself, got one within an archive")
+            raise UsageError("a picture or clip must be a file of the data set itself, got one within an archive")
         with in_words(self._data_set.id):
             try:
                 with _files(self._data_set).open(path) as stream:
                     content: bytes = stream.read(most_bytes + 1)
             except FileNotFoundError as error:
-                raise ValueError(
+                raise UsageError(
                     "a picture or clip must be a file of the data set itself, got one that is not there"
                 ) from error
         if len(content) > most_bytes:
-            raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return content
 
 

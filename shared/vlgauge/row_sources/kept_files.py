@@ -5,8 +5,10 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 
-class RunTooLarge(ValueError):
+
+class RunTooLarge(UsageError):
     """Pictures and clips that do not fit into a run."""
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
 from vlgauge.box import current_visitor, reading, visitor
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import check_image
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
-from vlgauge.network import NetworkError
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.source import Source
 
@@ -73,11 +73,11 @@ class RowReader:
         """Refuse columns that are not there."""
         needed = [one.name for one in self.wanted if not one.optional and not self.titles.get(one.name)]
         if needed:
-            raise ValueError(f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, none is chosen")
+            raise UsageError(f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, none is chosen")
         named = {title for titles in self.titles.values() for title in titles}
         if missing := sorted(named - self.source.kinds.keys()):
             there = ", ".join(map(str, list(self.source.kinds)[:20])) or "none"
-            raise ValueError(f"the rows must have the columns {', '.join(missing)}, got {there:.500}")
+            raise UsageError(f"the rows must have the columns {', '.join(missing)}, got {there:.500}")
         self.wanted = list(dict.fromkeys(self.wanted))  # of several metrics
         for column in self.wanted:
             self.columns.setdefault(column.name, [] if self.titles.get(column.name) else None)
@@ -125,9 +125,7 @@ class RowReader:
         except Exception as error:
             self._n_bytes = before
             told = files.forgotten(str(error))
-            if isinstance(error, (RunTooLarge, NetworkError)) or not isinstance(
-                error, (ValueError, TypeError, OSError)
-            ):
+            if isinstance(error, (RunTooLarge, NetworkError)) or not isinstance(error, (UsageError, OSError)):
                 raise  # no fault of this row
             self.left_out.append(LeftOut(name, " ".join(told.split())))
             return
@@ -146,7 +144,7 @@ class RowReader:
             if isinstance(cell, Exception):
                 raise cell
             if is_python_list(cell):
-                raise ValueError(f"`{column}` {NO_PYTHON_LIST} write it by json.dumps")
+                raise UsageError(f"`{column}` {NO_PYTHON_LIST} write it by json.dumps")
         cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         if column not in PICTURED:
             return cell
@@ -180,9 +178,9 @@ class RowReader:
         if content is None or isinstance(content, str):
             return content
         if not isinstance(content, bytes):
-            raise ValueError(f"`{place}` must be the bytes or the name of a file, got {type(content).__name__}")
+            raise UsageError(f"`{place}` must be the bytes or the name of a file, got {type(content).__name__}")
         if len(content) > most_bytes:
-            raise ValueError(f"`{place}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"`{place}` must be a file of at most {most_bytes:,} bytes, got a larger one")
         self._n_bytes += len(content)
         if self._n_bytes > self.limits.run_bytes:
             raise RunTooLarge(
@@ -230,11 +228,11 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
         TypeError: If it is of another kind.
     """
     if cell is None and not column.optional:
-        raise ValueError(f"`{place}` must be given, got nothing")
+        raise UsageError(f"`{place}` must be given, got nothing")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
     if longest > limits.characters:
-        raise ValueError(f"`{place}` must have at most {limits.characters:,} characters, got {longest:,}")
+        raise UsageError(f"`{place}` must have at most {limits.characters:,} characters, got {longest:,}")
     stored = column.store(cell, place)
     if isinstance(column, Images):
         for picture in stored or ():

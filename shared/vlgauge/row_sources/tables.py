@@ -7,6 +7,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, read_rows
 from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, listed_files, tar_rows
@@ -93,11 +94,11 @@ class UploadedRows:
             n_found = 2
         if n_found != 1:
             what = "the name of one uploaded file, got that of several" if n_found else "an uploaded file, got"
-            raise ValueError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
+            raise UsageError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
         if found is None:
             return packed[0].content(most_bytes)
         if Path(found).stat().st_size > most_bytes:
-            raise ValueError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return found
 
 
@@ -151,7 +152,7 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
     ordered = sorted((one for one in files if not _is_hidden(one)), key=lambda one: (one.key, one.name))
     rows = GroupedRows(origin, lambda: iter(ordered), limits)
     if len(rows.kinds) == 1:
-        raise ValueError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
+        raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
 
 
@@ -167,6 +168,6 @@ def _rows_of(table: Listed, limits: RowLimits) -> Rows:
         path.write_bytes(table.content(limits.clip_bytes))
         try:
             return read_rows(str(path))
-        except ValueError as error:
+        except UsageError as error:
             # A visitor knows the table by its name in the archive.
-            raise ValueError(str(error).replace(repr(str(path)), repr(table.name[-60:]))) from None
+            raise error.with_message(str(error).replace(repr(str(path)), repr(table.name[-60:]))) from None

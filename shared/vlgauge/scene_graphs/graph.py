@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from vlgauge.errors import UsageError, UsageTypeError
+
 Tuple: TypeAlias = tuple[str, ...]
 """(object), (object, attribute) or (subject, relation, object)."""
 
@@ -86,27 +88,27 @@ def given_graph(value: Any, name: str) -> Graph:
     elif isinstance(value, (list, tuple)):
         tuples = [_checked(parts, (1, 2, 3), f"{name}[{index}]") for index, parts in enumerate(value)]
     else:
-        raise TypeError(
+        raise UsageTypeError(
             f"`{name}` must be a graph: a dictionary of objects, attributes and relations, a list of lists of words, "
             f"or text such as '( dog , is , brown )', got {type(value).__name__}"
         )
     if len(tuples) > MOST_TUPLES:
-        raise ValueError(f"`{name}` must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?")
+        raise UsageError(f"`{name}` must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?")
     return Graph.of(tuples)
 
 
 def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     """Tuples of a dictionary, whose objects are complete."""
     if unknown := sorted(set(map(str, value)) - {"objects", "attributes", "relations"}):
-        raise ValueError(f"`{name}` must have objects, attributes and relations, got {', '.join(unknown)}")
+        raise UsageError(f"`{name}` must have objects, attributes and relations, got {', '.join(unknown)}")
     lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
     for key, items in lists.items():
         if isinstance(items, str) or not isinstance(items, Sequence):
-            raise TypeError(f"`{name}[{key!r}]` must be a list, got {type(items).__name__}")
+            raise UsageTypeError(f"`{name}[{key!r}]` must be a list, got {type(items).__name__}")
     objects = [_checked([item], (1,), f"{name}['objects'][{index}]") for index, item in enumerate(lists["objects"])]
     known = {parts[0] for parts in objects}
     if twice := next((parts[0] for index, parts in enumerate(objects) if parts in objects[:index]), None):
-        raise ValueError(
+        raise UsageError(
             f"`{name}['objects']` must name each object once, got {twice!r} twice; count it by an attribute"
         )
     tuples = list(objects)
@@ -114,7 +116,7 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
         for index, item in enumerate(lists[key]):
             parts = _checked(item, (length,), f"{name}[{key!r}][{index}]")
             if missing := [word for word in parts[:: length - 1][: length - 1] if word not in known]:
-                raise ValueError(
+                raise UsageError(
                     f"`{name}[{key!r}][{index}]` must be of objects of the graph, got {missing[0]!r}, which "
                     f"`{name}['objects']` lacks; add it there"
                 )
@@ -124,13 +126,13 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
 
 def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
     if isinstance(parts, str) or not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"`{name}` must be a list of words, got {parts!r:.60}")
+        raise UsageTypeError(f"`{name}` must be a list of words, got {parts!r:.60}")
     if len(parts) not in lengths:
         expected = " to ".join(map(str, sorted({lengths[0], lengths[-1]})))
-        raise ValueError(f"`{name}` must have {expected} parts, got {len(parts)}")
+        raise UsageError(f"`{name}` must have {expected} parts, got {len(parts)}")
     words = tuple(" ".join(part.lower().split()) for part in parts)
     if not all(words):
-        raise ValueError(f"`{name}` must have no empty part, got {list(parts)!r}")
+        raise UsageError(f"`{name}` must have no empty part, got {list(parts)!r}")
     return words
 
 
@@ -139,7 +141,7 @@ def _facts(text: str, name: str) -> list[Tuple]:
     # What a model writes may end early; what somebody gives must be understood to the last sign.
     said = [fact for fact in _FACT.findall(text) if fact.strip(" ,")]
     if _FACT.sub("", text).strip(" ,\t\n") or len(tuples) < len(said):
-        raise ValueError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
+        raise UsageError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
     return tuples
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
@@ -52,7 +53,7 @@ class SceneGraphMetric(Metric):
         self.parser = _checked_parser(parser)
         self.pipeline = checked_source(pipeline, "pipeline")
         if parser != RULES and pipeline is not None:
-            raise ValueError(
+            raise UsageError(
                 f'`pipeline` must be left out where `parser` is not "{RULES}", which alone reads it; got both'
             )
         self.device = device
@@ -99,7 +100,7 @@ class SceneGraphMetric(Metric):
         ours = isinstance(parser, (RuleParser, FactualParser))
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
         if len(found) != len(captions):
-            raise ValueError(
+            raise UsageError(
                 f"`parser.{method}` must give one entry per caption, {len(captions)} in all, got {len(found)}"
             )
         return dict(zip(captions, found, strict=True))
@@ -124,7 +125,7 @@ class SceneGraphMetric(Metric):
         known = self._parsed(parser, "graphs", captions)
         for graph in known.values():
             if not isinstance(graph, Graph):
-                raise TypeError(
+                raise UsageTypeError(
                     f"`parser.graphs` must give a `vlgauge.scene_graphs.Graph` per caption, got {type(graph).__name__}"
                 )
         return [known[one] for one in predictions], [[known[one] for one in own] for own in references], parser.identity
@@ -143,7 +144,7 @@ class SceneGraphMetric(Metric):
         captions = _distinct(predictions, references)
         parser = self._parser_of(captions)
         if not callable(getattr(parser, "object_groups", None)):
-            raise TypeError(
+            raise UsageTypeError(
                 f"`parser` must have `object_groups(captions)`, got {type(parser).__name__}; give `objects`"
             )
         known = self._parsed(parser, "object_groups", captions)
@@ -165,7 +166,7 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
     captions = list(dict.fromkeys(chain(predictions, chain.from_iterable(references))))
     for caption in captions:
         if (n_words := len(caption.split())) > LONGEST:
-            raise ValueError(
+            raise UsageError(
                 f"a caption must have at most {LONGEST} words to be parsed, got {n_words} in {caption!r:.60}; "
                 "cut it, or give its graph or objects"
             )
@@ -175,12 +176,12 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
 def _checked_parser(parser: Any) -> Any:
     if isinstance(parser, str):
         if parser != RULES and not names_factual(parser):
-            raise ValueError(
+            raise UsageError(
                 f'`parser` must be "{RULES}", "factual", "factual:" before a folder or an id of the Hub, or an object '
                 f"with `graphs(captions)` and `identity`, got {shown(parser)}"
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):
-        raise TypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")
+        raise UsageTypeError(f"`parser` must have `graphs(captions)` and `identity`, got {type(parser).__name__}")
     return parser
 
 
@@ -188,7 +189,7 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
     """Graphs that a call has, as many as there are captions."""
     if not isinstance(graphs, Mapping) or set(graphs) != {"predictions", "references"}:
         got = ", ".join(map(repr, graphs)) if isinstance(graphs, Mapping) else type(graphs).__name__
-        raise ValueError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')
+        raise UsageError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')
     own, theirs = graphs["predictions"], graphs["references"]
     for name, lists in (("predictions", own), ("references", theirs)):
         _check_length(lists, len(references), f"graphs[{name!r}]", "row")
@@ -205,6 +206,6 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
 
 def _check_length(lists: Any, expected: int, name: str, unit: str) -> None:
     if not isinstance(lists, (list, tuple)):
-        raise TypeError(f"`{name}` must be a list of graphs, one per {unit}, got {type(lists).__name__}")
+        raise UsageTypeError(f"`{name}` must be a list of graphs, one per {unit}, got {type(lists).__name__}")
     if len(lists) != expected:
-        raise ValueError(f"`{name}` must have one graph per {unit}, {expected} in all, got {len(lists)}")
+        raise UsageError(f"`{name}` must have one graph per {unit}, {expected} in all, got {len(lists)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress
 from vlgauge.scene_graphs.graph import Graph, Tuple
 from vlgauge.scene_graphs.synsets import infinitive, lemma, singular
@@ -58,7 +59,7 @@ class RuleParser:
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
         source = phrase_source(pipeline, profile=profile, argument="pipeline")
         if not isinstance(source, SpacyPhrases):
-            raise ValueError('`pipeline` must be a pipeline with a parser, got "nltk", which finds nouns only')
+            raise UsageError('`pipeline` must be a pipeline with a parser, got "nltk", which finds nouns only')
         self._source = source
         self.identity = f"rules-1+{source.identity}"
 

@@ -17,7 +17,7 @@ class NltkLemmas:
 
     Raises:
         ImportError: If NLTK is missing.
-        WeightsNotFound: If its tagger is not there; names the command.
+        WeightsNotFoundError: If its tagger is not there; names the command.
     """
 
     def __init__(self) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.scenes.content import Scene, changed, check_split, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, placed_at
 from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick
@@ -113,6 +114,6 @@ def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> li
     rng = np.random.default_rng(seed)
     contents = [(scene, way) for scene in single_scenes() if scene.split == split for way in DIRECTIONS]
     if n > len(contents):
-        raise ValueError(f"`n` must be at most {len(contents)}, the number of {split} clips, got {n}")
+        raise UsageError(f"`n` must be at most {len(contents)}, the number of {split} clips, got {n}")
     chosen = [contents[index] for index in rng.permutation(len(contents))[:n]]
     return [SceneClip(scene, way, int(rng.integers(8, 13)), int(rng.integers(2**31)), style) for scene, way in chosen]

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from vlgauge.errors import UsageError
+
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
 SIZES = ("small", "large")
@@ -63,7 +65,7 @@ class Scene:
         if len(self.objects) == 1 and self.relation is None:
             return
         if len(self.objects) != 2 or not may_meet(*self.objects):
-            raise ValueError(
+            raise UsageError(
                 "`objects` must be one object without relation, or two that differ in shape and in colour, got "
                 f"{' and '.join(thing.label for thing in self.objects) or 'none'} with {self.relation!r}"
             )
@@ -98,7 +100,7 @@ def check_split(split: str) -> None:
 
 def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise ValueError(f"`{name}` must be one of {', '.join(known)}, got {value!r}")
+        raise UsageError(f"`{name}` must be one of {', '.join(known)}, got {value!r}")
 
 
 @lru_cache(maxsize=1)
@@ -149,7 +151,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
         first, second = (singles, pairs) if rng.random() < _SHARE_OF_SINGLES else (pairs, singles)
         scene = next(first, None) or next(second, None)
         if scene is None:
-            raise ValueError(f"`n` must be at most {len(chosen)}, the number of {split} scenes, got {n}")
+            raise UsageError(f"`n` must be at most {len(chosen)}, the number of {split} scenes, got {n}")
         # Both orders of naming occur.
         chosen.append(scene.turned() if rng.random() < 0.5 else scene)
     return chosen

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from vlgauge.errors import UsageError
 from vlgauge.scenes.content import Scene, Thing
 
 STYLES = ("flat", "outlined")
@@ -123,9 +124,9 @@ def paint(
         ValueError: If the style is unknown or the size below 16.
     """
     if style not in STYLES:
-        raise ValueError(f"`style` must be one of {', '.join(STYLES)}, got {style!r}")
+        raise UsageError(f"`style` must be one of {', '.join(STYLES)}, got {style!r}")
     if size < 16:
-        raise ValueError(f"`size` must be at least 16 pixels, got {size}")
+        raise UsageError(f"`size` must be at least 16 pixels, got {size}")
     side = size * _SCALE
     canvas = Image.new("RGB", (side, side), background)
     if style == "outlined":

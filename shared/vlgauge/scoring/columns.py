@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import row_keys
 from vlgauge.media.tables import (
@@ -42,7 +43,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         if title is not None and name not in {column.name for column in every}:
             has = ", ".join(dict.fromkeys(column.name for column in every))
             names = " and ".join(metric.name for metric in metrics)
-            raise ValueError(f"{option(name)} must be left out, as {names} reads no such column but {has}")
+            raise UsageError(f"{option(name)} must be left out, as {names} reads no such column but {has}")
     cells: dict[str, list[Any] | None] = {}
     for column in sorted(every, key=lambda column: column.optional):
         if column.name in cells:
@@ -118,11 +119,11 @@ def draw_captions(
         return []
     name = option("captions_per_row")
     if others := [metric.name for metric in metrics if not metric.compares_sets]:
-        raise ValueError(f"{name} must come with metrics of sets of captions, got {', '.join(others)}")
+        raise UsageError(f"{name} must come with metrics of sets of captions, got {', '.join(others)}")
     predictions = columns["predictions"] or []
     there = [len(captions) for captions in predictions]
     if (least := min(there)) < number:
-        raise ValueError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
+        raise UsageError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
     columns["predictions"] = drawn_captions(predictions, row_keys(ids), [number] * len(there), seed)
     return there
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_of_score
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
@@ -102,7 +103,7 @@ def compare(
         wanted = [*(titles[name] or name for name in COLUMNS), id or "id", system, grouped]
         systems = _systems(rows, names, wanted, id, several if is_wide else None, system)
         if len(systems) < 2:
-            raise ValueError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
+            raise UsageError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
         joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
         loaded: list[Metric] = []
         if any(one.run is None for one in systems.values()):
@@ -124,7 +125,7 @@ def compare(
     def explained() -> Any:
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
-            raise ValueError(f"`report` must have the rows of every system, got scores alone for {given_ones}")
+            raise UsageError(f"`report` must have the rows of every system, got scores alone for {given_ones}")
         return scored_systems(systems, loaded, titles, details=True, seed=seed)
 
     return Comparison(found, scored, explained, runs)
@@ -136,7 +137,7 @@ def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], l
     loaded = [one for one in every if not isinstance(one, str)]
     names = [*parts, *(getattr(one, "name", "") for one in loaded)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"`metrics` must name each score once, got {twice!r} more than once")
+        raise UsageError(f"`metrics` must name each score once, got {twice!r} more than once")
     there = {getattr(one, "name", "") for one in loaded}
     owners = dict.fromkeys(owner for name in parts if (owner := metric_of_score(name)) not in there)
     return names, [*owners, *loaded]
@@ -153,21 +154,21 @@ def _systems(
     """The systems of a table for each, of a wide table with a column for each, or of a long one with rows for each."""
     if isinstance(rows, Mapping):
         if system is not None:
-            raise ValueError("`system` must be left out if `rows` are by system")
+            raise UsageError("`system` must be left out if `rows` are by system")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
         refuse_no_file(rows)
         given = given_rows(rows, [*wanted, *wide])
         return wide_systems(given.rows, given_ids(given, id), wide, given.file)
     if system is None:
-        raise ValueError(
+        raise UsageError(
             "`rows` must be of several systems: a dict of tables by name, or one table with "
             'predictions=["ours", "base"], or with system="model"'
         )
     refuse_no_file(rows)
     given = given_rows(rows, wanted)
     if id is None and "id" not in given.titles:
-        raise ValueError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
+        raise UsageError('`id` must name the rows of a table with the column `system`, such as id="image_id"')
     return long_systems(given.rows, given_ids(given, id), system, given.file)
 
 
@@ -182,8 +183,8 @@ def _system(name: str, rows: Any, metrics: Sequence[str], wanted: Sequence[str |
     try:
         given = given_rows(rows, wanted)
         return GivenSystem(given_ids(given, id), rows=given.rows, file=given.file)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except UsageError as error:
+        raise error.with_message(f"{name}: {error}") from None
 
 
 def _labels(
@@ -194,4 +195,4 @@ def _labels(
     for one in systems.values():
         if one.rows:
             return labels_of(one.rows, one.ids, groups, "`groups`")
-    raise ValueError("`groups` must be labels by id where every system comes with scores alone, got a title")
+    raise UsageError("`groups` must be labels by id where every system comes with scores alone, got a title")

@@ -8,6 +8,7 @@ from itertools import chain
 from os import PathLike, fspath
 from typing import Any
 
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard.paper import paper_latex, paper_table
 from vlgauge.leaderboard.record import Dataset, Model, Record
@@ -143,7 +144,7 @@ class Comparison:
         whole_number("n", n, 1)
         known = [compared.metric for compared in self.statistics.metrics]
         if metric is not None and metric not in known:
-            raise ValueError(f"`metric` must be one that was compared, got {metric!r}; {nearest(metric, known)}")
+            raise UsageError(f"`metric` must be one that was compared, got {metric!r}; {nearest(metric, known)}")
         texts = {
             name: dict(zip(row_keys(one.ids), one.columns["predictions"] or [], strict=True))
             for name, one in self._scored.items()
@@ -197,10 +198,10 @@ class Comparison:
             TypeError: If ``models`` is no dictionary.
         """
         if not isinstance(models, Mapping):
-            raise TypeError(f"`models` must be a dictionary, got {shown(models)}; {OF_SEVERAL['models']}")
+            raise UsageTypeError(f"`models` must be a dictionary, got {shown(models)}; {OF_SEVERAL['models']}")
         if strange := [name for name in models if name not in self._runs]:
             hint = nearest(str(strange[0]), self._runs)
-            raise ValueError(f"`models` must be of systems that were compared, got {strange[0]!r}; {hint}")
+            raise UsageError(f"`models` must be of systems that were compared, got {strange[0]!r}; {hint}")
         names = [compared.metric for compared in self.statistics.metrics]
         how: dict[str, Any] = {"split": split, "date": date, "notes": notes}
         every = (records_of(self._runs[name], names, one, dataset, **how) for name, one in models.items())

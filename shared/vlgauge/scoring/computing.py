@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import CsvRow, name_of_rows
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.wording import option
@@ -50,7 +51,7 @@ def load_metrics(
         wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
         metrics.append(load_metric(name, wanted, progress=progress, **common, **own))
     if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
-        raise ValueError(
+        raise UsageError(
             f"{option('config')} must be of a metric with configurations, got {config!r} for {', '.join(settings)}"
         )
     return metrics
@@ -77,12 +78,12 @@ def compute_all(
         own = {column.name: columns[column.name] for column in metric.columns}
         try:
             results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
-        except (ValueError, TypeError) as error:
+        except UsageError as error:
             line = _line_of(str(error), rows)
             if len(metrics) == 1 and not line:
                 raise
             of = "" if len(metrics) == 1 else f"{metric.name}: "
-            raise ValueError(f"{of}{error}{line}") from error
+            raise error.with_message(f"{of}{error}{line}") from error
     return results
 
 
@@ -97,7 +98,7 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
     if not wanted:
         return {}
     if "return_details" not in inspect.signature(metric._compute).parameters:
-        raise ValueError(f"{option('details')} is nothing that {metric.name} can give")
+        raise UsageError(f"{option('details')} is nothing that {metric.name} can give")
     return {"return_details": True}
 
 

@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 from vlgauge.catalog import metric_names, score_facts
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.installed import not_importable
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
 from vlgauge.leaderboard.table import title
@@ -44,7 +45,7 @@ def empty_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(not_importable(NEEDS_MATPLOTLIB, error)) from error
+        raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     class Picture(Figure):
         """A figure that notebooks show as PNG."""
@@ -86,7 +87,7 @@ def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
         return [found[name] for name in scored.results]
     for name in only:
         if name not in found:
-            raise ValueError(f"`scores` must be of the result, got {name!r}; {nearest(name, found)}")
+            raise UsageError(f"`scores` must be of the result, got {name!r}; {nearest(name, found)}")
     return [found[name] for name in only]
 
 
@@ -168,7 +169,7 @@ def _words(text: Any) -> float:
 
 def _correlation(columns: Sequence[_Column]) -> Any:
     if len(columns) < 2:
-        raise ValueError(f"`kind` must be another one than 'correlation' for a single score, got {columns[0].name}")
+        raise UsageError(f"`kind` must be another one than 'correlation' for a single score, got {columns[0].name}")
     n = len(columns)
     side = max(4.4, 1.0 + 0.8 * n)
     figure = empty_figure(max(_WIDTH, side + 1.2), side)
@@ -247,9 +248,9 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
             if "step" in record and _is_score(name, scores) and isinstance(value, (int, float)):
                 curves.setdefault(name, []).append((float(record["step"]), float(value)))
     if lacking := [name for name in scores or () if name not in curves]:
-        raise ValueError(f"`scores` must be in a record that has a `step`, got {lacking[0]!r}, which is in none")
+        raise UsageError(f"`scores` must be in a record that has a `step`, got {lacking[0]!r}, which is in none")
     if not curves:
-        raise ValueError("`records` must have an evaluation with a `step` and a score, got none")
+        raise UsageError("`records` must have an evaluation with a `step` and a score, got none")
     figure = empty_figure(_WIDTH, 1.9 * len(curves) + 0.5)
     panels = figure.subplots(len(curves), 1, squeeze=False, sharex=True)[:, 0]
     for number, (axes, (name, points)) in enumerate(zip(panels, curves.items(), strict=True)):

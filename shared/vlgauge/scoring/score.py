@@ -10,6 +10,7 @@ from typing import Any
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_folder
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import located
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
@@ -100,7 +101,7 @@ def score(
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
-                    raise ValueError(f"`{name}` must come with a data set of the Hub, `rows` is none")
+                    raise UsageError(f"`{name}` must come with a data set of the Hub, `rows` is none")
             refuse_no_file(rows)
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id"]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
@@ -120,7 +121,7 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
     for name, one in zip(COLUMNS, titles, strict=True):
         every = [one] if one is None or isinstance(one, str) or not isinstance(one, Iterable) else [*one]
         if strange := [each for each in every if not isinstance(each, str) and one is not None]:
-            raise TypeError(
+            raise UsageTypeError(
                 f"`{name}` must be the title of a column as a text, or a list of titles, got {shown(strange[0])}; "
                 "give the columns texts as titles"
             )
@@ -159,20 +160,20 @@ def loaded_metrics(
     parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
     given = [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
     if not given:
-        raise ValueError(f"`metrics` must name at least one metric, got {metrics!r}")
+        raise UsageError(f"`metrics` must name at least one metric, got {metrics!r}")
     if strange := [one for one in given if not isinstance(one, (str, Metric))]:
-        raise TypeError(
+        raise UsageTypeError(
             f"`metrics` must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
         )
     names = [one if isinstance(one, str) else one.name for one in given]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"`metrics` must name each metric once, got {twice!r} more than once")
+        raise UsageError(f"`metrics` must name each metric once, got {twice!r} more than once")
     by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
     for name in by_name:
         metric_folder(name, "metrics")
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
-            raise ValueError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
+            raise UsageError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
     loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
     known = {metric.name: metric for metric in loaded}
     return [known[one] if isinstance(one, str) else one for one in given]

@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.base import Metric
+from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
@@ -168,13 +169,13 @@ class Scores:
         if not isinstance(row, str):
             number = whole_number("row", row, 0)
             if number >= len(self._scored.ids):
-                raise IndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
+                raise UsageIndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
             return number
         found = [number for number, one in enumerate(self._scored.ids) if one == row]
         if len(found) != 1:
             texts = [one for one in self._scored.ids if isinstance(one, str)]
             hint = nearest(row, texts) if not found and len(texts) < 100 else "give its number from 0"
-            raise ValueError(f"`row` must be what one row is called, {len(found)} are called {row!r}; {hint}")
+            raise UsageError(f"`row` must be what one row is called, {len(found)} are called {row!r}; {hint}")
         return found[0]
 
     # -- files -------------------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ class Scores:
         if path is None:
             return str(files[""])
         if not fspath(path).lower().endswith(ending):
-            raise ValueError(f"`path` must end in {ending}, got {fspath(path)!r}")
+            raise UsageError(f"`path` must end in {ending}, got {fspath(path)!r}")
         for added, content in files.items():
             write(f"{fspath(path)}{added}", content)
         return None
@@ -233,7 +234,7 @@ class Scores:
         names = list(self.results) if scores is None else list(scores)
         for name in names:
             if name not in known or f"{name}_signature" not in run:
-                raise ValueError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
+                raise UsageError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
         found = records_of(run, names, model, dataset, split=split, date=date, notes=notes)
         return found if file is None else append_records(fspath(file), found)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.base import Metric
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import name_of_rows, split_titles
-from vlgauge.network import NetworkError
 from vlgauge.progress import progress_bar
 from vlgauge.results import printable
 from vlgauge.row_sources import LeftOut, RowReader, Source, counted_reasons, guessed_titles
@@ -33,7 +33,7 @@ def source_of(file: str, *, revision: str | None, split: str | None, limits: Row
         identity, _, config = file.removeprefix(PREFIX).partition(":")
         return HubRows(pinned(identity, revision), config or None, split)
     if revision is not None:
-        raise ValueError(f"{option('revision')} must come with a data set of the Hub, got the file {file!r}")
+        raise UsageError(f"{option('revision')} must come with a data set of the Hub, got the file {file!r}")
     return FolderRows(file, limits) if Path(file).is_dir() else tar_rows(file, limits)
 
 
@@ -69,7 +69,7 @@ def rows_of(
             report(n_read)
     if not reader.ids:
         why = "; ".join(reasons(reader.left_out)) or f"there is none from number {skip} on"
-        raise ValueError(f"{name_of_rows()} must have a row that can be scored, got none ({why})")
+        raise UsageError(f"{name_of_rows()} must have a row that can be scored, got none ({why})")
     return reader
 
 
@@ -79,7 +79,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     for name, title in given.items():
         if title is not None and name not in read:
             has = ", ".join(dict.fromkeys(column.name for column in wanted))
-            raise ValueError(f"{option(name)} must be left out, as no such column is read but {has}")
+            raise UsageError(f"{option(name)} must be left out, as no such column is read but {has}")
     titles = guessed_titles(wanted, source.kinds)
     guessed = [option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
     if guessed:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
 from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
@@ -58,10 +59,10 @@ def scored_systems(
     for name, one in unscored.items():
         try:
             own = read_columns(one.rows, metrics, {**titles, **one.titles})
-        except ValueError as error:
+        except UsageError as error:
             if one.file is None or len({other.file for other in unscored.values()}) == 1:
                 raise
-            raise ValueError(f"{one.file}: {error}") from None
+            raise error.with_message(f"{one.file}: {error}") from None
         columns[name] = own if one.file is None else located(own, one.file)
     if not columns:
         return {}
@@ -90,7 +91,7 @@ def wide_systems(
         ValueError: If a column is named twice.
     """
     if (twice := first_repeated(predictions)) is not None:
-        raise ValueError(f"{option('predictions')} must name each system once, got {twice!r} more than once")
+        raise UsageError(f"{option('predictions')} must name each system once, got {twice!r} more than once")
     return {name: GivenSystem(ids, rows=rows, file=file, titles={"predictions": name}) for name in predictions}
 
 
@@ -103,7 +104,7 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
     own: dict[str, tuple[Rows, list[Any]]] = {}
     for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
         if is_missing(name) or isinstance(name, (list, dict)):
-            raise ValueError(
+            raise UsageError(
                 f"{option('system')} must be a column that names a system in every row, got {shown(name)} in row "
                 f"{number}"
             )
@@ -111,7 +112,7 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
         found[0].append(row)
         found[1].append(one)
     if len(own) < 2:
-        raise ValueError(f"{option('system')} must name at least two systems, got {', '.join(own)} in {column!r}")
+        raise UsageError(f"{option('system')} must name at least two systems, got {', '.join(own)} in {column!r}")
     return {name: GivenSystem(one, rows=found, file=file) for name, (found, one) in own.items()}
 
 
@@ -124,7 +125,7 @@ def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None
     for system, run in runs.items():
         known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
         if lacking := [name for name in names if name not in known]:
-            raise ValueError(f"{system} must have a score {lacking[0]!r} to be compared, it has {', '.join(known)}")
+            raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, it has {', '.join(known)}")
 
 
 def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:
@@ -142,7 +143,7 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
         for name, other in others:
             for key, cell in zip(row_keys(systems[name].ids), other.get(column) or [], strict=False):
                 if key in known and known[key] != cell:
-                    raise ValueError(
+                    raise UsageError(
                         f"{name_of_rows()} must have the same {column} for every system, {first} and {name} differ in "
                         f"row {key!r}; score all against the same, in the same order, and name a "
                         f"column of ids, {option('id', 'COLUMN')}"

@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.files import STDIN, first_repeated
 from vlgauge.media.tables import Rows, read_rows, split_titles
 from vlgauge.settings import meant, shown
@@ -44,9 +45,9 @@ def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit:
     chosen = slice(skip, None if limit is None else skip + limit)
     given = _given(rows, titles, chosen)
     if (twice := first_repeated([*map(str, given.titles)])) is not None:
-        raise ValueError(f"`rows` must have each column once, got {twice!r} more than once; rename or drop one of them")
+        raise UsageError(f"`rows` must have each column once, got {twice!r} more than once; rename or drop one of them")
     if not given.rows:
-        raise ValueError(f"`rows` must have at least one row, got none{f' after the first {skip}' if skip else ''}")
+        raise UsageError(f"`rows` must have at least one row, got none{f' after the first {skip}' if skip else ''}")
     return given
 
 
@@ -61,21 +62,25 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         if isinstance(rows, datasets.Dataset):
             return _of_data_set(rows, wanted, chosen)
         if isinstance(rows, (datasets.DatasetDict, datasets.IterableDatasetDict)):
-            raise TypeError(f'`rows` must be one split, got {", ".join(rows)}; take one: rows["{next(iter(rows))}"]')
+            raise UsageTypeError(
+                f'`rows` must be one split, got {", ".join(rows)}; take one: rows["{next(iter(rows))}"]'
+            )
         if isinstance(rows, datasets.IterableDataset):
-            raise TypeError("`rows` must have a length, got a stream; take some: Dataset.from_list(list(rows.take(n)))")
+            raise UsageTypeError(
+                "`rows` must have a length, got a stream; take some: Dataset.from_list(list(rows.take(n)))"
+            )
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         return _of_arrow(rows, wanted, chosen)
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
         return _of_dicts([dict(row) for row in rows[chosen]])
     if isinstance(rows, Mapping):
-        raise TypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
+        raise UsageTypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
     if isinstance(rows, (list, tuple)):
         of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
         texts = "give them a title: [{'predictions': text} for text in texts]"
         hint = texts if of == "str" else "make a dict of each row"
-        raise TypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
-    raise TypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
+        raise UsageTypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
+    raise UsageTypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
 
 
 def refuse_no_file(rows: Any) -> None:
@@ -89,7 +94,7 @@ def refuse_no_file(rows: Any) -> None:
     path = Path(rows)
     beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
     hint = meant(path.name, beside) or f"give its path from {Path.cwd()}, or a whole one"
-    raise FileNotFoundError(f"`rows` must be the path of a file that is there, got {shown(fspath(rows))}; {hint}")
+    raise MissingFileError(f"`rows` must be the path of a file that is there, got {shown(fspath(rows))}; {hint}")
 
 
 def _of_dicts(rows: Rows, file: str | None = None) -> Given:
@@ -145,7 +150,7 @@ def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     try:
         table = pa.table(rows)
     except (pa.ArrowInvalid, TypeError):
-        raise TypeError(
+        raise UsageTypeError(
             f"`rows` must be {TABLES}, got a {type(rows).__name__} of one column; make a frame of it"
         ) from None
     start, stop, _ = chosen.indices(table.num_rows)
@@ -193,6 +198,6 @@ def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
     there = set(titles)
     for name in added:
         if name in there:
-            raise ValueError(
+            raise UsageError(
                 f"`rows` must have no column {shown(name)}, which the scores will be, got one; rename or drop it before"
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 from vlgauge.statistics.drawing import (
     all_signs_fit,
@@ -100,7 +101,7 @@ def paired_test(
     check_resamples(resamples)
     first, second = finite_or_nan("a", a), finite_or_nan("b", b)
     if first.shape != second.shape:
-        raise ValueError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
+        raise UsageError(f"`a` and `b` must be two lists of equal length, got shapes {first.shape} and {second.shape}")
     check_labels(len(first), groups)
     apart = differences(first, second)
     kept = np.flatnonzero(~np.isnan(apart)).tolist()
@@ -251,7 +252,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
     """
     values = np.asarray(pvalues, dtype=np.float64)
     if wrong := [value for value in values.tolist() if not (math.isnan(value) or 0.0 <= value <= 1.0)]:
-        raise ValueError(f"`pvalues` must lie between 0 and 1, got {wrong[0]}")
+        raise UsageError(f"`pvalues` must lie between 0 and 1, got {wrong[0]}")
     adjusted = np.full(len(values), np.nan)
     order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]  # NaN comes last
     factors = np.arange(len(order), 0, -1)

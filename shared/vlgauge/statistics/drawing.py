@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
+
 Floats = npt.NDArray[np.float64]
 
 # Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
@@ -106,9 +108,9 @@ def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
     if groups is None:
         return
     if len(groups) != n_items:
-        raise ValueError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
+        raise UsageError(f"`groups` must have one label per score, got {len(groups)} and {n_items}")
     if (lacking := next((item for item, label in enumerate(groups) if is_unlabeled(label)), None)) is not None:
-        raise ValueError(f"`groups` must have a label for every score, got {groups[lacking]!r} for score {lacking}")
+        raise UsageError(f"`groups` must have a label for every score, got {groups[lacking]!r} for score {lacking}")
 
 
 def is_unlabeled(label: object) -> bool:
@@ -119,16 +121,16 @@ def is_unlabeled(label: object) -> bool:
 def check_level(level: float) -> None:
     """Refuse a level that does not lie between 0 and 1."""
     if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must lie between 0 and 1, got {level}")
+        raise UsageError(f"`level` must lie between 0 and 1, got {level}")
 
 
 def check_resamples(resamples: int) -> None:
     """Refuse a number of samples below 1."""
     if resamples < 1:
-        raise ValueError(f"`resamples` must be at least 1, got {resamples}")
+        raise UsageError(f"`resamples` must be at least 1, got {resamples}")
 
 
 def check_seed(seed: int) -> None:
     """Refuse a seed below 0."""
     if seed < 0:
-        raise ValueError(f"`seed` must be at least 0, got {seed}")
+        raise UsageError(f"`seed` must be at least 0, got {seed}")

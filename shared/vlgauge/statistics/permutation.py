@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 from vlgauge.statistics.intervals import bootstrap_interval
 
@@ -71,10 +72,10 @@ def partitions(
         ValueError: unknown `pvalue`, sizes or `draws` below 1, or too many partitions for "exact".
     """
     if pvalue not in PVALUE_MODES:
-        raise ValueError(f"`pvalue` must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
+        raise UsageError(f"`pvalue` must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
     for name, value in (("n", n), ("m", m), ("draws", draws)):
         if value < 1:
-            raise ValueError(f"`{name}` must be at least 1, got {value}")
+            raise UsageError(f"`{name}` must be at least 1, got {value}")
     count = math.comb(n + m, n)
     if pvalue == "exact":
         check_partition_count(n, m, max_partitions)
@@ -92,7 +93,7 @@ def check_partition_count(n: int, m: int, max_partitions: int) -> None:
     count = math.comb(n + m, n)
     if count > max_partitions:
         readable = str(count) if count < 10**9 else f"{Decimal(count):.1e}".replace("e+", "e")
-        raise ValueError(
+        raise UsageError(
             f"`pvalue`='exact' must have at most `max_partitions`={max_partitions} partitions, got {readable} for "
             f"{n} candidates and {m} references; raise `max_partitions` or use 'auto'"
         )
@@ -221,7 +222,7 @@ def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
     values = values[~np.isnan(values)]
     outside = values[(values <= 0.0) | (values > 1.0)]
     if outside.size:
-        raise ValueError(f"`pvalues` must lie in (0, 1] or be NaN, got {outside[0]}")
+        raise UsageError(f"`pvalues` must lie in (0, 1] or be NaN, got {outside[0]}")
     return values
 
 
@@ -284,7 +285,7 @@ class SetTest:
             ValueError: unknown `extreme`.
         """
         if extreme not in SIGNS:
-            raise ValueError(f"`extreme` must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
+            raise UsageError(f"`extreme` must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
         self.sign = SIGNS[extreme]
         self.seed = seed
         self.pvalues = np.full(n_rows, np.nan)
@@ -326,9 +327,9 @@ class SetTest:
         where = np.asarray(rows, dtype=np.intp)
         values = np.asarray(null, dtype=np.float64)
         if values.ndim != 2 or len(values) != len(where):
-            raise ValueError(f"`null` must have one row for each of {len(where)} `rows`, got shape {values.shape}")
+            raise UsageError(f"`null` must have one row for each of {len(where)} `rows`, got shape {values.shape}")
         if len(np.unique(where)) < len(where) or not np.isnan(self.observed[where]).all():
-            raise ValueError(f"`rows` must hold each row once and none added before, got {where.tolist()}")
+            raise UsageError(f"`rows` must hold each row once and none added before, got {where.tolist()}")
         gaps = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), len(values))
         defined = np.isfinite(values).all(axis=1)
         shares = permutation_pvalues(self.sign * values, tolerance=gaps) if pvalues is None else np.asarray(pvalues)

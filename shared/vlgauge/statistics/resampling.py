@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.statistics.drawing import check_level
 
@@ -25,7 +26,7 @@ def check_resampling(level: float, resamples: int) -> None:
     """
     check_level(level)
     if resamples < 0:
-        raise ValueError(f"`resamples` must be at least 0, which is for no interval, got {resamples}")
+        raise UsageError(f"`resamples` must be at least 0, which is for no interval, got {resamples}")
 
 
 def grouped_intervals(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from vlgauge.errors import UsageError
+
 LEAST_SAMPLES = 10_000
 
 # Samples beyond the fewest that can show a significant p-value.
@@ -61,7 +63,7 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
     """
     least = least_resamples(n_tests, level, sides=sides)
     if resamples < least:
-        raise ValueError(
+        raise UsageError(
             f"`resamples` must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level "
             f"{level:g}, with fewer no difference can be significant, got {resamples}; leave it out for {by_default}"
         )

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.statistics.comparison import PairedTest, differences
 from vlgauge.statistics.drawing import (
     all_signs_fit,
@@ -230,9 +231,9 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
     shapes = {own.shape for own in arrays}
     if len(shapes) != 1 or any(own.ndim != 2 for own in arrays):
         told = ", ".join(map(str, sorted(shapes))) or "none"
-        raise ValueError(f"`counts` must have one shape (items, counts) for every system, got {told}")
+        raise UsageError(f"`counts` must have one shape (items, counts) for every system, got {told}")
     if any((np.abs(own) > LARGEST).any() for own in arrays):
-        raise ValueError(
+        raise UsageError(
             f"`counts` must hold finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
         )
     check_labels(len(arrays[0]), groups)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from vlgauge.base.columns import Captions
+from vlgauge.errors import UsageError
 
 CaptionSets = Sequence[Sequence[str]]
 
@@ -20,7 +21,7 @@ def together(*sides: CaptionSets) -> list[list[str]]:
     numbers = [len(side) for side in sides]
     if len(set(numbers)) > 1:
         counts = " and ".join(map(str, numbers))
-        raise ValueError(f"`predictions` and `references` must have equally many rows, got {counts}")
+        raise UsageError(f"`predictions` and `references` must have equally many rows, got {counts}")
     return [[text for texts in row for text in texts] for row in zip(*sides, strict=True)]
 
 

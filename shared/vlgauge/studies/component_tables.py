@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.base.components import COMPONENTS, component
+from vlgauge.errors import UsageError
 from vlgauge.files import csv_rows, read_json, read_text
 
 Scores = dict[str, float]
@@ -50,7 +51,7 @@ def read_grounding(path: str | Path) -> Scores:
     """GROOViST by story id from JSON, ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
     content = read_json(path, f"`{path}`")
     if not isinstance(content, dict):
-        raise ValueError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
+        raise UsageError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
     records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
     return _defined(path, records.items(), "groovist")
 
@@ -62,12 +63,12 @@ def read_column(path: str | Path, title: str, metric: str) -> Scores:
     _, titles = next(rows, (0, []))
     if not {"story_id", title} <= set(titles):
         there = ", ".join(titles) or "none"
-        raise ValueError(f"`{path}` must have the columns story_id and {title}, got {there}")
+        raise UsageError(f"`{path}` must have the columns story_id and {title}, got {there}")
     id_at, score_at = titles.index("story_id"), titles.index(title)
     padded = ([*cells, *[""] * len(titles)] for _, cells in rows if cells)
     pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
     if any(not name for name, _ in pairs):
-        raise ValueError(f"`{path}` must have a story_id in every line, got a line without one")
+        raise UsageError(f"`{path}` must have a story_id in every line, got a line without one")
     return _defined(path, pairs, metric)
 
 
@@ -76,11 +77,11 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) ->
     found: Scores = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"`{path}` must have each story once, got {name!r} more than once")
+            raise UsageError(f"`{path}` must have each story once, got {name!r} more than once")
         try:
             number = math.nan if value in ("", None) else float(value)
         except (TypeError, ValueError):
-            raise ValueError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
+            raise UsageError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
         if not math.isnan(number):
             found[name] = component(number, metric, f"{path}[{name!r}]")
     return found
@@ -91,7 +92,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: s
     table: Table = {}
     for name, row in zip(map(str, ids), rows, strict=True):
         if name in table:
-            raise ValueError(f"{what} must have each id once, got {name!r} more than once")
+            raise UsageError(f"{what} must have each id once, got {name!r} more than once")
         table[name] = {metric: _cell(row[metric], metric, f"{what}: {metric} of {name}") for metric in COMPONENTS}
     return table
 
@@ -101,7 +102,7 @@ def _cell(value: Any, metric: str, place: str) -> float:
         try:
             value = float(value) if value.strip() else None
         except ValueError:
-            raise ValueError(f"`{place}` must be a number or empty, got {value!r}") from None
+            raise UsageError(f"`{place}` must be a number or empty, got {value!r}") from None
     return component(value, metric, place)
 
 
@@ -112,13 +113,13 @@ def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, com
     if not common:
         missing = next((name for name in model if name not in human), None)
         if missing is not None:
-            raise ValueError(f"`references` must have a human story for each story of the model, none for {missing!r}")
+            raise UsageError(f"`references` must have a human story for each story of the model, none for {missing!r}")
         if n_left_out:
             extra = next(name for name in human if name not in model)
-            raise ValueError(
+            raise UsageError(
                 f"`references` must have as many stories as `predictions`, got {len(human)} and {len(model)}; "
                 f"the model has none for {extra!r}"
             )
     if not shared:
-        raise ValueError("`predictions` and `references` must have a story in common, got none")
+        raise UsageError("`predictions` and `references` must have a story in common, got none")
     return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

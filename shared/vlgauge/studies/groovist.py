@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.signatures import parse_signature
 from vlgauge.statistics import Interval, PairedTest, bootstrap_intervals, paired_test
 from vlgauge.text.story_idf import IdfTable
@@ -117,7 +118,7 @@ class RandomPairs:
 def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
     """For each image sequence the numbers of other stories, without repetition."""
     if not 1 <= n_random < n_stories:
-        raise ValueError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
+        raise UsageError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
     rng = np.random.default_rng(seed)
     drawn = [rng.choice(n_stories - 1, size=n_random, replace=False) for _ in range(n_stories)]
     return [[int(other) + (other >= i) for other in others] for i, others in enumerate(drawn)]

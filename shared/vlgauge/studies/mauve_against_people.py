@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import warn
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, together
 from vlgauge.studies.mauve_baseline import SEED, mauve_with_curve
@@ -55,7 +56,7 @@ def mauve_against_people(
     together(predictions, references)
     both = [pair for pair in zip(predictions, references, strict=True) if all(pair)]
     if not both:
-        raise ValueError("`predictions` and `references` must have captions of one image, got none with both")
+        raise UsageError("`predictions` and `references` must have captions of one image, got none with both")
     if left_out := len(predictions) - len(both):
         warn(f"MAUVE leaves out {left_out} of {len(predictions)} images, which lack candidates or references")
     ours, theirs = [list(texts) for texts, _ in both], [list(texts) for _, texts in both]

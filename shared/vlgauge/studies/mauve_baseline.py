@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.installed import not_importable
 from vlgauge.settings import warn
 
@@ -34,7 +35,7 @@ def mauve_package() -> Any:
     try:
         import mauve
     except ImportError as error:
-        raise ImportError(
+        raise MissingExtraError(
             not_importable("MAUVE needs the package mauve-text, not installed here; run: pip install mauve-text", error)
         ) from error
     return mauve
@@ -66,10 +67,10 @@ def mauve_with_curve(
     sides = [np.asarray(side, dtype=np.float64) for side in (p_features, q_features)]
     shapes = " and ".join(str(side.shape) for side in sides)
     if any(side.ndim != 2 or not side.size for side in sides) or sides[0].shape[1] != sides[1].shape[1]:
-        raise ValueError(f"`p_features` and `q_features` must be vectors of one width, (n, d) and (m, d), got {shapes}")
+        raise UsageError(f"`p_features` and `q_features` must be vectors of one width, (n, d) and (m, d), got {shapes}")
     for name, side in zip(("p_features", "q_features"), sides, strict=True):
         if not np.isfinite(side).all():
-            raise ValueError(f"`{name}` must be finite, got {side[~np.isfinite(side)][0]}")
+            raise UsageError(f"`{name}` must be finite, got {side[~np.isfinite(side)][0]}")
     package = mauve_package()
     if min(map(len, sides)) < FEW:
         warn(f"MAUVE is made for thousands of texts; of fewer than {FEW} on a side it has few values, got {shapes}")

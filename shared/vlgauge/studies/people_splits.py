@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly
 from vlgauge.studies.sensitivity import SensitivityRow, rows_of_result
@@ -61,11 +62,11 @@ def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0
         ValueError: If ``size`` is below 1, or no image has captions for two groups.
     """
     if size is not None and size < 1:
-        raise ValueError(f"`size` must be at least 1, got {size}")
+        raise UsageError(f"`size` must be at least 1, got {size}")
     most = max(map(len, references), default=0)
     least = 4 if size is None else 2 * size
     if most < least:
-        raise ValueError(f"`references` must have {least} captions of an image for two groups, got {most}")
+        raise UsageError(f"`references` must have {least} captions of an image for two groups, got {most}")
     rng = np.random.default_rng(seed)
     dealt = [[texts[i] for i in rng.permutation(len(texts)).tolist()] for texts in references]
     if size is None:
@@ -87,7 +88,7 @@ def people_splits(
 ) -> list[SplitRow]:
     """Tests of people's captions against people's; a metric that is any good finds nothing."""
     if draws < 1:
-        raise ValueError(f"`draws` must be at least 1, got {draws}")
+        raise UsageError(f"`draws` must be at least 1, got {draws}")
     references = caption_sets("references", references)
     splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]
     found: dict[str, list[SensitivityRow]] = {}

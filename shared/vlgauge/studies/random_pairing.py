@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import warn
 from vlgauge.studies.groovist import N_RANDOM, PairedScores, Stories, chunks, random_stories
@@ -67,7 +68,7 @@ def sentence_pairs(
         pairs = [list(zip(told[j], data.images[i], strict=False)) for i, j in stories]
         every = list(chain.from_iterable(pairs))
         if not every:
-            raise ValueError("`stories` must have a sentence and an image, got none in a part of them")
+            raise UsageError("`stories` must have a sentence and an image, got none in a part of them")
         result = metric.compute(predictions=[text for text, _ in every], images=[image for _, image in every])
         signature = result[f"{metric.name}_signature"]
         scores = iter(result[f"{metric.name}_scores"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.statistics import RESAMPLES, grouped_intervals
 from vlgauge.statistics.drawing import check_labels
 from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, is_constant, table_spearman, table_taus
@@ -77,14 +78,14 @@ def agreement(
     """
     unknown = [name for name in coefficients if name not in COEFFICIENTS]
     if unknown:
-        raise ValueError(f"`coefficients` must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
+        raise UsageError(f"`coefficients` must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
+        raise UsageError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
     check_labels(len(first), groups)
     for name, values in (("scores", first), ("ratings", second)):
         if np.isinf(values).any():
-            raise ValueError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")
+            raise UsageError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")
     kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
     dropped = len(first) - len(kept)
     first, second = first[kept], second[kept]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge import statistics
+from vlgauge.errors import UsageError
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly, together
 
 SIGNIFICANT = 0.05
@@ -77,9 +78,9 @@ def sensitivity(
     chosen = list(range(1, largest + 1)) if sizes is None else list(sizes)
     for size in chosen:
         if size < 1:
-            raise ValueError(f"`sizes` must be numbers of candidates of at least 1, got {size}")
+            raise UsageError(f"`sizes` must be numbers of candidates of at least 1, got {size}")
         if size > largest:
-            raise ValueError(f"`sizes` must be at most {largest}, the largest number of candidates, got {size}")
+            raise UsageError(f"`sizes` must be at most {largest}, the largest number of candidates, got {size}")
     rows = []
     with compared_once(metrics, together(predictions, references), references):
         for size in chosen:
@@ -105,7 +106,7 @@ def rows_of_result(
     """One row for each statistic of a result that has p-values; `sizes` are those of all examples."""
     prefixes = [key.removesuffix("_pvalues") for key in result if key.endswith("_pvalues")]
     if not prefixes:
-        raise ValueError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
+        raise UsageError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
     rows = []
     for prefix in prefixes:
         pvalues = np.asarray(result[f"{prefix}_pvalues"], dtype=float)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
 from vlgauge.text.ngrams import Ints
 
@@ -118,7 +119,7 @@ def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | 
     """The table, or one that is fitted on the captions; ValueError if they have not one style each, or are none."""
     check_labelled("styles", (captions, styles))
     if not len(captions):
-        raise ValueError("`captions` must have at least one caption, got none")
+        raise UsageError("`captions` must have at least one caption, got none")
     return StyleTable.fit(captions, styles, progress=None) if table is None else table
 
 
@@ -149,7 +150,7 @@ def check_labelled(name: str, labelled: Labelled) -> None:
     """Refuse, in the name of an argument, captions that have not one style each."""
     captions, styles = labelled
     if len(captions) != len(styles):
-        raise ValueError(
+        raise UsageError(
             f"`{name}` must have one style for each caption, got {len(styles)} for {len(captions)} captions"
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import FilePath, decoded, read_bytes, read_json, read_text, read_unpacked
 from vlgauge.media.tables import read_rows, take_column
 from vlgauge.statistics.drawing import is_unlabeled
@@ -61,11 +62,11 @@ def read_table(
     for title, cells in ((caption, captions), (style, styles)):
         for row, cell in enumerate(cells):
             if not isinstance(cell, str) or (title == style and not cell.strip()):
-                raise ValueError(f"FILE must have text in the column {title!r}, row {row} has: {cell!r}")
+                raise UsageError(f"FILE must have text in the column {title!r}, row {row} has: {cell!r}")
     groups = None if group is None else take_column(rows, group)
     for row, cell in enumerate(groups or ()):
         if is_unlabeled(cell):
-            raise ValueError(f"FILE must have a group in the column {group!r}, row {row} has: {cell!r}")
+            raise UsageError(f"FILE must have a group in the column {group!r}, row {row} has: {cell!r}")
     groups = groups and [str(cell) for cell in groups]
     return StyledCaptions(captions, styles, groups)
 
@@ -84,7 +85,7 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
         more = _field(row, "additional_comments", list, place) if "additional_comments" in row else []
         for text in [_field(row, "comment", str, place), *more]:
             if not isinstance(text, str):
-                raise ValueError(f"FILE must have strings as 'additional_comments', got {text!r} in {place}")
+                raise UsageError(f"FILE must have strings as 'additional_comments', got {text!r} in {place}")
             mark = next((mark for mark in _NO_CAPTION if mark in f"{text} {style}"), None)
             if mark is None and image.startswith(_UNUSED_IMAGES):
                 mark = f"image {_UNUSED_IMAGES}..."
@@ -100,7 +101,7 @@ def read_flickrstyle(folder: FilePath) -> StyledCaptions:
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
     if missing:
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"FILE must be the folder of FlickrStyle with {' and '.join(files.values())}, got {os.fspath(folder)!r} "
             f"without {' and '.join(missing)}"
         )
@@ -133,7 +134,7 @@ def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
         for sentence in _field(image, "sentences", list, place):
             sentiment = _field(sentence, "sentiment", int, place)
             if sentiment not in (0, 1):
-                raise ValueError(f"FILE must have sentiment 0 or 1, got {sentiment!r} in {place}")
+                raise UsageError(f"FILE must have sentiment 0 or 1, got {sentiment!r} in {place}")
             kept.append((_field(sentence, "raw", str, place), ("negative", "positive")[sentiment], name))
     return _gathered(kept, {}, path)
 
@@ -153,14 +154,14 @@ def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCap
         numbers = cells[1].split(",") if len(cells) == 3 else [""]
         if not all(cell.isdecimal() and len(cell) <= _DIGITS and int(cell) < len(names) for cell in numbers):
             expected = f"text, numbers below {len(names)} and id, separated by tabs"
-            raise ValueError(f"FILE must have {expected}, got {line[:60]!r} in line {number} of {path}")
+            raise UsageError(f"FILE must have {expected}, got {line[:60]!r} in line {number} of {path}")
         if len(numbers) > 1:
             several += 1
         else:
             captions.append(cells[0])
             styles.append(names[int(numbers[0])])
     if not captions:
-        raise ValueError(f"FILE must have at least one caption, got none in {path}")
+        raise UsageError(f"FILE must have at least one caption, got none in {path}")
     return StyledCaptions(captions, styles, None, {"several labels": several} if several else {})
 
 
@@ -176,7 +177,7 @@ READERS: dict[str, Callable[[FilePath], StyledCaptions]] = {
 
 def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], path: object) -> StyledCaptions:
     if not kept:
-        raise ValueError(f"FILE must have at least one caption, got none in {path}")
+        raise UsageError(f"FILE must have at least one caption, got none in {path}")
     captions, styles, groups = map(list, zip(*kept, strict=True))
     return StyledCaptions(captions, styles, groups, dict(dropped))
 
@@ -184,13 +185,13 @@ def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], 
 def _json(path: FilePath, kind: type) -> Any:
     content = read_json(path, "FILE")
     if not isinstance(content, kind):
-        raise ValueError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
+        raise UsageError(f"FILE must hold a JSON {kind.__name__}, got {type(content).__name__} in {path}")
     return content
 
 
 def _field(row: Any, key: str, kind: type, place: str) -> Any:
     if not isinstance(row, dict) or key not in row:
-        raise ValueError(f"FILE must have {key!r} in every entry, and {place} has not")
+        raise UsageError(f"FILE must have {key!r} in every entry, and {place} has not")
     if not isinstance(row[key], kind):
-        raise ValueError(f"FILE must have {kind.__name__} as {key!r}, got {row[key]!r} in {place}")
+        raise UsageError(f"FILE must have {kind.__name__} as {key!r}, got {row[key]!r} in {place}")
     return row[key]

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import warn
 from vlgauge.studies.style_agreement import (
     Labelled,
@@ -46,7 +47,7 @@ def style_report(
     if test:
         check_labelled("test", test)
     if held_out is not None and len(held_out) != len(captions):
-        raise ValueError(f"`held_out` must have one entry per caption, got {len(held_out)} for {len(captions)}")
+        raise UsageError(f"`held_out` must have one entry per caption, got {len(held_out)} for {len(captions)}")
     out = None if held_out is None else checked_mask(held_out)
     labels = {"": (list(styles), list(test[1]) if test else [])}
     if shuffle_seed is not None:
@@ -83,9 +84,9 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
     """
     distinct = list(dict.fromkeys(groups))
     if not 0.0 < share < 1.0:
-        raise ValueError(f"`share` must be between 0 and 1, got {share}")
+        raise UsageError(f"`share` must be between 0 and 1, got {share}")
     if len(distinct) < 2:
-        raise ValueError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
+        raise UsageError(f"`groups` must be at least 2, one of them to hold out, got {len(distinct)}")
     count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
     chosen = _generator("seed", seed).permutation(len(distinct))[:count]
     out = {distinct[i] for i in chosen.tolist()}
@@ -94,7 +95,7 @@ def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> 
 
 def _generator(name: str, seed: int) -> np.random.Generator:
     if not hasattr(seed, "__index__") or seed < 0:
-        raise ValueError(f"`{name}` must be a whole number of at least 0, got {seed!r}")
+        raise UsageError(f"`{name}` must be a whole number of at least 0, got {seed!r}")
     return np.random.default_rng(seed)
 
 
@@ -105,13 +106,13 @@ def _where(labelled: Labelled, mask: Sequence[bool], wanted: bool) -> Labelled:
 
 def _held_out(rest: Labelled, out: Labelled, variant: str) -> StyleAgreement:
     if len(set(rest[1])) == 1:
-        raise ValueError(
+        raise UsageError(
             f"`held_out` must leave captions of at least two styles, got only {rest[1][0]!r}; hold out fewer, or none"
         )
     table = StyleTable.fit(*rest, progress=None)
     known = [style in table.captions_per_style for style in out[1]]
     if known and not any(known):
-        raise ValueError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
+        raise UsageError("`captions` must have others of the style of a held-out one, got none for any; hold out fewer")
     if not all(known):
         warn(f"{known.count(False)} of {len(known)} held-out captions have a style that no other has")
     scored = _where(out, known, True)

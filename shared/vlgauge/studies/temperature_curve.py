@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly, statistics_of, together
 from vlgauge.studies.sensitivity import sizes_in_words
@@ -55,7 +56,7 @@ def curve(
     with equally many captions.
     """
     if not predictions:
-        raise ValueError("`predictions` must have candidates of at least one temperature, got none")
+        raise UsageError("`predictions` must have candidates of at least one temperature, got none")
     points = []
     sampled = {key: caption_sets(f"predictions[{key}]", predictions[key]) for key in sorted(predictions)}
     people = caption_sets("references", references)

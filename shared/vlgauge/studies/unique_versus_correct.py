@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly, statistics_of, together
 
@@ -43,10 +44,10 @@ class Pools:
 def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -> list[Pools]:
     """The captions of each image in two halves, with captions of other images; those that have too few are left out."""
     if per_side < 2:
-        raise ValueError(f"`per_side` must be at least 2, got {per_side}")
+        raise UsageError(f"`per_side` must be at least 2, got {per_side}")
     most = max(map(len, references), default=0)
     if most < 2 * per_side:
-        raise ValueError(f"`references` must have {2 * per_side} captions of an image, {per_side} per side, got {most}")
+        raise UsageError(f"`references` must have {2 * per_side} captions of an image, {per_side} per side, got {most}")
     rng = np.random.default_rng(seed)
     found = []
     every = sorted({text for texts in references for text in texts})
@@ -57,7 +58,7 @@ def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -
         own = set(texts)
         others = [every[i] for i in rng.permutation(len(every)).tolist() if every[i] not in own][:per_side]
         if len(others) < per_side:
-            raise ValueError(
+            raise UsageError(
                 f"`references` must have {per_side} captions of other images for each image, got {len(others)}"
             )
         found.append(Pools(order[:per_side], order[per_side : 2 * per_side], others))
@@ -85,7 +86,7 @@ def unique_versus_correct(
     for name, values, least in (("uniques", ks, 1), ("corrects", ms, 0)):
         for value in values:
             if not least <= value <= per_side:
-                raise ValueError(f"`{name}` must be from {least} to {per_side}, the number per side, got {value}")
+                raise UsageError(f"`{name}` must be from {least} to {per_side}, the number per side, got {value}")
     pools = pools_of(caption_sets("references", references), per_side, seed)
     kept = [one.references for one in pools]
     everything = together(kept, [one.correct for one in pools], [one.incorrect for one in pools])

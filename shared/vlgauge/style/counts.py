@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import shown
 from vlgauge.style.tokenizers import Tokens, tokenized
 from vlgauge.style.weights import Bools, OrderCounts, rows_among, rows_among_sorted
@@ -120,13 +121,13 @@ class StyleCounts:
                 unknown.setdefault(style, i)
         if unknown:
             clauses = [self._unknown_style(f"{name}[{row}]", style) for style, row in list(unknown.items())[:5]]
-            raise ValueError(". ".join(clauses) + (f". And {len(unknown) - 5} more" if len(unknown) > 5 else ""))
+            raise UsageError(". ".join(clauses) + (f". And {len(unknown) - 5} more" if len(unknown) > 5 else ""))
         return np.fromiter((self._style_ids[style] for style in styles), np.int64, len(styles))
 
     def style_id(self, style: str) -> int:
         """Row of a style; ValueError as in `style_ids`."""
         if style not in self._style_ids:
-            raise ValueError(self._unknown_style("style", style))
+            raise UsageError(self._unknown_style("style", style))
         return self._style_ids[style]
 
     def _unknown_style(self, name: str, style: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import one_of, whole_number
 from vlgauge.style.counts import StyleCounts
 from vlgauge.style.formula import order_scores, shares
@@ -184,7 +185,7 @@ def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str,
     """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
     one_of("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
-        raise ValueError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
+        raise UsageError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
     k = whole_number("k", k, 1)
     counts, column = table.orders[order - 1], table.style_id(style)
     pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import warn
 from vlgauge.style.counts import KnownCaptions, Table
@@ -58,7 +59,7 @@ def _check_about(about: Mapping[str, Any]) -> None:
     """Refuse what a saved table could not be loaded with."""
     for key, value in about.items():
         if not isinstance(value, str | None):
-            raise ValueError(f"`{key}` must be a string, got {type(value).__name__}")
+            raise UsageError(f"`{key}` must be a string, got {type(value).__name__}")
 
 
 def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
@@ -66,16 +67,16 @@ def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
     for name, column in columns.items():
         if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
-            raise ValueError(f"`{name}` must be a list with one entry per caption, got {type(column).__name__}")
+            raise UsageError(f"`{name}` must be a list with one entry per caption, got {type(column).__name__}")
     lists = {name: list(column) for name, column in columns.items()}
     count = len(lists["captions"])
     for name, column in lists.items():
         if len(column) != count:
-            raise ValueError(f"`{name}` must have one entry per caption, got {len(column)} for {count} captions")
+            raise UsageError(f"`{name}` must have one entry per caption, got {len(column)} for {count} captions")
     left_out = checked_mask(lists.get("held_out", [False] * count))
     kept = [i for i in range(count) if not left_out[i]]
     if not kept:
-        raise ValueError("`captions` must have at least one caption that is not held out, got none")
+        raise UsageError("`captions` must have at least one caption that is not held out, got none")
     return [lists["captions"][i] for i in kept], [lists["styles"][i] for i in kept]
 
 
@@ -83,7 +84,7 @@ def checked_mask(held_out: Sequence[Any]) -> list[bool]:
     """Which captions are held out; ValueError if an entry is neither, since the text "False" would count as true."""
     for i, entry in enumerate(held_out):
         if not isinstance(entry, (bool, int, np.bool_, np.integer)) or entry not in (0, 1):
-            raise ValueError(f"`held_out[{i}]` must be True or False, got {entry!r}")
+            raise UsageError(f"`held_out[{i}]` must be True or False, got {entry!r}")
     return [bool(entry) for entry in held_out]
 
 
@@ -91,12 +92,12 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     """The distinct styles, each a valid name."""
     for i, style in enumerate(labels):
         if not isinstance(style, str) or not style.strip():
-            raise ValueError(f"`styles[{i}]` must be the name of a style, got {style!r}")
+            raise UsageError(f"`styles[{i}]` must be the name of a style, got {style!r}")
         checked_text(style, f"styles[{i}]")
     names = tuple(sorted(set(map(str, labels))))  # an array has strings of numpy's own
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
-        raise ValueError(f"`styles` must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}")
+        raise UsageError(f"`styles` must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}")
     return names
 
 
@@ -105,9 +106,9 @@ def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     split = not isinstance(rows[0], str)
     chosen = tokenizer or ("whitespace" if split else "words-1")
     if chosen not in TOKENIZERS:
-        raise ValueError(f"`tokenizer` must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
+        raise UsageError(f"`tokenizer` must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
     if split and chosen != "whitespace":
-        raise ValueError(f"`tokenizer` must be 'whitespace' for captions given as lists of tokens, got {chosen!r}")
+        raise UsageError(f"`tokenizer` must be 'whitespace' for captions given as lists of tokens, got {chosen!r}")
     return chosen
 
 
@@ -116,11 +117,11 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
     known: set[Any] = set()
     for i, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Sequence):
-            raise ValueError(
+            raise UsageError(
                 f"`captions[{i}]` must be a string or a list of tokens, as the first, got {type(row).__name__}"
             )
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:
-                raise ValueError(f"`captions[{i}]` must have tokens without white space, got {token!r}")
+                raise UsageError(f"`captions[{i}]` must have tokens without white space, got {token!r}")
             known.add(checked_text(token, f"captions[{i}]"))
     return [list(row) for row in rows]

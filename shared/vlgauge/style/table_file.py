@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vlgauge.box import Beyond
+from vlgauge.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.files import TooMuch, read_bytes
 from vlgauge.parquet import parquet_table
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
@@ -109,10 +110,10 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
     try:
         rows = _rows_by_order(content)
         if digest_of(tokenizer, styles, captions, rows) != header["sha256"]:
-            raise ValueError("its checksum is wrong")
+            raise UsageError("its checksum is wrong")
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
-        raise ValueError(f"`table` must be as it was written, but {shown} was altered: {error}") from error
+        raise UsageError(f"`table` must be as it was written, but {shown} was altered: {error}") from error
     # Verified just now, and dear to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
@@ -120,7 +121,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
 
 def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Table]:
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"`table` must be a file, and none is at {shown}")
+        raise MissingFileError(f"`table` must be a file, and none is at {shown}")
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
@@ -128,7 +129,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
         raise _too_large(shown, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]
-        raise ValueError(f"`table` must be a whole Parquet file, got {shown}: {why}") from error
+        raise UsageError(f"`table` must be a whole Parquet file, got {shown}: {why}") from error
     header = _header(content.schema, shown)
     if sum(header["captions"]) > _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * len(data):
         raise _too_large(shown, len(data))
@@ -136,7 +137,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
 
 
 def _too_large(shown: str, n_bytes: int) -> ValueError:
-    return ValueError(
+    return UsageError(
         f"`table` must be a style table, and {shown} unpacks to far more than one of its {n_bytes} bytes can"
     )
 
@@ -145,16 +146,16 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
     """The description in the file, checked."""
     found = (schema.metadata or {}).get(_METADATA)
     if found is None:
-        raise ValueError(f"`table` must be a style table, and {shown} is not one; `StyleTable.save` writes them")
+        raise UsageError(f"`table` must be a style table, and {shown} is not one; `StyleTable.save` writes them")
     try:
         header = json.loads(found)
         if header["format"] != FORMAT:
-            raise ValueError(f"it has format {header['format']!r}, not {FORMAT}; another vlgauge wrote it")
+            raise UsageError(f"it has format {header['format']!r}, not {FORMAT}; another vlgauge wrote it")
         _check_header(**header)
         if not schema.equals(_SCHEMA):
-            raise ValueError("it has other columns")
+            raise UsageError("it has other columns")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(
+        raise UsageError(
             f"`table` must be a style table that this vlgauge can read, and {shown} is not: {error}"
         ) from error
     return dict(header)
@@ -163,27 +164,27 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
 def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int], sha256: str, **about: Any) -> None:
     """Refuse a description that is unknown here or contradicts itself."""
     if tokenizer not in TOKENIZERS:
-        raise ValueError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
+        raise UsageError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
     counts = [count for count in captions if isinstance(count, int) and 0 < count < 2**32]
     if not isinstance(styles, list) or not all(isinstance(style, str) and style.strip() for style in styles):
-        raise ValueError("its styles are no names")
+        raise UsageError("its styles are no names")
     if list(styles) != sorted(set(styles)) or not 2 <= len(styles) == len(captions) == len(counts):
-        raise ValueError("its styles are not sorted, or not counted")
+        raise UsageError("its styles are not sorted, or not counted")
     for key in ("name", "source", "licence"):
         if not isinstance(about[key], str | None):
-            raise TypeError(f"its {key} is no text")
+            raise UsageTypeError(f"its {key} is no text")
     if about["max_order"] != MAX_ORDER or not isinstance(sha256, str):
-        raise ValueError(f"its order is not {MAX_ORDER}, or its checksum is no text")
+        raise UsageError(f"its order is not {MAX_ORDER}, or its checksum is no text")
 
 
 def _rows_by_order(content: pa.Table) -> "list[Rows]":
     """The rows of the orders 0 to 4."""
     if content.column("order").null_count:
-        raise ValueError("a row has no order")
+        raise UsageError("a row has no order")
     orders = content.column("order").to_numpy()
     bounds = np.searchsorted(orders, np.arange(MAX_ORDER + 2))
     if (np.diff(orders.astype(np.int16)) < 0).any() or bounds[-1] != len(orders):
-        raise ValueError("its rows are not sorted by order")
+        raise UsageError("its rows are not sorted by order")
     return [_rows(content.slice(first, last - first)) for first, last in itertools.pairwise(bounds.tolist())]
 
 
@@ -191,7 +192,7 @@ def _rows(part: pa.Table) -> "Rows":
     texts, styles, df = (part.column(name).combine_chunks() for name in ("ngram", "styles", "df"))
     lengths, other = (pc.list_value_length(lists).to_numpy(zero_copy_only=False) for lists in (styles, df))
     if texts.null_count or styles.null_count or df.null_count or not np.array_equal(lengths, other):
-        raise ValueError("a row has not as many counts as styles")
+        raise UsageError("a row has not as many counts as styles")
     return Rows(texts, lengths, styles.flatten().to_numpy(), df.flatten().to_numpy())
 
 
@@ -295,7 +296,7 @@ def table_of(
     if not (
         _is_ascending(known) and all(map(_is_ascending, keys)) and _is_ascending(tokens.to_numpy(zero_copy_only=False))
     ):
-        raise ValueError("its rows are not sorted")
+        raise UsageError("its rows are not sorted")
     counts = [_counts(part, ngrams, len(styles)) for part, ngrams in zip(rows[1:], keys, strict=True)]
     copies = _counts(rows[0], np.arange(len(known)), len(styles))
     return cls(
@@ -321,7 +322,7 @@ def _ngram_keys(texts: pa.StringArray, order: int, tokens: pa.StringArray, keys:
     for n in range(1, order - 1):
         prefix = rows_among_sorted(keys[n], prefix * len(tokens) + ids[:, n])
         if (prefix < 0).any():
-            raise ValueError("one of its n-grams begins with one that no row has")
+            raise UsageError("one of its n-grams begins with one that no row has")
     return prefix * len(tokens) + ids[:, order - 1]
 
 
@@ -333,27 +334,27 @@ def _token_ids(texts: pa.StringArray, order: int, tokens: pa.StringArray) -> Int
     offsets, utf8 = _utf8(texts)
     separators = np.flatnonzero(utf8 == _SPACE)
     if len(separators) != len(texts) * (order - 1):
-        raise ValueError(f"one of its n-grams of order {order} has another number of tokens")
+        raise UsageError(f"one of its n-grams of order {order} has another number of tokens")
     inner = separators.reshape(len(texts), order - 1)
     starts = np.column_stack([offsets[:-1], inner + 1])
     lengths = np.column_stack([inner, offsets[1:]]) - starts
     if (lengths <= 0).any():
-        raise ValueError("one of its n-grams has an empty token")
+        raise UsageError("one of its n-grams has an empty token")
     bounds = np.concatenate([[0], np.cumsum(lengths.ravel())]).astype(np.int32)
     words = pa.StringArray.from_buffers(lengths.size, pa.py_buffer(bounds), pa.py_buffer(utf8[utf8 != _SPACE]))
     ids = pc.index_in(words, tokens)
     if ids.null_count:
-        raise ValueError("one of its n-grams has a token that no row of order 1 has")
+        raise UsageError("one of its n-grams has a token that no row of order 1 has")
     return ids.to_numpy().astype(np.int64).reshape(lengths.shape)
 
 
 def _caption_keys(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     offsets, utf8 = _utf8(texts)
     if (np.diff(offsets) != _KEY_DIGITS).any():
-        raise ValueError(f"one of its caption keys has not {_KEY_DIGITS} digits")
+        raise UsageError(f"one of its caption keys has not {_KEY_DIGITS} digits")
     keys = bytes.fromhex(utf8.tobytes().decode())
     if 2 * len(keys) != len(utf8):  # fromhex skips white space
-        raise ValueError("one of its caption keys has white space")
+        raise UsageError("one of its caption keys has white space")
     return np.frombuffer(keys, ">u8").astype(np.uint64)
 
 
@@ -368,9 +369,9 @@ def _check_counts(rows: Rows, captions: Ints) -> None:
         or (rows.styles >= len(captions)).any()
         or not ascending[inside].all()
     ):
-        raise ValueError("one of its rows has no count, or not one per style")
+        raise UsageError("one of its rows has no count, or not one per style")
     if (rows.df > captions[rows.styles]).any():
-        raise ValueError("one of its counts is larger than its style")
+        raise UsageError("one of its counts is larger than its style")
 
 
 def _is_ascending(values: npt.NDArray) -> bool:

@@ -11,8 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingFileError, NetworkError, UsageError
 from vlgauge.files import DATA
-from vlgauge.network import NetworkError, hub_file, hub_requests, unreachable
+from vlgauge.network import hub_file, hub_requests, unreachable
 from vlgauge.settings import shown
 from vlgauge.style.counts import StyleCounts, Table
 from vlgauge.style.fitting import fitted
@@ -39,9 +40,9 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
     if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
-        raise ValueError(f"`table` must be {FORMS}, got {shown(source)}")
+        raise UsageError(f"`table` must be {FORMS}, got {shown(source)}")
     if revision is not None and (is_path or isinstance(source, StyleCounts)):
-        raise ValueError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
+        raise UsageError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
     return source
 
 
@@ -81,7 +82,7 @@ def hub_address(dataset: str) -> tuple[str, str]:
     """
     match = _HUB_ID.fullmatch(dataset)
     if match is None:
-        raise ValueError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
+        raise UsageError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
     return match[1], f"{match[2] or 'default'}.parquet"
 
 
@@ -115,7 +116,7 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
         held, why = held if error.status is None or error.status >= 500 else None, str(error)
     if held is not None:
         return held
-    raise FileNotFoundError(
+    raise MissingFileError(
         f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
         f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
         f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
@@ -162,7 +163,7 @@ def named_table(cls: type[Table], name: str) -> Table:
     """
     entries = catalog()
     if name not in entries:
-        raise ValueError(f"`config_name` must be one of {', '.join(map(repr, entries))}, got {name!r}")
+        raise UsageError(f"`config_name` must be one of {', '.join(map(repr, entries))}, got {name!r}")
     entry = entries[name]
     if "captions" in entry:
         with (CATALOG.parent / entry["captions"]).open(encoding="utf-8", newline="") as file:
@@ -172,7 +173,7 @@ def named_table(cls: type[Table], name: str) -> Table:
         return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
     path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
-        raise ValueError(
+        raise UsageError(
             f"`config_name` {name!r} must be the table that was published, but {path} has another checksum"
         )
     return _held(cls, path)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
 
 Tokens = list[str]
@@ -46,7 +47,7 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
             pair.
     """
     if isinstance(texts, str):
-        raise ValueError(f"`{name}` must be a list of strings, got one string; wrap it: [text]")
+        raise UsageError(f"`{name}` must be a list of strings, got one string; wrap it: [text]")
     split = TOKENIZERS[tokenizer]
     known: dict[str, Tokens] = {}
     with progress_bar(len(texts), "Splitting captions into words", progress) as advance:
@@ -62,10 +63,10 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
 def checked_text(text: str, name: str) -> str:
     """The text, if it is a string that UTF-8 can hold; else ValueError by that name."""
     if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be a string, got {type(text).__name__}")
+        raise UsageError(f"`{name}` must be a string, got {type(text).__name__}")
     if not text.isascii():
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"`{name}` must be valid Unicode, got a lone surrogate at {error.start}") from None
+            raise UsageError(f"`{name}` must be valid Unicode, got a lone surrogate at {error.start}") from None
     return text

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import shown, warn
 from vlgauge.text.treebank import (
     part_clitics,
@@ -97,7 +98,7 @@ def warn_of_unparted(captions: Iterable[str]) -> None:
 def tokenizer_setting(tokenizer: Any) -> Tokenizer | None:
     """The setting ``tokenizer`` of a metric; None stands for `coco_tokens`."""
     if tokenizer is not None and not callable(tokenizer):
-        raise ValueError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
+        raise UsageError(f"`tokenizer` must be a function from str to list of str, got {shown(tokenizer)}")
     return tokenizer
 
 
@@ -112,7 +113,7 @@ def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
         except TypeError:
             right = False
         if not right:
-            raise ValueError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
+            raise UsageError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
         return tuple(found)
 
     return tokens

@@ -12,9 +12,10 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from vlgauge.errors import MissingFileError, UsageError, WeightsNotFoundError
 from vlgauge.files import csv_rows, read_text
 from vlgauge.installed import importing
-from vlgauge.weights.files import SourcesMissing, WeightsNotFound
+from vlgauge.weights.files import SourcesMissing
 
 UNKNOWN_WEIGHT = 1.0
 
@@ -100,7 +101,7 @@ def _read_packaged(file: Path) -> ConcretenessTable:
         {row.get(_WORD, ""): _float(row[_PACKAGE_RATING]) for row in rows if row.get(_PACKAGE_RATING)}
     )
     if table.sha256 != SHA256:
-        raise ValueError(
+        raise UsageError(
             f"the package {PACKAGE} must have the ratings with the sha256 {SHA256[:8]}, got {table.sha256[:8]} in "
             f"{str(file)!r}; run: pip install --force-reinstall {PACKAGE}=={PACKAGE_VERSION}"
         )
@@ -116,7 +117,7 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
     """
     file, shown = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"`concreteness_path` must be an existing file, got {shown!r}; leave it out for the ratings of the package "
             f"{PACKAGE}"
         )
@@ -131,12 +132,12 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
             continue
         place = f"line {number} of {shown!r}"
         if len(row) <= max(word_at, rating_at):
-            raise ValueError(f"`concreteness_path` must have a word and a rating in every line, got {place}")
+            raise UsageError(f"`concreteness_path` must have a word and a rating in every line, got {place}")
         rating = _number(row[rating_at], place)
         if ratings.setdefault(row[word_at], rating) != rating:
-            raise ValueError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
+            raise UsageError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
     if not ratings:
-        raise ValueError(f"`concreteness_path` must rate at least one word, got none in {shown!r}")
+        raise UsageError(f"`concreteness_path` must rate at least one word, got none in {shown!r}")
     return ConcretenessTable(ratings)
 
 
@@ -145,7 +146,7 @@ def _delimiter(header: str, shown: str) -> str:
         _, titles = next(csv_rows(header, _NAME, shown, delimiter=delimiter), (0, []))
         if {_WORD, _RATING} <= set(titles):
             return delimiter
-    raise ValueError(
+    raise UsageError(
         f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, parted by "
         f"semicolons, commas or tabs, got {header[:60]!r} in {shown!r}"
     )
@@ -161,7 +162,7 @@ def _float(text: str) -> float:
 def _number(text: str, place: str) -> float:
     rating = _float(text)
     if not math.isfinite(rating):
-        raise ValueError(f"`concreteness_path` must have a number as each {_RATING!r}, got {text!r} in {place}")
+        raise UsageError(f"`concreteness_path` must have a number as each {_RATING!r}, got {text!r} in {place}")
     return rating
 
 
@@ -221,7 +222,7 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
         lemmatizer.lemmatize("dogs")
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run: '
             'python -m nltk.downloader wordnet, or set NLTK_DATA to the folder that has it, or keep lemmatizer="rules"'
         ) from None

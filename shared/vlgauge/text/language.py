@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.settings import shown
@@ -14,7 +15,6 @@ from vlgauge.text.treebank import (
     part_final_period,
     part_fused_words,
 )
-from vlgauge.weights.files import WeightsNotFound
 
 SENTENCE_SPLITTERS = ("rules", "punkt")
 PLACEHOLDERS = ("released", "all", None)
@@ -58,7 +58,7 @@ def checked_splitter(sentences: Any) -> Any:
     """The setting `sentences` of a metric, if `sentence_splitter` can resolve it."""
     if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
-        raise ValueError(
+        raise UsageError(
             f"`sentences` must be one of {choices} or a function from str to list of str, got {shown(sentences)}"
         )
     return sentences
@@ -68,7 +68,7 @@ def story_sentences(story: str | list[str], split: Callable[[str], list[str]]) -
     """Sentences of a story: a string is split, a list is taken as it is; each is stripped, empty ones are dropped."""
     pieces = split(story) if isinstance(story, str) else story
     if not isinstance(pieces, (list, tuple)) or not all(isinstance(piece, str) for piece in pieces):
-        raise ValueError(f"`sentences` must be a function that returns a list of str, got {type(pieces).__name__}")
+        raise UsageError(f"`sentences` must be a function that returns a list of str, got {type(pieces).__name__}")
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 
@@ -87,7 +87,7 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 def checked_placeholders(mode: Any) -> str | None:
     """The setting `placeholders` of a metric, if `replace_placeholders` takes it."""
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
-        raise ValueError(f"`placeholders` must be one of 'released', 'all' or None, got {shown(mode)}")
+        raise UsageError(f"`placeholders` must be one of 'released', 'all' or None, got {shown(mode)}")
     return mode
 
 
@@ -163,13 +163,13 @@ def punkt_splitter() -> Callable[[str], list[str]]:
         tokenizer = pool.get(("punkt", *data.path), lambda: PunktTokenizer("english"))
     except LookupError:
         # NLTK's own message is a banner of twenty lines.
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab, found in no folder that NLTK searches; '
             "run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to the folder that has it"
         ) from None
     except PermissionError as error:
         # NLTK opens nothing outside of the folders that it searches, so it follows no link that leads out of them.
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
             f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
         ) from None

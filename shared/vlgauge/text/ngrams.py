@@ -9,6 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
+
 Ints = npt.NDArray[np.int64]
 Tokens: TypeAlias = Sequence[str]
 
@@ -187,4 +189,4 @@ def _check_room(*factors: int) -> None:
     for factor in factors:
         product *= factor
     if product >= 2**63:
-        raise ValueError(f"`captions` must have fewer distinct n-grams, got {' x '.join(map(str, factors))} >= 2^63")
+        raise UsageError(f"`captions` must have fewer distinct n-grams, got {' x '.join(map(str, factors))} >= 2^63")

@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import shown
 from vlgauge.text.english import IDENTITY, NAME, VERSION, english_pipeline, found_folder, import_spacy
 from vlgauge.text.language import split_sentences, words
-from vlgauge.weights.files import WeightsNotFound
 from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def look_for_phrases(
 
 
 def _look_for_pipeline(name: str, argument: str) -> None:
-    """WeightsNotFound if no such pipeline is installed."""
+    """WeightsNotFoundError if no such pipeline is installed."""
     if name == EMBEDDED:
         found_folder()
         return
@@ -92,26 +92,26 @@ def _look_for_pipeline(name: str, argument: str) -> None:
         check_paper_pipeline(argument)
     # The name of a package holds no other characters; of any other text the parts would be imported.
     if not name.isidentifier() or find_spec(name) is None:
-        raise WeightsNotFound(_not_installed(name, argument))
+        raise WeightsNotFoundError(_not_installed(name, argument))
 
 
 def paper_pipeline_is_here() -> bool:
     """Whether the pipeline of the paper is installed, in its version."""
     try:
         _look_for_pipeline(PAPER_PIPELINE, "pipeline")
-    except WeightsNotFound:
+    except WeightsNotFoundError:
         return False
     return True
 
 
 def check_paper_pipeline(argument: str) -> None:
-    """WeightsNotFound if what is installed under the name of the paper's pipeline is another version or package."""
+    """Raise WeightsNotFoundError if the installed pipeline of this name is not the one of the paper."""
     try:
         found = version(PAPER_PIPELINE)
     except PackageNotFoundError:
         return  # nothing is, or a folder that Python finds
     if found != PAPER_VERSION:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{argument}` names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}; "
             f"run: pip uninstall {PAPER_PIPELINE}, then {INSTALL_PAPER} ({NOT_BY_PIP})"
         )
@@ -142,7 +142,7 @@ def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
     if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
         also = ', "nltk"' if argument == "nouns" else ""
         got = repr(setting) if isinstance(setting, str) else type(setting).__name__
-        raise ValueError(
+        raise UsageError(
             f'`{argument}` must be the name of a spaCy pipeline, a spacy.Language or "embedded"{also}, got {got}'
         )
     return setting
@@ -156,7 +156,7 @@ def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases")
     """
     if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
         got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
-        raise ValueError(f"`{argument}` must have one list per story, {n_stories} in all, got {got}")
+        raise UsageError(f"`{argument}` must have one list per story, {n_stories} in all, got {got}")
     return [_groups(story, f"{argument}[{i}]") for i, story in enumerate(lists)]
 
 
@@ -168,7 +168,7 @@ def _groups(story: Any, place: str) -> list[list[str]]:
             isinstance(phrase, str) for group in story for phrase in group
         ):
             return [list(group) for group in story]
-    raise ValueError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {shown(story)}")
+    raise UsageError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {shown(story)}")
 
 
 class SpacyPhrases:
@@ -213,7 +213,7 @@ class SpacyPhrases:
         with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
             for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
                 if len(doc) and not doc.has_annotation(needed):
-                    raise ValueError(
+                    raise UsageError(
                         f"`{self._argument}` must be a spaCy pipeline with {component}, "
                         f"got one with {', '.join(self._nlp.pipe_names) or 'no component'}"
                     )
@@ -224,7 +224,7 @@ class SpacyPhrases:
     def _check_lengths(self, sentences: Sequence[str]) -> None:
         longest = max(map(len, sentences), default=0)
         if longest > self._nlp.max_length:
-            raise ValueError(
+            raise UsageError(
                 f"a sentence must have at most {self._nlp.max_length} characters for {self.identity}, got {longest}; "
                 "split the story into sentences"
             )
@@ -265,10 +265,10 @@ def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
         # E050: neither an installed package nor a folder. Anything else is a pipeline that does not load.
         if "[E050]" not in str(error):
             why = " ".join(str(error).split())[:200]
-            raise ValueError(
+            raise UsageError(
                 f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
-        raise WeightsNotFound(_not_installed(name, argument)) from error
+        raise WeightsNotFoundError(_not_installed(name, argument)) from error
     # The paper's is known by its version, which was checked.
     return nlp, _name_and_version(nlp) if name == PAPER_PIPELINE else _identity(nlp)
 
@@ -289,7 +289,7 @@ class NltkNouns:
         try:
             self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
         except LookupError:
-            raise WeightsNotFound(
+            raise WeightsNotFoundError(
                 f"`{setting}` needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK "
                 "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
                 f"folder that has it, or choose {instead}"
@@ -303,7 +303,7 @@ class NltkNouns:
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Refused."""
-        raise ValueError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
+        raise UsageError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
         """Words tagged as nouns, with the words of `vlgauge.text.language.words`, once per sentence."""

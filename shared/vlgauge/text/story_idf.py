@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import read_json
 from vlgauge.settings import shown
 from vlgauge.text.language import split_sentences, story_sentences, words
@@ -71,12 +72,12 @@ class IdfTable:
 def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:
     """Count in how many stories each word occurs."""
     if isinstance(stories, str) or not len(stories):
-        raise ValueError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
+        raise UsageError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
     df: Counter[str] = Counter()
     for i, story in enumerate(stories):
         texts = [story] if isinstance(story, str) else story
         if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(
+            raise UsageError(
                 f"`idf` must be fitted on stories, each a string or a list of str, got {shown(story)} as {i}"
             )
         sentences = story_sentences(story if isinstance(story, str) else list(story), split_sentences)
@@ -101,7 +102,7 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
         return _from_mapping(source)
     if isinstance(source, Sequence):
         return fit_idf(source, lowercase=lowercase)
-    raise ValueError(
+    raise UsageError(
         f"`idf` must be a file, a mapping, or the list of the corpus stories, got {type(source).__name__}; "
         "fit one with `vlgauge.text.story_idf.fit_idf(stories)`"
     )
@@ -109,16 +110,16 @@ def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
 
 def _json_object(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"`idf` must name an existing JSON file, got {str(file)!r}; `vlgauge idf OUT --stories FILE` writes one"
         )
     try:
         content = read_json(file, "`idf`")
     except ValueError as error:
         hint = "; `vlgauge idf OUT --pickle FILE` converts a pickle" if file.suffix in PICKLES else ""
-        raise ValueError(f"{error}{hint}") from None
+        raise UsageError(f"{error}{hint}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
+        raise UsageError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
     return content
 
 
@@ -129,7 +130,7 @@ def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
     """
     content = read_pickle(Path(path).expanduser())
     if not isinstance(content, dict):
-        raise ValueError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
+        raise UsageError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
     return _from_mapping(content)
 
 
@@ -139,15 +140,15 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
         return IdfTable(None, _numbers(table, -math.inf), lowercase=False)
     n_stories, lowercase = table["N"], table.get("lowercase", False)
     if not isinstance(table["df"], Mapping) or not isinstance(lowercase, bool):
-        raise ValueError("`idf` must have a mapping as `df` and true or false as `lowercase`")
+        raise UsageError("`idf` must have a mapping as `df` and true or false as `lowercase`")
     if n_stories is None:
         return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
     if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
-        raise ValueError(f"`idf` must have a positive whole number of stories as `N`, got {shown(n_stories)}")
+        raise UsageError(f"`idf` must have a positive whole number of stories as `N`, got {shown(n_stories)}")
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:
-            raise ValueError(
+            raise UsageError(
                 f"`idf` must count at most `N` = {n_stories} stories per word, got {count} for {shown(word)}"
             )
     return IdfTable(n_stories, counts, lowercase)
@@ -156,11 +157,11 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
 def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
     for word, value in table.items():
         if not isinstance(word, str):
-            raise ValueError(f"`idf` must have words as its keys, got {shown(word)}")
+            raise UsageError(f"`idf` must have words as its keys, got {shown(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # A comparison, because the largest whole numbers are no floats.
         if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
-            raise ValueError(f"`idf` must have a number for each word, got {shown(value)} for {shown(word)}")
+            raise UsageError(f"`idf` must have a number for each word, got {shown(value)} for {shown(word)}")
     if not table:
-        raise ValueError("`idf` must have at least one word, got none")
+        raise UsageError("`idf` must have at least one word, got none")
     return dict(table)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.text.word_vectors import UNKNOWN, WordVectorFile
 
 OOV = ("unk", "lower", "skip")
@@ -42,7 +43,7 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
     lower = {word.lower() for word in words} if oov == "lower" else set()
     found = vectors.rows([*dict.fromkeys(words), *sorted(lower), UNKNOWN])
     if oov != "skip" and UNKNOWN not in found:
-        raise ValueError(
+        raise UsageError(
             f'`oov="{oov}"` needs the word {UNKNOWN!r} in the file of word vectors, got none in {vectors.path.name}; '
             'choose oov="skip", which leaves unknown nouns out'
         )

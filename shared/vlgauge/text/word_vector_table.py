@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.writing import replacing
 
 SUFFIX = ".vectors"
@@ -27,7 +28,7 @@ _END = np.dtype(
 )
 
 
-class BrokenTable(ValueError):
+class BrokenTable(UsageError):
     """A file that is no table of these word vectors: cut, altered, or made of others."""
 
 

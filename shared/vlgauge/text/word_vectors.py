@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import open_file, unpacked_lines
 from vlgauge.pool import pool
 from vlgauge.progress import progress_bar
 from vlgauge.settings import warn
 from vlgauge.text.word_vector_table import SUFFIX, BrokenTable, WordTable, write_table
-from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
+from vlgauge.weights.files import cache_folder, sha256_of
 from vlgauge.writing import Unwritable
 
 UNKNOWN = "unk"
@@ -58,14 +59,14 @@ def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
             if not width:
                 break  # millions of blank lines are packed to nothing
             if count != width and not (count > width and _has_spaced_word(row, width)):
-                raise ValueError(
+                raise UsageError(
                     f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
                     f"in line {number} of {file.name}"
                 )
             if count == width and count:
                 yield number, row[: row.index(b" ")], row
     if not width:
-        raise ValueError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
+        raise UsageError(f"`{argument}` must name a file of word vectors, got none in {file.name}")
 
 
 def _file_lines(file: Path, argument: str) -> Generator[bytes]:
@@ -75,7 +76,7 @@ def _file_lines(file: Path, argument: str) -> Generator[bytes]:
     with open_file(file, f"`{argument}`") as lines:
         while line := lines.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
-                raise ValueError(
+                raise UsageError(
                     f"`{argument}` must name a file of word vectors, got a line of over {LONGEST_LINE} bytes in "
                     f"{file.name}"
                 )
@@ -102,7 +103,7 @@ def _numbers(row: bytes, place: str, argument: str) -> np.ndarray:
     except ValueError:
         vector = np.array([np.nan])
     if not np.isfinite(vector).all():
-        raise ValueError(f"`{argument}` must name a file of word vectors of finite numbers, got others in {place}")
+        raise UsageError(f"`{argument}` must name a file of word vectors of finite numbers, got others in {place}")
     return vector
 
 
@@ -208,7 +209,7 @@ def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path")
     """The file of that path, opened once per process, wherever that goes and whatever becomes of copies."""
     file = Path(path).expanduser()
     if not file.is_file():
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{argument}` must name an existing file of word vectors, got {str(path)!r}; "
             "glove.6B.300d.txt is in https://nlp.stanford.edu/data/glove.6B.zip"
         )

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from vlgauge.errors import UsageError
 from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Progressed:
     def add(self, found: Figures, loss: str) -> bool:
         """Take a round; True if it is the best so far."""
         if not math.isfinite(found[loss]):
-            raise ValueError(
+            raise UsageError(
                 f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
                 f"round {len(self.rounds) + 1}; try a smaller one"
             )
@@ -136,12 +137,12 @@ class Checkpoint:
         known = {name: tensor.shape for name, tensor in saved.items() if name.startswith("tensors/")}
         is_own = (metadata.get("format"), metadata.get("identity")) == (FORMAT, self.identity)
         if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
-            raise ValueError(
+            raise UsageError(
                 f"`{self.file}` must be the state of this training, got that of one with other data, base or settings; "
                 "repeat the command that began it, or delete the file"
             )
         if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
-            raise ValueError(
+            raise UsageError(
                 f"`{self.file}` must be as the training wrote it, got one that was altered since, which cannot be gone "
                 "on from; delete it, or put back a copy"
             )
@@ -155,7 +156,7 @@ class Checkpoint:
             with safe_open(self.file, framework="pt") as file:
                 return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
-            raise ValueError(
+            raise UsageError(
                 f"`{self.file}` must be the state of an interrupted training, got a file that cannot be read "
                 f"({error}); delete it"
             ) from error

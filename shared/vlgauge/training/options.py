@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.run_locks import only_run
 from vlgauge.torch_use import missing_packages
 from vlgauge.training.loop import INTERRUPTED, STATE, Recipe
@@ -46,7 +47,7 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
     """Keep what a finished training wrote."""
     there = [] if overwrite else [path for path in files if path.exists()]
     if there:
-        raise ValueError(
+        raise UsageError(
             f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
             "choose another name, or pass --overwrite to train anew over it"
         )
@@ -57,14 +58,14 @@ def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
     for name, minimum in least.items():
         value = getattr(options, name)
         if value is not None and value < minimum:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+            raise UsageError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
 
 
 def refuse_beside_scenes(options: argparse.Namespace) -> None:
     """Refuse files of rows beside those that are drawn."""
     for name in ("validation", "test", "image_folder"):
         if options.scenes is not None and getattr(options, name) is not None:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+            raise UsageError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
 
 
 @contextmanager
@@ -86,4 +87,4 @@ def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
     """Check that all packages are there before hours of work."""
     wanted = (*packages, "matplotlib") if plot else packages
     if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
-        raise ImportError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)
+        raise MissingExtraError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)

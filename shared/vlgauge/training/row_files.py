@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.files import is_address
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
@@ -16,7 +17,7 @@ def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"`{path}` must be a readable file of UTF-8 text, got an error: {error}") from error
+        raise UsageError(f"`{path}` must be a readable file of UTF-8 text, got an error: {error}") from error
     records = _csv_records(text, path) if path.suffix.lower() == ".csv" else _json_records(text, path)
     for line, fields in records:
         yield f"{path.name}:{line}", {name: value for name, value in fields.items() if value not in (None, "")}
@@ -29,9 +30,9 @@ def _json_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]
         try:
             fields = json.loads(content)
         except json.JSONDecodeError as error:
-            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r} ({error})") from error
+            raise UsageError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r} ({error})") from error
         if not isinstance(fields, dict):
-            raise ValueError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r}")
+            raise UsageError(f"`{path.name}:{line}` must be a JSON object, got {content[:60]!r}")
         yield line, fields
 
 
@@ -41,11 +42,11 @@ def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise ValueError(f"`{path.name}:{reader.line_num}` must be a row of CSV, got an error: {error}") from error
+            raise UsageError(f"`{path.name}:{reader.line_num}` must be a row of CSV, got an error: {error}") from error
         if fields is None:
             return
         if None in fields or None in fields.values():
-            raise ValueError(
+            raise UsageError(
                 f"`{path.name}:{reader.line_num}` must have as many fields as the header, got another number"
             )
         yield reader.line_num, fields
@@ -57,7 +58,7 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"`{place}` must have text in the column {column!r}, got {value!r}")
+        raise UsageError(f"`{place}` must have text in the column {column!r}, got {value!r}")
     return value
 
 

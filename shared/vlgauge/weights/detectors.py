@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.network import NetworkError, download
-from vlgauge.weights.files import WeightsNotFound, hub_file_at, hub_file_here, sha256_of
+from vlgauge.errors import MissingExtraError, NetworkError, UsageError, WeightsNotFoundError
+from vlgauge.network import download
+from vlgauge.weights.files import hub_file_at, hub_file_here, sha256_of
 from vlgauge.weights.reading import given_as, is_safetensors, read_tensors, read_torch_object, state_dict_in
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def check_torchvision(name: str) -> None:
         import torch  # noqa: F401
         import torchvision  # noqa: F401
     except (ImportError, RuntimeError) as error:  # the latter where the two are of different builds
-        raise ImportError(
+        raise MissingExtraError(
             f"the detector {name!r} needs torchvision, which cannot be imported here ({error}); run pip install "
             f'"vlgauge[clip]" (torch and torchvision of one build), or give {ALTERNATIVES}'
         ) from error
@@ -102,7 +103,7 @@ def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profi
     if weights is None:
         folder = _checkpoints()
         if not any(next(folder.glob(f"{name}{end}-*.pth"), None) for end in ("", "_coco")):
-            raise WeightsNotFound(_not_there(name, "torchvision's weights", folder))
+            raise WeightsNotFoundError(_not_there(name, "torchvision's weights", folder))
     elif (address := _given(weights, profile)) is not None:
         hub_file_here(*_on_hub(address))
 
@@ -123,12 +124,12 @@ def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
         return None
     address = hub_file(os.fspath(weights))
     if address is None:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`detector_weights` must be an existing file, or one of the Hub with its commit (owner/name/FILE@<40 "
             f"hexadecimal digits>), got {os.fspath(weights)!r}"
         )
     if profile == "embedded":
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`detector_weights` must be a file under the embedded profile, which fetches nothing, got "
             f"{os.fspath(weights)!r}"
         )
@@ -160,9 +161,9 @@ def _checked(published: PublishedFile) -> Path:
     """The file, if it is there and unchanged."""
     path, name = published.path, published.name
     if not path.is_file():
-        raise WeightsNotFound(_not_there(name, f"the file {path.name}", path.parent))
+        raise WeightsNotFoundError(_not_there(name, f"the file {path.name}", path.parent))
     if not sha256_of(path).startswith(published.prefix):
-        raise ValueError(
+        raise UsageError(
             f"{path} must have a SHA-256 that starts with {published.prefix}, got {sha256_of(path)[:8]}; delete it "
             f"and run: vlgauge prefetch detector:{name}"
         )
@@ -178,7 +179,7 @@ def fetch_published(name: str) -> Path:
     try:
         download(published.url, published.path, published.prefix)
     except NetworkError as error:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"{published.url} cannot be fetched to {published.path.parent}, because {error}; fetch it on a machine "
             f"with network and copy it there"
         ) from error

@@ -1,5 +1,6 @@
 """Where the files of a model are, what they hash to, and what to say when they are missing."""
 
+import errno
 import hashlib
 import os
 import time
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vlgauge import network
-from vlgauge.network import NetworkError, Tell, unreachable
+from vlgauge.errors import NetworkError, WeightsNotFoundError
+from vlgauge.network import Tell, unreachable
 from vlgauge.network.answers import NOT_THERE
 from vlgauge.network.limits import host_of
 from vlgauge.progress import announce, with_size
@@ -54,10 +56,6 @@ def cache_folder() -> Path:
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "vlgauge"
 
 
-class WeightsNotFound(FileNotFoundError):
-    """The files of a model are neither on this machine nor to be fetched."""
-
-
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered.
 
@@ -68,7 +66,7 @@ def sha256_of(path: Path) -> str:
     known = _DIGESTS.get(state)
     if known is None:
         if not path.is_file():
-            raise OSError(f"{str(path)!r} must be a regular file, got a folder, a pipe or a device")
+            raise OSError(errno.EINVAL, "must be a regular file, got a folder, a pipe or a device", str(path))
         is_settled = state.is_settled
         with path.open("rb") as file:
             known = hashlib.file_digest(file, "sha256").hexdigest()
@@ -83,7 +81,7 @@ def joint_digest(paths: Sequence[Path]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-class SourcesMissing(WeightsNotFound, ValueError):
+class SourcesMissing(WeightsNotFoundError):
     """Something that a metric needs was not given, or is not there."""
 
 
@@ -112,7 +110,7 @@ def hub_file_at(
             why = str(error)
             if error.status != NOT_THERE:
                 break
-    raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+    raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
 
 
 def _told(what: str) -> Tell:
@@ -137,7 +135,7 @@ def hub_file_here(
     except HFValidationError as error:
         why = f"that is no id of the Hub ({error})"
     if why:
-        raise WeightsNotFound(missing(constants.HF_HUB_CACHE, why))
+        raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
     return here
 
 
@@ -161,7 +159,7 @@ def hub_folder(
         asked: Whether the user asked for these files, so that a fetch need not be told.
 
     Raises:
-        WeightsNotFound: If the files cannot be had; names repository, revision, files and folder searched.
+        WeightsNotFoundError: If the files cannot be had; names repository, revision, files and folder searched.
     """
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:
@@ -169,14 +167,14 @@ def hub_folder(
     try:
         return network.hub_folder(repository, revision, patterns, sha256, None if asked else _told(repository))
     except NetworkError as error:
-        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
+        raise WeightsNotFoundError(_folder_missing(repository, revision, patterns, metric_hint, str(error))) from error
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
     """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
 
     Raises:
-        WeightsNotFound: If it is not here, and the Hub cannot be asked.
+        WeightsNotFoundError: If it is not here, and the Hub cannot be asked.
     """
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -194,7 +192,7 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
         why = why or unreachable()
         if why is None:
             return None
-        raise WeightsNotFound(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
+        raise WeightsNotFoundError(_folder_missing(repository, revision, patterns, metric_hint, why)) from error
 
 
 def _folder_missing(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str, why: str) -> str:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from vlgauge.errors import UsageError
+
 if TYPE_CHECKING:
     import torch
 
@@ -81,7 +83,7 @@ def refuse_other_tensors(
     }
     found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
     if found:
-        raise ValueError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
+        raise UsageError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
     refuse_not_finite(tensors, source)
 
 
@@ -89,7 +91,7 @@ def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting:
     """Check that no tensor of floats has NaN or infinity, also where a score would be a number all the same."""
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
-        raise ValueError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+        raise UsageError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:

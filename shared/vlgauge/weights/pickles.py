@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.files import MAX_DEPTH, read_bytes
 
 # Kind and size of the elements of an array: bool, integers, floats, texts, bytes; "O" for objects.
@@ -51,13 +52,13 @@ def read_pickle(path: Path) -> Any:
     except Exception as error:
         # The unpickler trusts its input: a cut or made-up file raises nearly anything.
         if reader.refused:
-            raise ValueError(
+            raise UsageError(
                 f"`{path}` must hold nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
                 f"that asks for {reader.refused}; nothing in it was executed"
             ) from None
         # That of a MemoryError is empty.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"`{path}` must be a whole pickle, got a file that fails with: {why}") from None
+        raise UsageError(f"`{path}` must be a whole pickle, got a file that fails with: {why}") from None
 
 
 def check_pickle(file: IO[bytes]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.torch_use import missing_packages
 from vlgauge.weights.files import SourcesMissing
 
@@ -52,7 +53,7 @@ class Preflight:
         """
         told = [missing_packages(self._metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
         if lacking := "; ".join(filter(None, told)):
-            raise ImportError(lacking)
+            raise MissingExtraError(lacking)
         if len(self.sources) == 1:
             raise SourcesMissing(self.sources[0])
         if self.sources:
@@ -85,10 +86,10 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
                 packages.append(str(error))
             except SourcesMissing as error:
                 sources.setdefault(str(error), []).append(metric.name)
-            except ValueError as error:
-                raise ValueError(f"{metric.name}: {error}") from error
+            except UsageError as error:
+                raise error.with_message(f"{metric.name}: {error}") from error
     if packages:
-        raise ImportError("; ".join(dict.fromkeys(packages)))
+        raise MissingExtraError("; ".join(dict.fromkeys(packages)))
     if sources:
         several = len(metrics) > 1
         raise SourcesMissing("; ".join(f"{', '.join(of)}: {told}" if several else told for told, of in sources.items()))

@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import first_repeated, open_file
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
@@ -81,13 +82,13 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
             return torch.load(file, map_location="cpu", weights_only=True)
     except RefusedName as error:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {str(error)[:200]} in "
             f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
         ) from None
     except Exception as error:
         # The reader trusts the inside of the file: a cut or made-up one raises nearly anything.
-        raise ValueError(_broken(file, error)) from error
+        raise UsageError(_broken(file, error)) from error
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
@@ -102,7 +103,7 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     if not isinstance(inner, Mapping) or not any(isinstance(value, torch.Tensor) for value in inner.values()):
         keys = ", ".join(map(str, content))[:200] if isinstance(content, Mapping) else ""
         found = f"the keys {keys}" if keys else type(content).__name__
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
         )
     wanted = set(known_tensors.surplus(map(str, inner), known_tensors.ANY))
@@ -110,7 +111,7 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
     for name, value in kept.items():
         if not isinstance(value, torch.Tensor):
             kind = type(value).__name__
-            raise ValueError(f"`checkpoint` must hold tensors, got {kind} under {name!r} in {str(source)!r}")
+            raise UsageError(f"`checkpoint` must hold tensors, got {kind} under {name!r} in {str(source)!r}")
     check_stored(kept, source)
     known_tensors.refuse_not_finite(kept, str(source))
     return kept
@@ -129,13 +130,13 @@ def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
         n_bytes = tensor.numel() * tensor.element_size()
         left -= n_bytes
         if tensor.layout != torch.strided or n_bytes > tensor.untyped_storage().nbytes() or left < 0:
-            raise ValueError(
+            raise UsageError(
                 f"`checkpoint` must store each number of its tensors, got {name!r} of shape {tuple(tensor.shape)} from "
                 f"fewer numbers in {str(source)!r}; {_ADVICE}"
             )
 
 
-class RefusedModel(ValueError):
+class RefusedModel(UsageError):
     """A model that is not what it should be, in words of ours."""
 
 
@@ -172,8 +173,8 @@ def given_as(setting: str) -> Iterator[None]:
     """Let messages about a file name the setting that it was given as, where that is not `checkpoint`."""
     try:
         yield
-    except ValueError as error:
-        raise ValueError(str(error).replace("`checkpoint`", f"`{setting}`", 1)) from error
+    except UsageError as error:
+        raise error.with_message(str(error).replace("`checkpoint`", f"`{setting}`", 1)) from error
 
 
 def is_safetensors(start: bytes) -> bool:
@@ -185,9 +186,9 @@ def checked_file(path: str | PathLike[str]) -> Path:
     """The path, if a file is there; else FileNotFoundError or ValueError."""
     file = Path(path)
     if not file.exists():
-        raise FileNotFoundError(errno.ENOENT, "No such file", os.fspath(path))
+        raise MissingFileError(errno.ENOENT, "No such file", os.fspath(path))
     if not file.is_file():
-        raise ValueError(f"`checkpoint` must be a file, got the folder or device {os.fspath(path)!r}")
+        raise UsageError(f"`checkpoint` must be a file, got the folder or device {os.fspath(path)!r}")
     return file
 
 
@@ -195,14 +196,14 @@ def _refuse_text(start: bytes, file: Path) -> None:
     """Name what arrives instead of weights when a download goes wrong."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not text:
-        raise ValueError(f"`checkpoint` must hold weights, got a file that is empty or blank: {str(file)!r}")
+        raise UsageError(f"`checkpoint` must hold weights, got a file that is empty or blank: {str(file)!r}")
     if text.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold weights, got a web page in {str(file)!r}, as Google Drive sends in place of a "
             f"large file; open the link in a browser and confirm the download"
         )
     if text.startswith(b"version https://git-lfs"):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold weights, got a pointer of Git LFS in {str(file)!r}; fetch the file: git lfs pull"
         )
 
@@ -214,13 +215,13 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
         with safe_open(file, framework="pt") as stored:
             for name in stored.keys():  # noqa: SIM118  # it is no mapping
                 if (kind := stored.get_slice(name).get_dtype()) not in _NUMBERS:
-                    raise ValueError(
+                    raise UsageError(
                         f"`checkpoint` must hold numbers of the types {', '.join(_NUMBERS)}, got {kind} under {name!r} "
                         f"in {str(file)!r}; save it as float32"
                     )
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise ValueError(_broken(file, error)) from error
+        raise UsageError(_broken(file, error)) from error
     known_tensors.refuse_not_finite(tensors, str(file))
     return tensors
 
@@ -253,15 +254,15 @@ def _check_members(archive: zipfile.ZipFile, file: Path) -> None:
     members = sorted(archive.infolist(), key=lambda info: info.header_offset)
     # Of two archives in one file torch reads the one, and Python the other.
     if members and members[0].header_offset:
-        raise ValueError(f"an archive that begins at byte {members[0].header_offset:,}")
+        raise UsageError(f"an archive that begins at byte {members[0].header_offset:,}")
     end = 0
     for info in members:
         own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
         if not own or info.header_offset < end:
-            raise ValueError(f"the member {info.filename!r}, which is packed or shares bytes with another")
+            raise UsageError(f"the member {info.filename!r}, which is packed or shares bytes with another")
         end = info.header_offset + _MEMBER_HEADER + info.compress_size
     if (repeated := first_repeated([name.lower() for name in archive.namelist()])) is not None:
-        raise ValueError(f"two members {repeated!r}")
+        raise UsageError(f"two members {repeated!r}")
 
 
 def _is_torchscript(file: Path) -> bool:
@@ -272,7 +273,7 @@ def _is_torchscript(file: Path) -> bool:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise ValueError(_broken(file, error)) from error
+        raise UsageError(_broken(file, error)) from error
     return any(name.partition("/")[2].startswith(("code/", "constants.pkl")) for name in names)
 
 
@@ -282,7 +283,7 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
 
     digest = sha256_of(file)
     if digest not in known:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must be weights without a program, got an unknown TorchScript archive (sha256 "
             f"{digest[:16]}) in {str(file)!r}; only OpenAI's published archives are opened; give safetensors"
         )
@@ -295,5 +296,6 @@ def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]
 def _broken(file: Path, error: Exception) -> str:
     text = " ".join(str(error).split())
     reason = _TORCH_REASON.search(text)
-    why = (reason[1] if reason else f"{type(error).__name__}: {text}")[:200]
+    kind = "" if isinstance(error, UsageError) else f"{type(error).__name__}: "
+    why = (reason[1] if reason else f"{kind}{text}")[:200]
     return f"`checkpoint` must be safetensors or a file of torch.save, got {str(file)!r}, which fails with: {why}"

@@ -1,5 +1,6 @@
 """Trying metrics in a browser: one example, or a file, with what explains the scores."""
 
+from vlgauge.errors import MissingExtraError
 from vlgauge.installed import not_importable
 from vlgauge.workbench.stubs import no_stubs
 
@@ -7,7 +8,7 @@ try:
     with no_stubs():
         import gradio  # noqa: F401
 except ImportError as error:
-    raise ImportError(
+    raise MissingExtraError(
         not_importable('`vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"', error)
     ) from error
 

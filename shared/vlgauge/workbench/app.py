@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from vlgauge.catalog import metric_names
+from vlgauge.errors import UsageError
 from vlgauge.explain.examples import PICTURES
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.settings import one_of
@@ -19,7 +20,7 @@ from vlgauge.workbench.checked_page import CheckedPage
 from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.doors import Doors
-from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
+from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import examples_for
 from vlgauge.workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
@@ -170,11 +171,11 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
 
 
 def _warm_up() -> None:
-    with suppress(*USER_ERRORS):
+    with suppress(UsageError):
         compare.warm_up()
         leaderboard.page_of_systems()
     for name in metric_names():
-        with suppress(*USER_ERRORS):  # an extra that is not installed is told when the metric is chosen
+        with suppress(UsageError):  # an extra that is not installed is told when the metric is chosen
             for config in metric_of(name).configs or ("",):
                 bundled(name, "embedded", config)
 

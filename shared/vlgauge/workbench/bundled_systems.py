@@ -3,10 +3,10 @@
 from functools import cache, lru_cache
 from threading import Lock
 
+from vlgauge.errors import UsageError
 from vlgauge.files import DATA
 from vlgauge.media.tables import Rows, read_rows
 from vlgauge.workbench.compared_systems import Compared, Given, compare_systems
-from vlgauge.workbench.errors import USER_ERRORS
 from vlgauge.workbench.profiles import needs_no_model
 from vlgauge.workbench.scoring import metric_of
 
@@ -46,6 +46,6 @@ def first_metrics(profile: str = "embedded") -> tuple[str, ...]:
     """The metrics by which the systems are compared first; without those whose packages are not installed."""
     try:
         bundled_compared(FIRST, METRICS, profile)
-    except USER_ERRORS:
+    except UsageError:
         return tuple(name for name in METRICS if needs_no_model(name))
     return METRICS

@@ -5,6 +5,7 @@ from typing import Any
 
 import gradio as gr
 
+from vlgauge.errors import UsageError
 from vlgauge.workbench.errors import log_refusal
 from vlgauge.workbench.hosting import OWN_MACHINE, Hosting
 
@@ -41,7 +42,7 @@ def _checked(component: Any, value: Any) -> Any:
         return "" if value is None else value
     cells = value if isinstance(value, list) and getattr(component, "multiselect", False) else [value]
     if isinstance(component, gr.Dropdown) and not all(one is None or isinstance(one, str) for one in cells):
-        raise ValueError("a choice must be a text")
+        raise UsageError("a choice must be a text")
     if isinstance(component, gr.Number) and value is not None and not math.isfinite(value):
-        raise ValueError("a number must be finite")
+        raise UsageError("a number must be finite")
     return value

@@ -11,6 +11,7 @@ import gradio as gr
 
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_names, metric_title
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard import read_run
 from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.results import SIDECAR
@@ -22,7 +23,7 @@ from vlgauge.workbench import bundled_systems as systems
 from vlgauge.workbench.chosen import MODEL, QUICK
 from vlgauge.workbench.compare_snippets import Asked
 from vlgauge.workbench.compared_systems import Compared, Given, compare_systems
-from vlgauge.workbench.errors import USER_ERRORS, in_one_sentence
+from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.inputs import is_needed, uploads_by_name
 from vlgauge.workbench.pages import page_of_compared
@@ -166,10 +167,10 @@ def _unless(function: Any) -> Any:
 def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
-        raise ValueError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
+        raise UsageError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
     _check(wanted, profile)
     if unfit := [name for name in wanted if not _fits_bundled(name)]:
-        raise ValueError(
+        raise UsageError(
             f"`Metrics` must read sets of captions or stories alone for these systems, {metric_title(unfit[0])} reads "
             "something else; take it out, or upload systems of your own"
         )
@@ -191,9 +192,9 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
 def _check(wanted: Sequence[str], profile: str) -> None:
     one_of("profile", profile, tuple(PROFILES.values()))
     if not wanted:
-        raise ValueError("`Metrics` must be at least one, got none; choose some")
+        raise UsageError("`Metrics` must be at least one, got none; choose some")
     if len(wanted) > MOST_METRICS:
-        raise ValueError(f"`Metrics` must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
+        raise UsageError(f"`Metrics` must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
 
 
 def _fits_bundled(name: str) -> bool:
@@ -274,7 +275,7 @@ def guessed(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
         return [gr.skip(), *(_column(name, [], [] if name == "predictions" else NONE) for name in (_FIRST, *_SHARED))]
     try:
         contents = list(_contents(files).values())
-    except USER_ERRORS:
+    except (UsageError, OSError):
         contents = []  # `Compare` says why, once
     found = _guess_of(contents)
     metrics = [name for name in wanted if found.can_score(name)]
@@ -320,7 +321,7 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
     names: dict[str, str] = {}
     for path in files:
         if Path(path).name in names:
-            raise ValueError(f"`Files` must have names that differ, got two called {Path(path).name!r}; rename one")
+            raise UsageError(f"`Files` must have names that differ, got two called {Path(path).name!r}; rename one")
         names[Path(path).name] = path
     beside = {f"{name}{SIDECAR}" for name in names}
     found: dict[str, Rows | dict[str, Any]] = {}
@@ -347,7 +348,7 @@ def compared(
 ) -> Shown:
     """What was uploaded, compared."""
     if not files:
-        raise ValueError("`Files` must be systems of yours, got none; upload a file for each, or one for all")
+        raise UsageError("`Files` must be systems of yours, got none; upload a file for each, or one for all")
     _check(wanted, profile)
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     contents = _contents(files)
@@ -357,12 +358,12 @@ def compared(
     metrics = [metric_of(name, profile, config) for name, config in configs.items()]
     given, places = _given(metrics, contents, predictions, shared, uploads_by_name(pictures or ()))
     if len(given) < 2:
-        raise ValueError(
+        raise UsageError(
             f"`Files` must hold two systems or more, got {len(given)}; upload another file, or choose another "
             "column of predictions"
         )
     if len(given) > MOST_SYSTEMS:
-        raise ValueError(f"`Files` must hold at most {MOST_SYSTEMS} systems here, got {len(given)}; take some out")
+        raise UsageError(f"`Files` must hold at most {MOST_SYSTEMS} systems here, got {len(given)}; take some out")
     _refuse_many(given, len(wanted), most_rows)
     found = compare_systems(metrics, given)
     return Shown(found, _asked(found, wanted, profile, configs, given, places, shared))
@@ -417,7 +418,7 @@ def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
         for name in wanted:
             if f"{name}_scores" not in content or f"{name}_signature" not in content:
                 there = [key.removesuffix("_signature") for key in content if key.endswith("_signature")]
-                raise ValueError(
+                raise UsageError(
                     f"`Files` must have scores of {name}, {file} has those of {', '.join(there) or 'none'}; choose "
                     "other metrics"
                 )
@@ -429,17 +430,17 @@ def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) 
         return
     scored = max((len(one.ids) for one in given if one.run is None), default=0)
     if scored > most_rows:
-        raise ValueError(
+        raise UsageError(
             f"`Files` must have at most {most_rows} rows to score here, got {scored:,}; score them on your own machine"
         )
     every = sum(len(one.ids) for one in given if one.run is None) * n_metrics
     if every > MOST_RUNS * most_rows:
-        raise ValueError(
+        raise UsageError(
             f"`Files` must have at most {MOST_RUNS * most_rows:,} scores to make here, all systems and metrics "
             f"together, got {every:,}; take fewer metrics, or score them on your own machine"
         )
     if (most := sum(len(one.ids) for one in given) * n_metrics) > MOST_SCORES:
-        raise ValueError(
+        raise UsageError(
             f"`Files` must have at most {MOST_SCORES:,} scores here, got {most:,}; compare them on your own machine"
         )
 
@@ -462,7 +463,7 @@ def _given(
             continue
         own = [title for title in predictions if title in content[0]]
         if not own:
-            raise ValueError(f"`Columns: predictions` must name a column of {file}, got none of it; choose one")
+            raise UsageError(f"`Columns: predictions` must name a column of {file}, got none of it; choose one")
         ids = take_column(content, shared["id"]) if "id" in shared else list(range(len(content)))
         chosen = {name: title for name, title in shared.items() if name != "id"}
         for title in own:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from vlgauge.base import Column, Metric
+from vlgauge.errors import UsageError
 from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import Comparison, compare
@@ -82,7 +83,7 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compar
     lost = {key for key, _ in left_out}
     kept = [row for row, key in enumerate(keys) if key not in lost]
     if not kept:
-        raise ValueError(left_out[0][1])
+        raise UsageError(left_out[0][1])
     systems = {one.name: _as_system(_reordered(one, kept)) for one in every}
     names = [metric.name for metric in metrics]
     with warnings.catch_warnings(record=True) as told, rows_called("`Files`"):
@@ -139,7 +140,7 @@ def _check_same(every: Sequence[Given]) -> None:
             first, own_cells = given[0]
             same = zip(row_keys(first.ids), own_cells, its_cells, strict=True)
             if (unlike := next((key for key, own, its in same if own != its), None)) is not None:
-                raise ValueError(
+                raise UsageError(
                     f"`{column}` must be the same in every system, {first.name} and {other.name} differ in row "
                     f"{unlike!r}; score all against the same"
                 )

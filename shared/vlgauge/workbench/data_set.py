@@ -10,6 +10,7 @@ from typing import Any
 
 import gradio as gr
 
+from vlgauge.errors import UsageError
 from vlgauge.explain import Explanation
 from vlgauge.row_sources import Source, guessed_titles
 from vlgauge.row_sources.guessing import NAMES
@@ -283,14 +284,14 @@ class _Tab:
         *titles: Any,
     ) -> list[Any]:
         if before is not None and before.is_busy:
-            raise ValueError("`Score` must wait until the run before it has ended; stop that one first")
+            raise UsageError("`Score` must wait until the run before it has ended; stop that one first")
         if source is None:
-            raise ValueError("`Data set` must be opened or a file uploaded first, there is none")
+            raise UsageError("`Data set` must be opened or a file uploaded first, there is none")
         refuse_model(model.strip(), source.origin)
         named = {name: _titles(cell) for name, cell in zip(NAMES, titles, strict=True)}
         chosen = (metric, config_of(metric, config), profile)
         if chosen[1] == "image" and not named["images"] and "video" in source.kinds.values():
-            raise ValueError("`Configuration` must be video for rows that have clips, got image; choose it above")
+            raise UsageError("`Configuration` must be video for rows that have clips, got image; choose it above")
         n_rows = None if rows is None else int(rows)
         run = runs.begun(source, chosen, named, int(first or 0), n_rows, self.hosting)
         run.is_busy = True
@@ -392,7 +393,7 @@ def _shortened(cell: Any) -> str:
 @in_words_of(_LABELS)
 def _gone_on(run: Run | None) -> list[Any]:
     if run is None or run.is_busy or run.is_done:
-        raise ValueError(
+        raise UsageError(
             "`Go on` must have a run that ended before all rows were read, there is none; score the data set again"
         )
     run.is_busy = True

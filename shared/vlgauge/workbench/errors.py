@@ -1,8 +1,10 @@
-"""What a user can mend, told in one sentence."""
+"""Show errors of users as one sentence, and bugs as a number whose traceback is logged."""
 
 import logging
 import re
+import secrets
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
@@ -12,9 +14,8 @@ from gradio.context import LocalContext
 from gradio.utils import get_upload_folder
 
 from vlgauge.box import reading, visitor
+from vlgauge.errors import UsageError, describe, is_of_user
 
-# Anything else is a fault of ours and keeps its traceback.
-USER_ERRORS = (ValueError, TypeError, LookupError, ImportError, OSError, OverflowError, MemoryError, RecursionError)
 LONGEST_SENTENCE = 1000
 # A notice goes again, or it stands beside the answer to what was mended: after the time to notice it and to read it.
 _SECONDS, _LETTERS_PER_SECOND = 8.0, 12.0
@@ -30,19 +31,30 @@ _ARGUMENT = re.compile(r"`(\w+)(?:\[0\](?:\[(\d+)\])?)?`")
 
 @contextmanager
 def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
-    """Read what a visitor gave in boxes, and turn errors of input into a message of the page; also a decorator.
+    """Decode what a visitor gave in worker processes, and show errors as messages of the page; also a decorator.
+
+    The traceback of a bug is logged under a number, and the page shows the number.
 
     Args:
-        labels: What the page calls arguments, by their names; the first and only example has no number there.
+        labels: Labels of arguments on the page, by their names; the first and only example has no number there.
+
+    Raises:
+        gradio.Error: Instead of every other exception.
     """
     try:
         with reading("boxed"), visitor(_visitor()):
             yield
     except gr.Error:  # told already
         raise
-    except USER_ERRORS as error:
-        text = without_tokens(without_folders(" ".join(_labelled(str(error), labels).split())))
-        told = text[:LONGEST_SENTENCE] or type(error).__name__
+    except Exception as error:
+        if is_of_user(error):
+            text = without_tokens(without_folders(" ".join(_labelled(describe(error), labels).split())))
+            told = text[:LONGEST_SENTENCE]
+        else:
+            number = secrets.token_hex(4)
+            lines = traceback.format_exception(error)
+            _LOG.error("internal error %s\n%s", number, without_tokens("".join(lines)))
+            told = f"Internal error {number}; its details are in the log of the server."
         seconds = _SECONDS + len(told) / _LETTERS_PER_SECOND
         raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds) from error
 
@@ -74,12 +86,12 @@ def without_tokens(text: str, *known: str | None) -> str:
 def hidden(token: object) -> Iterator[None]:
     """Let no error repeat a token, of whatever form."""
     if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
-        raise ValueError("`token` must be one word of letters, digits and signs, got something else")
+        raise UsageError("`token` must be one word of letters, digits and signs, got something else")
     try:
         yield
-    except USER_ERRORS as error:
+    except UsageError as error:
         if isinstance(token, str) and token and token in str(error):
-            raise ValueError(without_tokens(str(error), token)) from None
+            raise error.with_message(without_tokens(str(error), token)) from None
         raise
 
 

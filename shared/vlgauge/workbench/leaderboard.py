@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from vlgauge.catalog import metric_title
+from vlgauge.errors import UsageError
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
@@ -99,7 +100,7 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
     @in_words_of({"dataset": "Results on the Hub"})
     def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[Results, str]:
         if not name.strip():
-            raise ValueError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
+            raise UsageError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
         own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
         with hidden(own):
             return fetched_results(name.strip(), own)
@@ -118,7 +119,7 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
     for records in (*map(read_records, paths or ()), fetched):
         for record in records:
             if found.setdefault(record.key, record).value != record.value:
-                raise ValueError(
+                raise UsageError(
                     f"`results.jsonl` must have one value per metric, signature, model and data set, got two of "
                     f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one out"
                 )
@@ -128,11 +129,11 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
 def _refuse_many(paths: Sequence[str]) -> None:
     """Refuse more than a page can show, before it is parsed."""
     if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
-        raise ValueError(
+        raise UsageError(
             f"`results.jsonl` must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB"
         )
     if (n_lines := sum(Path(path).read_bytes().count(b"\n") for path in paths)) > MOST_RECORDS:
-        raise ValueError(f"`results.jsonl` must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}")
+        raise UsageError(f"`results.jsonl` must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}")
 
 
 def _n_cells(records: Sequence[Record]) -> int:

@@ -8,6 +8,7 @@ import gradio as gr
 
 from vlgauge.base import Metric
 from vlgauge.base.columns import Text
+from vlgauge.errors import UsageError
 from vlgauge.settings import one_of
 from vlgauge.workbench import result
 from vlgauge.workbench.bundled_scores import bundled
@@ -134,7 +135,7 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
-        raise ValueError(f"`number` must be the number of an example, 0 to {n - 1}, got something else")
+        raise UsageError(f"`number` must be the number of an example, 0 to {n - 1}, got something else")
     return updates(loaded, profile, number)
 
 
@@ -169,7 +170,7 @@ def scored(
             else:
                 cells["videos"] = videos
         if missing := [column.name for column in columns if is_needed(column) and cells[column.name] is None]:
-            raise ValueError(f"`{'` and `'.join(missing)}` must be given, got nothing")
+            raise UsageError(f"`{'` and `'.join(missing)}` must be given, got nothing")
         examples = [one.example for one in bundled(metric, profile, config)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples

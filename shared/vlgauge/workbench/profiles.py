@@ -1,6 +1,7 @@
 """Which models a profile uses: what the published ones need, and what of it is not on this machine."""
 
 from vlgauge.catalog import metric_title
+from vlgauge.errors import UsageError
 from vlgauge.prefetching.assets import ByHand, HubFiles, assets_of, described, title
 from vlgauge.prefetching.fetching import is_there
 from vlgauge.signatures import TOY_NUMBERS
@@ -45,7 +46,7 @@ def refuse_missing(name: str) -> None:
     """Refuse to score by published models that would first have to be fetched."""
     missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
-        raise ValueError(
+        raise UsageError(
             f"`profile` must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
             f"{'; '.join(missing)}; run: vlgauge prefetch {name}"
         )

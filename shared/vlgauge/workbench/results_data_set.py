@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from vlgauge.errors import NetworkError, UsageError
 from vlgauge.leaderboard import Record, parse_records
 from vlgauge.leaderboard.record import Key
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, record_groups
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import run_of_file, score_path
-from vlgauge.network import NetworkError, hub_content
+from vlgauge.network import hub_content
 from vlgauge.row_sources.hub import Pinned, Token, pinned_with_files
 
 RESULTS = "results.jsonl"
@@ -48,10 +49,10 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
     except NetworkError as error:
         raise NetworkError(f"{RESULTS} of {identity!r} cannot be read, because {error}", error.status) from error
     if (n_lines := content.count(b"\n")) > MOST_RECORDS:
-        raise ValueError(f"{RESULTS} of {identity!r} must have at most {MOST_RECORDS:,} records, got {n_lines:,}")
+        raise UsageError(f"{RESULTS} of {identity!r} must have at most {MOST_RECORDS:,} records, got {n_lines:,}")
     records = parse_records(content, f"{identity}/{RESULTS}")
     if not records:
-        raise ValueError(f"`dataset` must have records in its {RESULTS}, got {identity!r}, where it is empty")
+        raise UsageError(f"`dataset` must have records in its {RESULTS}, got {identity!r}, where it is empty")
     runs, faults = _runs(data_set, records, set(files))
     return Results(records, record_groups(records, runs, faults)), data_set.revision
 
@@ -78,7 +79,7 @@ def _runs(data_set: Pinned, records: Sequence[Record], files: set[str]) -> tuple
             continue
         try:
             runs[record.key] = run_of_file(_content(data_set, score_path(record), MOST_FILE_BYTES), record)
-        except (NetworkError, ValueError) as error:
+        except UsageError as error:
             faults[record.key] = " ".join(str(error).split())
     return runs, faults
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.box import reading
+from vlgauge.errors import UsageError
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.workbench.forecast import time_left
@@ -91,7 +92,7 @@ class Run:
                     if self.is_stopped or self.is_done:
                         break
                     self.reader.read(1)
-            except (ValueError, OSError, ImportError) as error:
+            except (UsageError, OSError) as error:
                 self.trouble = " ".join(str(error).split())
                 break
             n_read, wanted = len(self.reader.ids) + len(self.reader.left_out), self._n_wanted
@@ -122,7 +123,7 @@ class Run:
         left_out = [(one.id, one.reason) for one in reader.left_out]
         if not reader.ids:
             why = self.trouble or (left_out[0][1] if left_out else "there is no row from this number on")
-            raise ValueError(f"`rows` must have one that can be scored, got none: {why}")
+            raise UsageError(f"`rows` must have one that can be scored, got none: {why}")
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
         with reading("boxed"):  # as they were read
@@ -139,12 +140,12 @@ def begun(
 ) -> Run:
     """A run that has read nothing yet."""
     if first < 0:
-        raise ValueError(f"`first_row` must be a whole number of at least 0, got {first}")
+        raise UsageError(f"`first_row` must be a whole number of at least 0, got {first}")
     if rows is not None and rows < 1:
-        raise ValueError(f"`rows` must be a whole number of at least 1, got {rows}")
+        raise UsageError(f"`rows` must be a whole number of at least 1, got {rows}")
     if hosting.most_rows is not None and (rows is None or rows > hosting.most_rows):
         asked = "all" if rows is None else f"{rows:,}"
-        raise ValueError(
+        raise UsageError(
             f"`rows` must be at most {hosting.most_rows} here, got {asked}; `vlgauge workbench` and `vlgauge score` on "
             "your own machine have no such limit"
         )

@@ -13,6 +13,7 @@ from typing import Any
 import vlgauge
 from vlgauge.base import Column, Metric
 from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.errors import UsageError
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
 from vlgauge.results import without_nan
@@ -40,7 +41,7 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     one_of("metric", name, metric_names())
     one_of("profile", profile, PROFILES)
     if not isinstance(config, str):
-        raise ValueError(f"`config` must be the name of a configuration, got {shown(config)}")
+        raise UsageError(f"`config` must be the name of a configuration, got {shown(config)}")
     return _loaded(name, profile, config, **settings)
 
 
@@ -94,7 +95,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
     if not kept:
-        raise ValueError(left_out[0][1] if left_out else "`rows` must be at least one, got none")
+        raise UsageError(left_out[0][1] if left_out else "`rows` must be at least one, got none")
     return score_checked(metric, rows_of(columns, kept), [ids[row] for row in kept], left_out)
 
 
@@ -138,7 +139,7 @@ def _reason(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None
             return without_folders(str(cell))
         try:
             checked_cell(column, cell, f"{column.name}[{row}]", RowLimits())
-        except (ValueError, TypeError, OSError) as error:
+        except (UsageError, OSError) as error:
             return without_folders(str(error))
     return ""
 
@@ -172,7 +173,7 @@ def score_example(
     loaded = metric_of(name, profile, config, **settings)
     read = [column.name for column in loaded.columns]
     if unread := [f"`{name}`" for name in given if name not in read]:
-        raise ValueError(f"{' and '.join(unread)} must be left out, as {name} reads {', '.join(read)}")
+        raise UsageError(f"{' and '.join(unread)} must be left out, as {name} reads {', '.join(read)}")
     for column, cell in given.items():
         check_size(column, cell)
     given, others = among(given, beside if explanation.ranks_rows else ())

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlgauge.base import Metric
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import PICTURED, Rows
 from vlgauge.row_sources.tables import n_files_named
 from vlgauge.workbench.inputs import located_cell
@@ -17,7 +18,7 @@ def columns_of(
     """The cells of the columns of a metric; a cell that cannot be had is the error that says why."""
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
-        raise ValueError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
+        raise UsageError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
     found: dict[str, list[Any] | None] = {}
     for column in metric.columns:
         title = chosen.get(column.name)

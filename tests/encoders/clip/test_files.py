@@ -8,12 +8,11 @@ import time
 import pytest
 from tiny_clip import TINY, write_tiny
 
-from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, TABLE
 from vlgauge.encoders.clip.backbones import architecture_of
 from vlgauge.encoders.clip.files import find_weights, paper_adapter, paper_adapter_path
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
-from vlgauge.network import NetworkError
+from vlgauge.errors import NetworkError, WeightsNotFoundError
 from vlgauge.weights.files import sha256_of
 
 
@@ -23,7 +22,7 @@ def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkey
     pauses = []
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(time, "sleep", pauses.append)
-    with pytest.raises(WeightsNotFound) as caught:
+    with pytest.raises(WeightsNotFoundError) as caught:
         clip_encoder()
     assert pauses == []
     message = str(caught.value)
@@ -113,11 +112,11 @@ def test_a_file_of_open_clip_may_have_its_older_name(asked_hub, tmp_path):
 def test_a_hub_without_the_file_or_without_an_answer_is_told(asked_hub):
     row = architecture_of("ViT-B-16:laion2b_s34b_b88k")
     hub = asked_hub()
-    with pytest.raises(WeightsNotFound, match="and the Hub has no such file; run"):
+    with pytest.raises(WeightsNotFoundError, match="and the Hub has no such file; run"):
         find_weights(row, None)
     assert len(hub.asked) == 2
     hub = asked_hub(answers=False)
-    with pytest.raises(WeightsNotFound, match="and the Hub fell silent; run"):
+    with pytest.raises(WeightsNotFoundError, match="and the Hub fell silent; run"):
         find_weights(row, None)
     assert len(hub.asked) == 1
 
@@ -138,7 +137,7 @@ def test_a_folder_without_weights_is_told(tmp_path, setting):
     (tmp_path / "folder" / "weights.safetensors").touch()
     given = {"weights": write_tiny(tmp_path), setting: tmp_path / "folder"}
     message = f"`{setting}` must be a file, or a folder with one of open_clip_model.safetensors, .*, got the folder '"
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         clip_with_checkpoint(TINY, kind="clip_s", device="cpu", **given)
 
 
@@ -187,7 +186,7 @@ def test_the_papers_weights_are_looked_for_in_the_users_cache(tmp_path, monkeypa
 )
 def test_missing_weights_of_the_paper_say_what_to_do(tmp_path, monkeypatch, backbone, parts):
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
-    with pytest.raises(WeightsNotFound) as raised:
+    with pytest.raises(WeightsNotFoundError) as raised:
         paper_adapter(backbone)
     for part in (*parts, str(tmp_path), "`checkpoint`", "profile='embedded'"):
         assert part in str(raised.value)

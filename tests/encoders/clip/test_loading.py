@@ -10,11 +10,11 @@ import torch
 from safetensors.torch import save_file
 from tiny_clip import TINY, pictures_of, rand_clip, write_tiny
 
-from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import loading, toy
 from vlgauge.encoders.clip import model as clip_model
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.sentences.given import text_encoder
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.weights.files import sha256_of
 
@@ -45,9 +45,11 @@ def toy_files(tmp_path, monkeypatch):
 # Files
 # ----------------------------------------------------------------------------------------------------------------------
 def test_a_given_file_must_be_there(tmp_path):
-    with pytest.raises(WeightsNotFound, match=r"`weights` must be an existing file, got .*none\.pth"):
+    with pytest.raises(WeightsNotFoundError, match=r"`weights` must be an existing file, got .*none\.pth"):
         clip_encoder(weights=tmp_path / "none.pth")
-    with pytest.raises(WeightsNotFound, match="`weights` must be a file for the backbone 'tiny', which is on no Hub"):
+    with pytest.raises(
+        WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny', which is on no Hub"
+    ):
         clip_encoder(TINY)
 
 
@@ -164,7 +166,7 @@ def test_profiles_do_not_mix(settings, message):
 
 def test_a_toy_that_is_not_there_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
-    with pytest.raises(WeightsNotFound, match=r"the toy CLIP is not at .*; install vlgauge again"):
+    with pytest.raises(WeightsNotFoundError, match=r"the toy CLIP is not at .*; install vlgauge again"):
         clip_encoder(profile="embedded")
 
 

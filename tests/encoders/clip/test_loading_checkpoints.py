@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from tiny_clip import INPUTS, PROMPT, TINY, golden_json, pictures_of, rand_clip, tiny_state, write_tiny
 
-from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.clip import model, toy
 from vlgauge.encoders.clip.files import paper_adapter_path
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.weights.files import sha256_of
 
@@ -91,9 +91,9 @@ def test_a_whole_checkpoint_without_its_backbone_is_unverified(tmp_path, weights
     assert (head, encoder.verified) == (None, False)
     encoder, head = clip_with_checkpoint(TINY, path, weights=weights, device="cpu")
     assert (head, encoder.verified) == (None, True)
-    with pytest.raises(WeightsNotFound, match="`weights` must be a file for the backbone 'tiny'"):
+    with pytest.raises(WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny'"):
         clip_with_checkpoint(TINY, adapter, device="cpu")
-    with pytest.raises(WeightsNotFound, match="`weights` must be an existing file"):
+    with pytest.raises(WeightsNotFoundError, match="`weights` must be an existing file"):
         clip_with_checkpoint(TINY, path, weights=tmp_path / "none", device="cpu")
 
 
@@ -106,9 +106,9 @@ def test_without_a_checkpoint_clip_s_is_plain_and_pac_s_asks(tmp_path, weights, 
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     encoder, head = clip_with_checkpoint(TINY, kind="clip_s", weights=weights, device="cpu")
     assert (encoder, head) == (clip_encoder(TINY, weights=weights, device="cpu"), None)
-    with pytest.raises(WeightsNotFound, match=r"weights of PAC-S for tiny are not in .* or profile='embedded'"):
+    with pytest.raises(WeightsNotFoundError, match=r"weights of PAC-S for tiny are not in .* or profile='embedded'"):
         clip_with_checkpoint(TINY, weights=weights)
-    with pytest.raises(WeightsNotFound, match=r"605 MB.*1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae.*vlgauge convert"):
+    with pytest.raises(WeightsNotFoundError, match=r"605 MB.*1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae.*vlgauge convert"):
         clip_with_checkpoint()
     ours = paper_adapter_path(TINY)
     ours.parent.mkdir()

@@ -12,9 +12,9 @@ from PIL import Image
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.encoders.clip import toy
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.signatures import TOY_NUMBERS
-from vlgauge.weights.files import WeightsNotFound
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_another_file_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match=r"must have the sha256 \w{8} of its record, got \w{8} in .*; install vlgauge"):
         toy.toy_state()
     (tmp_path / "toy_clip.safetensors").unlink()
-    with pytest.raises(WeightsNotFound, match=r"the toy CLIP is not at '.*'; install vlgauge again"):
+    with pytest.raises(WeightsNotFoundError, match=r"the toy CLIP is not at '.*'; install vlgauge again"):
         toy.toy_state()
 
 

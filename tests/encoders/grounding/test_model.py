@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 from tiny_vit import TEXT_WIDTH, WIDTH, heads, old_names, tiny_vit, write_authors, write_ours
 
-from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.grounding.model import Heads, embedded, grounding_model
 from vlgauge.encoders.grounding.vit import VisionEncoder, build_vit, vit_config
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import CropPicture, ImagePicture, SharedImage
 from vlgauge.pool import pool
@@ -151,14 +151,16 @@ def test_word_vectors_of_another_width(checkpoint):
 
 
 def test_no_checkpoint(tmp_path):
-    with pytest.raises(WeightsNotFound, match=r"`checkpoint` is missing.*r2p_model_epoch2.*train rovist_vg.*embedded"):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"`checkpoint` is missing.*r2p_model_epoch2.*train rovist_vg.*embedded"
+    ):
         grounding_model()
-    with pytest.raises(WeightsNotFound, match=r"got '.*none', where 'none' is missing"):
+    with pytest.raises(WeightsNotFoundError, match=r"got '.*none', where 'none' is missing"):
         grounding_model(tmp_path / "none")
-    with pytest.raises(WeightsNotFound, match=r"where 'model.safetensors' is missing"):
+    with pytest.raises(WeightsNotFoundError, match=r"where 'model.safetensors' is missing"):
         grounding_model(tmp_path)
     (write_ours(tmp_path / "half") / "config.json").unlink()
-    with pytest.raises(WeightsNotFound, match=r"where 'config.json' is missing"):
+    with pytest.raises(WeightsNotFoundError, match=r"where 'config.json' is missing"):
         grounding_model(tmp_path / "half")
 
 

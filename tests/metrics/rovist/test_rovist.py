@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge import base, encoders, scenes
+from vlgauge import base, scenes
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.weights.preflight import Preflight
 
 GROUNDING = [1.5, math.nan, -2.0, 0.25]
@@ -177,7 +178,7 @@ def test_bad_settings_are_refused(load, settings, kind, message):
 def test_missing_weights_of_a_part_say_where_to_name_them(load):
     metric = load(c={"model": "/no/such/folder"})
     message = r"`model` must be an existing folder.*; in rovist this is a setting of the part `c`, given as c={\.\.\.}$"
-    with pytest.raises(encoders.WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         metric.compute(predictions=STORIES, images=PICTURES)
 
 

@@ -11,8 +11,8 @@ from sentence_pair_models import authors_model, bert, values_of, written
 from tiny_rovist_c import CHECKPOINT, TINY
 
 import vlgauge
-from vlgauge.encoders import WeightsNotFound
 from vlgauge.encoders.pairs.models import PINNED_BASE, find_pair_model
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 
 
@@ -29,7 +29,9 @@ def folder(tmp_path):
 
 # -- what is refused --------------------------------------------------------------------------------------------------
 def test_without_a_model_the_paper_profile_says_where_it_is():
-    with pytest.raises(WeightsNotFound, match=r"`model` is missing: .*sop_model_epoch4.pth.tar is at https://drive"):
+    with pytest.raises(
+        WeightsNotFoundError, match=r"`model` is missing: .*sop_model_epoch4.pth.tar is at https://drive"
+    ):
         vlgauge.load("rovist_c").compute(predictions=[["A.", "B."]])
 
 
@@ -60,7 +62,7 @@ def test_without_a_model_the_paper_profile_says_where_it_is():
     ],
 )
 def test_missing_files(model, base, profile, message, no_sockets):
-    with pytest.raises(WeightsNotFound, match=message):
+    with pytest.raises(WeightsNotFoundError, match=message):
         find_pair_model(model, base, profile)
 
 

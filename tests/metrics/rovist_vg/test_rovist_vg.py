@@ -12,7 +12,7 @@ from folders import METRICS
 from PIL import Image
 from tiny_vit import TEXT_WIDTH, heads, write_ours
 
-from vlgauge.encoders import WeightsNotFound
+from vlgauge.errors import WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.signatures import parse_signature
 from vlgauge.text.story_idf import IdfTable
@@ -263,7 +263,7 @@ def test_what_is_required(load, images, files):
         load(idf="required").compute(**call)
     with pytest.raises(ValueError, match=r"`glove_path` is missing: .*glove\.6B\.300d\.txt"):
         load(glove_path=None).compute(**call)
-    with pytest.raises(WeightsNotFound, match="`checkpoint` is missing"):
+    with pytest.raises(WeightsNotFoundError, match="`checkpoint` is missing"):
         load(checkpoint=None).compute(**call)
     with pytest.raises(ValueError, match="`images` is missing: rovist_vg needs images, or crops"):
         load().compute(predictions=STORIES, nouns=NOUNS)

@@ -26,6 +26,7 @@ from vlgauge.encoders.clip.heads import (
 from vlgauge.encoders.clip.lora import has_lora, merged_lora
 from vlgauge.encoders.clip.model import expected_shapes
 from vlgauge.encoders.clip.tensor_names import SECOND_POSITIONS, from_siglip, is_siglip, joined_positions, normalised
+from vlgauge.errors import UsageError
 from vlgauge.settings import warn
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.known_tensors import refuse_other_tensors
@@ -91,7 +92,7 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
     if row.first_positions is not None:
         plain = joined_positions(plain, row.first_positions, source)
     elif SECOND_POSITIONS in plain:
-        raise ValueError(
+        raise UsageError(
             f"`weights` must be those of {row.name}, got those of a Long-CLIP in {source!r}; pass the `backbone` "
             "'longclip-b', 'longclip-l' or 'specs'"
         )
@@ -122,7 +123,7 @@ def load_checkpoint(
     metadata = safetensors_metadata(path)
     if metadata.get("format") == FORMAT:
         if base_state is None:
-            raise ValueError(
+            raise UsageError(
                 f"`checkpoint` is an adapter, which needs the weights of {row.name}, and they are not there: {source!r}"
             )
         return Checkpoint(checked_adapter(read_adapter(path), row, base_state, source=source))
@@ -154,17 +155,17 @@ def checked_adapter(
     wanted = {name: matrix.shape for name, matrix in base.items()}
     found = {name: matrix.shape for name, matrix in adapter.tensors.items()}
     if found != wanted:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have heads of shapes {wanted} for {row.architecture}, got {found} in {source!r}"
         )
     trained_on, here = adapter.metadata["base_projections_sha256"], heads_digest(base)
     if trained_on != here:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must be an adapter for these weights of {row.name} (heads {here[:8]}), got one for others "
             f"(heads {trained_on[:8]}) in {source!r}"
         )
     if all(_equal_but_rounded(adapter.tensors[name], matrix) for name, matrix in base.items()):
-        raise ValueError(_plain_clip(row, source))
+        raise UsageError(_plain_clip(row, source))
     return adapter
 
 
@@ -175,7 +176,7 @@ def refuse_base(
     heads_first = sorted(set(state) - {_IGNORED}, key=lambda name: (not is_head(name), name))
     changed = (name for name in heads_first if not _equal_but_rounded(state[name].numpy(), base[name].numpy()))
     if next(changed, None) is None:
-        raise ValueError(_plain_clip(row, source))
+        raise UsageError(_plain_clip(row, source))
 
 
 def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
@@ -190,7 +191,7 @@ def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
 
 def _refuse_other_architecture(architecture: str | None, row: ClipArchitecture, source: str) -> None:
     if architecture not in (None, row.architecture):
-        raise ValueError(f"`checkpoint` must be for {row.architecture}, got one for {architecture} in {source!r}")
+        raise UsageError(f"`checkpoint` must be for {row.architecture}, got one for {architecture} in {source!r}")
 
 
 def _equal_but_rounded(values: np.ndarray, base: np.ndarray) -> bool:

@@ -22,6 +22,7 @@ from vlgauge.encoders.clip.heads import (
     write_adapter,
 )
 from vlgauge.encoders.clip.lora import has_lora
+from vlgauge.errors import UsageError
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.reading import read_tensors
 from vlgauge.writing import replacing
@@ -75,7 +76,7 @@ def convert(
     """Compare a checkpoint with its base."""
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
-        raise ValueError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")
+        raise UsageError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     refuse_base(state, base_state, row, source)

@@ -29,6 +29,7 @@ from vlgauge.encoders.clip.towers import ClipTowers, HalvedBatches
 from vlgauge.encoders.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.encoders.features.disk import DiskStore, preprocess_id
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import one_of, whole_number
@@ -156,7 +157,7 @@ class ClipEncoder:
             progress: See `vlgauge.progress`.
         """
         if tokens and not self._towers.own_text:
-            raise ValueError(
+            raise UsageError(
                 f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
             )
         whole_number("batch_size", batch_size, 1)
@@ -194,7 +195,7 @@ class ClipEncoder:
         one_of("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)
         if rows.ndim != 2 or rows.shape[1] != self._width(side):
-            raise ValueError(f"`hidden` must have the shape (n, {self._width(side)}), got {rows.shape}")
+            raise UsageError(f"`hidden` must have the shape (n, {self._width(side)}), got {rows.shape}")
         matrix = self._towers.projection(side)
         if matrix is None:
             return rows

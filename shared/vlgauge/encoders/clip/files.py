@@ -14,8 +14,9 @@ from vlgauge.encoders.clip.architectures import (
     ClipArchitecture,
 )
 from vlgauge.encoders.clip.backbones import architecture_of
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import read_json
-from vlgauge.weights.files import WeightsNotFound, cache_folder, hub_file_at, hub_file_here, sha256_of
+from vlgauge.weights.files import cache_folder, hub_file_at, hub_file_here, sha256_of
 
 # What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
 FOLDER_FILES = (
@@ -37,7 +38,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
         return given_file(weights, setting, row.files)
     path = hub_file_at(*_on_hub(row), sha256=row.sha256)
     if row.sha256 and sha256_of(path) != row.sha256:
-        raise ValueError(
+        raise UsageError(
             f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
             f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
         )
@@ -67,7 +68,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     weights_file = given_file(weights, "weights", row.files)
     path = weights_file.parent / TOKENIZER
     if not path.is_file():
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`weights` must have the model's {TOKENIZER} beside them, got {str(weights_file)!r} without"
         )
     return path
@@ -88,7 +89,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     sides = {size.get("height"), size.get("width")} if isinstance(size, dict) else {size}
     kind = _FILTERS.get(found.get("resample")) if isinstance(found, dict) else None
     if sides != {row.size} or kind is None:
-        raise ValueError(
+        raise UsageError(
             f"`weights` must have the {PICTURE_SETTINGS} of {row.name} beside them, with {row.size} pixels and a "
             f"bilinear or bicubic filter, got another in {str(path)!r}"
         )
@@ -101,7 +102,9 @@ def _on_hub(
     """What `hub_file_at` takes for a backbone: its weights, or other files."""
     files = files or row.files
     if row.repository is None:
-        raise WeightsNotFound(f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None")
+        raise WeightsNotFoundError(
+            f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None"
+        )
 
     def missing(folder: str, why: str) -> str:
         return (
@@ -120,13 +123,13 @@ def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = 
         names = list(dict.fromkeys([*own, *FOLDER_FILES]))
         found = next((file / name for name in names if (file / name).is_file()), None)
         if found is None:
-            raise WeightsNotFound(
+            raise WeightsNotFoundError(
                 f"`{setting}` must be a file, or a folder with one of {', '.join(names)}, got the folder "
                 f"{os.fspath(path)!r} without"
             )
         return found
     if not file.is_file():
-        raise WeightsNotFound(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+        raise WeightsNotFoundError(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
     return file
 
 
@@ -170,7 +173,7 @@ def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path
     if path.is_file():
         return path
     toy = ", or profile='embedded'" if kind == "pac_s" else ""
-    raise WeightsNotFound(
+    raise WeightsNotFoundError(
         f"the weights of {TITLES[kind]} for {architecture_of(backbone).name} are not in {path}: "
         f"{manual_step(backbone, kind)}; or pass `checkpoint`{toy}"
     )

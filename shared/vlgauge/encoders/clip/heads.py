@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.weights.reading import checked_file, is_safetensors
 from vlgauge.writing import replacing
 
@@ -87,14 +88,14 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
 
     metadata = safetensors_metadata(path)
     if metadata.get("format") != FORMAT:
-        raise ValueError(
+        raise UsageError(
             f"`adapter` must be safetensors whose metadata say format={FORMAT}, got {metadata.get('format')!r} in "
             f"{os.fspath(path)!r}; make it with: vlgauge convert"
         )
     try:
         tensors = load_file(path)
     except (SafetensorError, KeyError, TypeError) as error:  # a type that numpy lacks is a KeyError
-        raise ValueError(f"`adapter` must be complete, got {os.fspath(path)!r}, which fails with: {error}") from error
+        raise UsageError(f"`adapter` must be complete, got {os.fspath(path)!r}, which fails with: {error}") from error
     return _checked(tensors, metadata, repr(os.fspath(path)))
 
 
@@ -118,29 +119,29 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
         with safe_open(file, framework="numpy") as opened:
             return dict(opened.metadata() or {})
     except SafetensorError as error:
-        raise ValueError(f"`checkpoint` must be complete safetensors, got {str(file)!r}: {error}") from error
+        raise UsageError(f"`checkpoint` must be complete safetensors, got {str(file)!r}: {error}") from error
 
 
 def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
     """The adapter, if the matrices are all there and fit together and the metadata say for what."""
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:
-        raise ValueError(
+        raise UsageError(
             f"`adapter` must say in its metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
         )
     pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
     wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
     if set(tensors) != wanted:
-        raise ValueError(
+        raise UsageError(
             f"`adapter` must hold visual.proj, or the attention pool of a ResNet, and text_projection, got "
             f"{', '.join(sorted(tensors)) or 'nothing'} in {source}"
         )
     for name, tensor in tensors.items():
         if not np.issubdtype(tensor.dtype, np.floating) or not np.isfinite(tensor).all():
-            raise ValueError(f"`adapter` must hold finite floats, got others in {name} of {source}")
+            raise UsageError(f"`adapter` must hold finite floats, got others in {name} of {source}")
     heads = heads_of(tensors)
     shapes = [heads[name].shape for name in ("visual.proj", "text_projection") if name in heads]
     if any(len(shape) != 2 for shape in shapes) or len({shape[-1] for shape in shapes}) != 1:
-        raise ValueError(f"`adapter` must hold two matrices of one embedding width, got {shapes} in {source}")
+        raise UsageError(f"`adapter` must hold two matrices of one embedding width, got {shapes} in {source}")
     ours = {name: heads[name] for name in pool}
     return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)

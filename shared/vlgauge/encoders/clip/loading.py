@@ -26,12 +26,13 @@ from vlgauge.encoders.clip.heads import FORMAT, FULL_FORMAT, Adapter, safetensor
 from vlgauge.encoders.clip.model import build_model, tokens_of
 from vlgauge.encoders.clip.tokens import Tokens
 from vlgauge.encoders.clip.towers import DTYPES, RELEASED_HALF, ClipTowers
+from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import PROFILES, one_of
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import CLIP_PACKAGES, check_torch, resolved_device
-from vlgauge.weights.files import WeightsNotFound, joint_digest, sha256_of
+from vlgauge.weights.files import joint_digest, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def clip_encoder(
 
     Raises:
         ValueError: If a setting is none of these, or the weights do not fit the architecture.
-        WeightsNotFound: If the weights are not on this machine and cannot be fetched.
+        WeightsNotFoundError: If the weights are not on this machine and cannot be fetched.
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
     """
@@ -120,7 +121,7 @@ def clip_with_checkpoint(
 
     Raises:
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
-        WeightsNotFound: If there is no checkpoint, or an adapter has no backbone.
+        WeightsNotFoundError: If there is no checkpoint, or an adapter has no backbone.
     """
     one_of("kind", kind, KINDS)
     one_of("dtype", dtype, DTYPES)
@@ -138,13 +139,13 @@ def clip_with_checkpoint(
     try:
         # What was compared when it was converted needs no base, nor the fetching of one.
         base = None if weights is None and _was_compared(checkpoint) else _resolved(backbone, weights, profile)
-    except WeightsNotFound:
+    except WeightsNotFoundError:
         # A whole CLIP can do without the backbone; what it was compared with is then said.
         if weights is not None or not _is_whole(checkpoint):
             raise
     found = _loaded(checkpoint, row, base)
     if found.adapter is not None and kind == "pac_s++":
-        raise ValueError(
+        raise UsageError(
             "`checkpoint` must be of PAC-S++, a whole CLIP with trained towers, got only other projections for "
             f"{row.name}; leave out `version` for PAC-S"
         )
@@ -210,7 +211,7 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
     _check_path("feature_cache", feature_cache)
     device = resolved_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
-        raise ValueError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
+        raise UsageError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
     # Before the weights, which take longer.
     tokens = tokens_of(weights.row, weights.tokenizer)
@@ -230,13 +231,13 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
     one_of("profile", profile, PROFILES)
     if profile == "embedded":
         if name not in (None, toy.TOY_NAME):
-            raise ValueError(
+            raise UsageError(
                 f"`backbone` must be left out under the embedded profile, which has the toy CLIP only, got {name!r}; "
                 "pass profile='paper'"
             )
         return toy.TOY_ROW
     if name == toy.TOY_NAME:
-        raise ValueError(f"`backbone` {name!r} must be used with profile='embedded', got profile='paper'")
+        raise UsageError(f"`backbone` {name!r} must be used with profile='embedded', got profile='paper'")
     return architecture_of(DEFAULT if backbone is None else backbone)
 
 
@@ -250,10 +251,10 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
         digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
         return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
     if weights is not None:
-        raise ValueError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
+        raise UsageError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
     file = toy.toy_file()
     if not file.is_file():
-        raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+        raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
     return _Weights(row, sha256_of(file), toy.toy_state, what=with_size(f"CLIP {row.name}", file.stat().st_size))
 
 
@@ -265,7 +266,7 @@ def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
 def _check_path(name: str, value: object) -> None:
     """Refuse what is no path; TypeError. None stands for the default."""
     if value is not None and not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
+        raise UsageTypeError(f"`{name}` must be a path, got {type(value).__name__}")
 
 
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:

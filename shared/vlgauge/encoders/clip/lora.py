@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from vlgauge.errors import UsageError
+
 if TYPE_CHECKING:
     import torch
 
@@ -35,13 +37,13 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
     stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
     if missing := sorted(name for name in plain if name.endswith(_ALWAYS_UPDATED) and name not in stems):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have a LoRA update of each layer, lacks that of {missing[0]!r} in {source!r}"
         )
     for updated, stem in sorted(stems.items()):
         for needed in (stem + "A", stem + "B", updated):
             if needed not in tensors:
-                raise ValueError(
+                raise UsageError(
                     f"`checkpoint` must have both halves of each LoRA update, lacks {needed!r} in {source!r}"
                 )
         if not updated.removesuffix(".weight").endswith(_NOT_APPLIED):
@@ -61,7 +63,7 @@ def _merged(weight: torch.Tensor, a: torch.Tensor, b: torch.Tensor, name: str, s
     rank = RANK * (weight.shape[-1] if weight.ndim == 4 else 1)
     fits = a.ndim == 2 and b.ndim == 2 and len(a) == b.shape[1] == rank and len(b) * a.shape[1] == weight.numel()
     if not fits:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have LoRA updates of rank {RANK}, got {tuple(b.shape)} times {tuple(a.shape)} for "
             f"{name!r} of shape {tuple(weight.shape)} in {source!r}"
         )

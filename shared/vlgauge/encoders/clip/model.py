@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.encoders.clip.own_tokens import OwnTokens
 from vlgauge.encoders.clip.tokens import ClipTokens, ForeignTokens, Tokens
+from vlgauge.errors import MissingExtraError, UsageError, WeightsNotFoundError
 from vlgauge.installed import not_importable
 from vlgauge.lean_imports import lean_import
-from vlgauge.weights.files import WeightsNotFound
 from vlgauge.weights.first_values import left_empty, without_first_values
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         from open_clip.factory import get_model_config
         from open_clip.model import CLIP, CustomTextCLIP
     except ImportError as error:
-        raise ImportError(not_importable(NEEDS_CLIP, error)) from error
+        raise MissingExtraError(not_importable(NEEDS_CLIP, error)) from error
     except RuntimeError as error:
-        raise ImportError(
+        raise MissingExtraError(
             f"torch and torchvision must come from one index and one build, got a pair that fails with: {error}"
         ) from error
     config: dict[str, Any] | None = deepcopy(dict(row.config)) if row.config else get_model_config(row.architecture)
     if config is None:
-        raise ValueError(f"`backbone` must be an architecture that open_clip knows, got {row.architecture!r}")
+        raise UsageError(f"`backbone` must be an architecture that open_clip knows, got {row.architecture!r}")
     custom = config.pop("custom_text", False) or "hf_model_name" in config["text_cfg"]
     if "hf_model_name" in config["text_cfg"]:
         config["text_cfg"]["hf_model_pretrained"] = False
@@ -94,7 +94,7 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
         yield
     except OSError as error:
         why = " ".join(str(error).split())[:200]
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"{row.architecture} needs files of another repository for its texts, which are not there: {why}; fetch "
             "them on a machine with network"
         ) from error

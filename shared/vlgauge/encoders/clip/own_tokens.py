@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.installed import importing
 from vlgauge.lean_imports import lean_import
 
@@ -25,7 +26,7 @@ class OwnTokens:
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises no other class
-            raise ValueError(
+            raise UsageError(
                 f"`weights` must have the tokenizer of the model beside them, got {str(file)!r}, which fails with: "
                 f"{error}"
             ) from error
@@ -34,7 +35,7 @@ class OwnTokens:
         found = {name: self._tokenizer.token_to_id(name) for name in _SPECIAL}
         n_tokens = self._tokenizer.get_vocab_size()
         if found != _SPECIAL or n_tokens > n_rows:
-            raise ValueError(
+            raise UsageError(
                 f"`weights` must have their own tokenizer beside them, with <pad> 0, <eos> 1 and at most {n_rows} "
                 f"tokens, got that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, "
                 f"{n_tokens} tokens"

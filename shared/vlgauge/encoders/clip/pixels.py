@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.media.turns import kept_until_done
 
@@ -72,7 +73,7 @@ def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
     try:
         return square(opened, row)
     except (ValueError, OSError) as error:
-        raise ValueError(f"`{picture.place}` must be a readable image, got one that fails with: {error}") from error
+        raise UsageError(f"`{picture.place}` must be a readable image, got one that fails with: {error}") from error
 
 
 def distinct_pictures(

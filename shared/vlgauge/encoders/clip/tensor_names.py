@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
+from vlgauge.errors import UsageError
 from vlgauge.weights import known_tensors
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
 
     own, other = tensors.get("positional_embedding"), tensors.get(SECOND_POSITIONS)
     if own is None or other is None or own.shape != other.shape:
-        raise ValueError(
+        raise UsageError(
             f"`weights` must be those of a Long-CLIP, which has two tables of positions, got {source!r}, which lacks "
             f"{SECOND_POSITIONS} of the shape of positional_embedding; of a CLIP with 77 tokens take another `backbone`"
         )

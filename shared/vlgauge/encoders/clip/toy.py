@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import DATA
 from vlgauge.installed import importing
 from vlgauge.settings import warn
 from vlgauge.signatures import TOY_NUMBERS
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 
 if TYPE_CHECKING:
     import torch
@@ -82,11 +83,11 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
 
     file = path or toy_file()
     if not file.is_file():
-        raise WeightsNotFound(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+        raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
     if path is None:
         known, found = toy_record()["sha256"], sha256_of(file)
         if found != known:
-            raise ValueError(
+            raise UsageError(
                 f"the toy CLIP must have the sha256 {known[:8]} of its record, got {found[:8]} in {str(file)!r}; "
                 "install vlgauge again"
             )

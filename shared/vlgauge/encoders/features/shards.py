@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
 from vlgauge.version import __version__
 
 SCHEMA = "vlgauge-features-2"
@@ -19,7 +20,7 @@ Keys = npt.NDArray[np.bytes_]
 Rows = npt.NDArray[np.intp]
 
 
-class BrokenShard(ValueError):
+class BrokenShard(UsageError):
     """A file that is no shard of this folder: cut, of another schema, or for other weights."""
 
 

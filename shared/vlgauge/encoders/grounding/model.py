@@ -18,13 +18,14 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.vit import VIT_NAME, VisionEncoder, build_vit
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import DATA, read_json
 from vlgauge.media.pictures import Picture
 from vlgauge.pool import pool
 from vlgauge.progress import Progress
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import PAIR_PACKAGES, check_torch, resolved_device
-from vlgauge.weights.files import WeightsNotFound, sha256_of
+from vlgauge.weights.files import sha256_of
 from vlgauge.weights.preflight import Preflight
 from vlgauge.weights.reading import read_tensors, read_torch_object, state_dict_in
 
@@ -85,9 +86,9 @@ def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
     """
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != weight.shape[1]:
-        raise ValueError(f"the vectors must have the shape (n, {weight.shape[1]}) that the head takes, got {x.shape}")
+        raise UsageError(f"the vectors must have the shape (n, {weight.shape[1]}) that the head takes, got {x.shape}")
     if not np.isfinite(x).all():
-        raise ValueError("the vectors must be finite, got NaN or infinity among them")
+        raise UsageError("the vectors must be finite, got NaN or infinity among them")
     hidden = np.tanh(x @ weight.T + bias)
     lengths = np.linalg.norm(hidden, axis=1, keepdims=True)
     return np.divide(hidden, lengths, out=np.zeros_like(hidden), where=lengths > 0)
@@ -122,7 +123,7 @@ class GroundingModel:
         """Unit vectors of words, shape ``(n, d)``, from their word vectors."""
         width = np.asarray(vectors).shape[-1]
         if width != self.heads.text_weight.shape[1]:
-            raise ValueError(
+            raise UsageError(
                 f"`glove_path` must name word vectors of {self.heads.text_weight.shape[1]} values, as the checkpoint "
                 f"{self.identity} was trained with, got {width}"
             )
@@ -141,7 +142,7 @@ def grounding_model(
         device: ``"auto"``, or a device of torch.
 
     Raises:
-        WeightsNotFound: If there is none; untrained heads never score.
+        WeightsNotFoundError: If there is none; untrained heads never score.
         ValueError: If it holds something else.
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
@@ -173,7 +174,7 @@ def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | No
 def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> Path:
     """Folder or file of a checkpoint, see `grounding_model`; reads nothing."""
     if checkpoint is None and profile != "embedded":
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
             f"({AUTHORS_FILE}) or a folder made by vlgauge train rovist_vg, or choose "
             'profile="embedded", which knows drawn scenes only'
@@ -182,7 +183,7 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
     weights = path / WEIGHTS if path.is_dir() else path
     missing = weights if not weights.is_file() else path / CONFIG
     if not weights.is_file() or (path.is_dir() and not missing.is_file()):
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`checkpoint` must be a folder with {WEIGHTS} and {CONFIG} or the authors' file, got {str(path)!r}, "
             f"where {missing.name!r} is missing"
         )
@@ -206,14 +207,14 @@ def read_config(path: Path) -> dict[str, Any]:
     config = read_json(path, "`checkpoint`")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__
-        raise ValueError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")
+        raise UsageError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")
     for key in ("image_encoder", "word_vectors"):
         if key not in config:
-            raise ValueError(f"`checkpoint` must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
+            raise UsageError(f"`checkpoint` must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
     vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
     named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
     if not named or not isinstance(vectors, (dict, type(None))):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have a {CONFIG} with a text as 'image_encoder' and an object as 'word_vectors', got "
             f"{config['image_encoder']!r:.40} ({digest!r:.20}) and {vectors!r:.40}"
         )
@@ -223,13 +224,13 @@ def read_config(path: Path) -> dict[str, Any]:
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
     """The CLIP whose vectors before the projection the image head was trained on."""
     if image:
-        raise ValueError(f"`checkpoint` must hold the two heads only, got {next(iter(image))!r} beside them")
+        raise UsageError(f"`checkpoint` must hold the two heads only, got {next(iter(image))!r} beside them")
     name = config["image_encoder"]
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     wanted = config.get("image_encoder_sha256")
     if wanted not in (None, encoder.digest):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` was trained on {name}@{wanted[:8]}, got {encoder.identity}; train it again with "
             "vlgauge train rovist_vg"
         )
@@ -240,7 +241,7 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
     vit = build_vit(image)
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
     if pooled != taken:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold an image head for the {pooled} values of its transformer, got one for {taken}"
         )
     return VisionEncoder(vit, device)
@@ -253,7 +254,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
     if isinstance(state, Mapping):
         state = state_dict_in(state, file)
     else:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must be the authors' file with the key 'model', or a folder of ours, got {str(file)!r} with "
             f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}"
         )
@@ -261,7 +262,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
     heads = _heads(state, names, file)
     surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
     if surplus:
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must hold the authors' tensors, got {surplus[0]!r} beside them in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
@@ -271,9 +272,9 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:
     missing = [name for name in names if name not in tensors]
     if missing:
-        raise ValueError(f"`checkpoint` must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
+        raise UsageError(f"`checkpoint` must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
     heads = Heads(*(np.asarray(tensors[name].float().numpy(), dtype=np.float64) for name in names))
     shapes = [matrix.shape for matrix in vars(heads).values()]
     if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:
-        raise ValueError(f"`checkpoint` must hold heads of one width, got the shapes {shapes} in {str(source)!r}")
+        raise UsageError(f"`checkpoint` must hold heads of one width, got the shapes {shapes} in {str(source)!r}")
     return heads

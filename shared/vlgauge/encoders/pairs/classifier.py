@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.pairs.models import PairModel, load_pair_model
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.torch_use import check_fork, exact
 
@@ -38,7 +39,7 @@ class PairProbabilities:
     truncated: npt.NDArray[np.bool_]
 
 
-class PairTooLong(ValueError):
+class PairTooLong(UsageError):
     """A pair has more tokens than the model takes."""
 
     def __init__(self, pair: Pair, n_tokens: int, maximum: int) -> None:
@@ -94,9 +95,9 @@ class LoadedScorer:
         names = {int(index): str(name) for index, name in self._model.config.id2label.items()}
         index = next((i for i, name in names.items() if name == label), -1) if isinstance(label, str) else label
         if self._model.config.num_labels == 1 and index != 1:
-            raise ValueError(f"`coherent_label` must be left at 1 for a model with one logit, got {label!r}")
+            raise UsageError(f"`coherent_label` must be left at 1 for a model with one logit, got {label!r}")
         if self._model.config.num_labels == 2 and index not in (0, 1):
-            raise ValueError(
+            raise UsageError(
                 f"`coherent_label` must be 0, 1 or one of {', '.join(map(repr, names.values()))}, got {label!r}"
             )
         return index

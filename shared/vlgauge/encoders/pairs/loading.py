@@ -9,6 +9,7 @@ import numpy as np
 from vlgauge.encoders.clip.toy import tell_of_stories
 from vlgauge.encoders.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLong
 from vlgauge.encoders.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
+from vlgauge.errors import UsageError
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import named
@@ -30,7 +31,7 @@ def pair_scorer(
     """
     if callable(model):
         if base is not None:
-            raise ValueError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
+            raise UsageError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
         return GivenScorer(model)
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")
@@ -80,12 +81,12 @@ class GivenScorer:
                 try:
                     values = np.asarray(found_here, dtype=np.float64)
                 except (TypeError, ValueError):
-                    raise ValueError(
+                    raise UsageError(
                         f"`model` must return one probability per pair, got {type(found_here).__name__} that holds "
                         "something else"
                     ) from None
                 if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
-                    raise ValueError(
+                    raise UsageError(
                         f"`model` must return one probability per pair, got an array of shape {values.shape} for "
                         f"{len(batch)} pairs, or numbers outside of [0, 1]"
                     )

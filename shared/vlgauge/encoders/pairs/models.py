@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import DATA, read_json
 from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
 from vlgauge.signatures import local_name
 from vlgauge.weights import known_tensors
-from vlgauge.weights.files import SourcesMissing, WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.files import SourcesMissing, hub_folder, hub_folder_here, joint_digest
 from vlgauge.weights.first_values import without_first_values
 from vlgauge.weights.reading import RefusedModel, check_stored, loading, read_torch_object, refused
 
@@ -68,13 +69,13 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
     """
     if model is not None and Path(model).is_file():
         if base is None:
-            raise ValueError(_no_base())
+            raise UsageError(_no_base())
         return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
     if base is not None:
-        raise ValueError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
+        raise UsageError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
     if model is None:
         if profile != "embedded":
-            raise WeightsNotFound(_no_model())
+            raise WeightsNotFoundError(_no_model())
         return _described(EMBEDDED_NAME, EMBEDDED, None)
     folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
     if Path(model).is_dir():
@@ -87,7 +88,7 @@ def look_for_model(model: str | None, profile: str) -> None:
     """Check that `find_pair_model` can find the classifier, without fetching or reading it."""
     if model is None:
         if profile != "embedded":
-            raise WeightsNotFound(_no_model())
+            raise WeightsNotFoundError(_no_model())
     elif not Path(model).is_file():
         _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
 
@@ -131,12 +132,12 @@ def _here(
         return Path(name).resolve()
     pinned = _PINNED.fullmatch(name)
     if pinned is None:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{setting}` must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its "
             f"commit (owner/name@<40 hexadecimal digits>), got {name!r}"
         )
     if profile == "embedded":
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
         )
     return on_hub(pinned["repository"], pinned["revision"], patterns, _HINT)
@@ -146,17 +147,17 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
     setting = "model" if checkpoint is None else "base"
     config = folder / "config.json"
     if not config.is_file():
-        raise ValueError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+        raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
     settings = read_json(config, f"`{setting}`")
     if not isinstance(settings, dict) or "auto_map" in settings:
-        raise ValueError(
+        raise UsageError(
             f"`{setting}` must be a model of the transformers library, got one with code of its own: {name!r}"
         )
     if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
-        raise ValueError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
     if not weights or (folder / "adapter_config.json").exists():
-        raise ValueError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
     files = sorted(path for pattern in SETTINGS_FILES for path in folder.glob(pattern))
     digest = joint_digest([*weights, *files])
     identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
@@ -175,9 +176,9 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
     known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
     if classifier.config.num_labels not in (1, 2):
-        raise ValueError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
+        raise UsageError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
     if tokenizer.pad_token_id is None:
-        raise ValueError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
+        raise UsageError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
     return tokenizer, classifier.float().eval()
 
 

@@ -17,6 +17,7 @@ from vlgauge.encoders.clip.checkpoints import clip_state
 from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.files import head_of, is_head, metadata_of
 from vlgauge.encoders.rated.head import Head
+from vlgauge.errors import UsageError
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
 from vlgauge.weights.reading import read_torch_object, state_dict_in
@@ -46,7 +47,7 @@ def convert_polos(
     head = {name: tensor for name, tensor in state.items() if is_head(name)}
     parts = {prefix: _part(state, prefix) for prefix in (_TEXT, _CLIP)}
     if not head or not all(parts.values()):
-        raise ValueError(
+        raise UsageError(
             "`checkpoint` must be the authors' of Polos, with the tensors ff.*, scalar_mix.*, encoder.model.* and "
             f"clip.*, got {', '.join(sorted(state)[:3]) or 'none'} and so on in {source!r}"
         )
@@ -71,7 +72,7 @@ def _check_settings(content: Any, source: str) -> None:
         # The class of the authors' code has another default for the last one.
         found = told.get(name, "Sigmoid" if name == "final_activation" else wanted)
         if found != wanted and str(found) != str(wanted):
-            raise ValueError(
+            raise UsageError(
                 f"`checkpoint` must be trained with {name}: {wanted}, as the published one was, got {found!r} in "
                 f"{source!r}"
             )
@@ -104,7 +105,7 @@ def _compare_clip(
 def _refuse_differing(names: list[str], encoder: LayeredEncoder | ClipArchitecture, source: str) -> None:
     if names:
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have the tensors of the public {what}, which its head is kept for, got "
             f"{len(names)} others in {source!r}: {', '.join(sorted(names)[:3])}"
         )

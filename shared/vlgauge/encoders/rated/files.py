@@ -14,6 +14,7 @@ import numpy as np
 from vlgauge.encoders.clip.heads import safetensors_metadata
 from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.head import Head
+from vlgauge.errors import UsageError
 from vlgauge.weights.reading import read_tensors
 from vlgauge.writing import replacing
 
@@ -70,7 +71,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
     if set(arrays) != set(names):
         lacking, more = sorted(set(names) - set(arrays)), sorted(set(arrays) - set(names))
         told = [f"{', '.join(some[:3])} {what}" for some, what in ((lacking, "missing"), (more, "too much")) if some]
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have three linear layers and a share per layer, got {'; '.join(told)} in {source}"
         )
     matrices = tuple(arrays[f"ff.0.ff.linear_{number}.weight"] for number in layers)
@@ -82,11 +83,11 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
     chain = fits and all(one.shape[0] == next_one.shape[1] for one, next_one in pairwise(matrices))
     single = [arrays[name].shape for name in names if name.startswith("scalar_mix.")]
     if not chain or matrices[-1].shape[0] != 1 or any(shape != (1,) for shape in single):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must have layers that fit together, down to one number, got {sizes} in {source}"
         )
     if any(not np.isfinite(array).all() for array in arrays.values()):
-        raise ValueError(f"`checkpoint` must be finite, got NaN or infinity in {source}")
+        raise UsageError(f"`checkpoint` must be finite, got NaN or infinity in {source}")
     return Head(
         np.concatenate([arrays[f"scalar_mix.scalar_parameters.{number}"] for number in scalars]),
         float(arrays[GAMMA][0]),
@@ -112,7 +113,7 @@ def read_head(path: str | PathLike[str]) -> Head:
     """Read a head that `write_head` wrote."""
     metadata = safetensors_metadata(path)
     if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
-        raise ValueError(
+        raise UsageError(
             f"`checkpoint` must be safetensors whose metadata say format={FORMAT} and {', '.join(REQUIRED)}, got "
             f"{metadata.get('format')!r} in {str(path)!r}; convert the authors' reprod.ckpt with: vlgauge convert "
             "reprod.ckpt --kind polos"

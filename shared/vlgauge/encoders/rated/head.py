@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.encoders.hidden_layers import LayeredTexts
+from vlgauge.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
@@ -111,7 +112,7 @@ class Head:
         wanted = (layers, 4 * text_width + 6 * embed_width)
         found = (len(self.scalars), self.matrices[0].shape[1])
         if wanted != found:
-            raise ValueError(
+            raise UsageError(
                 f"`checkpoint` must be a head for these encoders, {layers} layers and 4 x {text_width} + 6 x "
                 f"{embed_width} = {wanted[1]} numbers, got one for {found[0]} layers and {found[1]} numbers"
             )

@@ -9,10 +9,11 @@ from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_cl
 from vlgauge.encoders.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
 from vlgauge.encoders.rated.files import metadata_of, read_head
 from vlgauge.encoders.rated.head import Head
+from vlgauge.errors import UsageError, WeightsNotFoundError
 from vlgauge.files import DATA
 from vlgauge.pool import pool
 from vlgauge.torch_use import PAIR_PACKAGES
-from vlgauge.weights.files import WeightsNotFound, cache_folder, sha256_of
+from vlgauge.weights.files import cache_folder, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 PROMPT = "A photo depicts "
@@ -50,11 +51,13 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
     if checkpoint is not None:
         path = Path(checkpoint).expanduser()
         if not path.is_file():
-            raise WeightsNotFound(f"`checkpoint` must be an existing file with the head of a Polos, got {str(path)!r}")
+            raise WeightsNotFoundError(
+                f"`checkpoint` must be an existing file with the head of a Polos, got {str(path)!r}"
+            )
         return path
     path = TOY_HEAD if profile == "embedded" else head_place()
     if not path.is_file():
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"the head of Polos is not in {str(path)!r}: {manual_step()}; or pass `checkpoint`, or profile='embedded'"
         )
     return path
@@ -124,7 +127,7 @@ def _check(models: PolosModels) -> bool:
     }
     for key, name in names.items():
         if head.metadata[key] != found[key]:
-            raise ValueError(
+            raise UsageError(
                 f"`checkpoint` must be a head for the {name} ({found[key][:8]}), got one for another "
                 f"({head.metadata[key][:8]})"
             )

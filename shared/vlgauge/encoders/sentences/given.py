@@ -10,6 +10,7 @@ from vlgauge.encoders.clip.loading import clip_encoder, look_for_clip, weights_n
 from vlgauge.encoders.clip.tokens import SPELLED, spells_special
 from vlgauge.encoders.sentences.model import SENTENCE_EXTRA, look_for_sentence_model, sentence_encoder
 from vlgauge.encoders.sentences.words import BagOfWords, WordVectors, existing_file
+from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import warn
 from vlgauge.signatures import named
@@ -44,7 +45,7 @@ class GivenEncoder:
         # A tensor of torch may be on another device or carry a gradient.
         array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
         if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
-            raise ValueError(
+            raise UsageError(
                 f"`encoder` must return one row of floats per text, got {array.dtype} of shape {array.shape} "
                 f"for {count} texts"
             )
@@ -75,7 +76,7 @@ class ClipTexts:
 def checked_encoder(encoder: Any) -> Any:
     """The setting `encoder` of a metric, if `text_encoder` can resolve it."""
     if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
-        raise ValueError(
+        raise UsageError(
             f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"
         )
     return encoder

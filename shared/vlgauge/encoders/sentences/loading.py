@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
 from vlgauge.torch_use import exact
@@ -50,7 +51,7 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
     if why:
-        raise ValueError(
+        raise UsageError(
             f"`encoder` must turn a text into one vector{' by its first token' * (pooling == 'cls')}, got "
             f"{str(folder)!r} with the modules {kinds}, which gives {why}"
         )
@@ -68,7 +69,7 @@ def check_tensors(model: Any, folder: Path) -> None:
             if names
         ]
         if told:
-            raise ValueError(
+            raise UsageError(
                 f"`encoder` must have the tensors of its {type(module).__name__} and no others, got "
                 f"{'; '.join(told)} in {str(folder)!r}"
             )

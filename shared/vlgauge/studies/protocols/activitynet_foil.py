@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, named_files, read_json, texts, tidy
 from vlgauge.studies.protocols.pairs import RIGHT, CaptionPairs
 
@@ -49,14 +50,14 @@ def read_activitynet_foil(
     cut = read_json(paths[SEGMENTS_FILE])
     told = read_json(paths[REFERENCES_FILE]) if needed else {}
     if set(right) != set(foil):
-        raise ValueError(f"`{paths[FOIL_FILE]}` must have the videos of `{RIGHT_FILE}`, got others")
+        raise UsageError(f"`{paths[FOIL_FILE]}` must have the videos of `{RIGHT_FILE}`, got others")
     folder = Folder(videos, paths[SEGMENTS_FILE])
     predictions, known, seen, lengths = [], [], [], []
     for name, sentences in right.items():
         segments = _segments(cut, name, paths[SEGMENTS_FILE])
         if not len(sentences) == len(foil[name]) <= len(segments):
             counts = f"{len(sentences)}, {len(foil[name])} and {len(segments)}"
-            raise ValueError(f"video {name!r} must have as many right as foil sentences and segments, got {counts}")
+            raise UsageError(f"video {name!r} must have as many right as foil sentences and segments, got {counts}")
         segments = segments[: len(sentences)]
         chosen = _references(told, name, segments, paths[REFERENCES_FILE]) if needed else [[] for _ in segments]
         video = folder.video(name)
@@ -89,7 +90,7 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
     for name, sentences in entry(read_json(path), "results", dict, f"`{path}`").items():
         place = f"video {name!r} of `{path}`"
         if not isinstance(sentences, list) or not sentences:
-            raise ValueError(f"{place} must have a list of sentences, got {sentences!r}")
+            raise UsageError(f"{place} must have a list of sentences, got {sentences!r}")
         found[name] = [tidy(entry(sentence, "sentence", str, place)) for sentence in sentences]
     return found
 
@@ -102,7 +103,7 @@ def _segments(content: Mapping[str, Any], name: str, path: Path) -> list[Segment
         try:
             start, end = map(float, segment)
         except (TypeError, ValueError):
-            raise ValueError(f"{place} must have [start, end] as timestamps, got {segment!r}") from None
+            raise UsageError(f"{place} must have [start, end] as timestamps, got {segment!r}") from None
         start, end = min(start, end), max(start, end)
         found.append((start, end if end > start else math.nextafter(start, math.inf)))
     return found
@@ -114,5 +115,5 @@ def _references(content: Mapping[str, Any], name: str, segments: Sequence[Segmen
     sentences = texts(entry(entry(content, name, dict, f"`{path}`"), "sentences", list, place), place)
     others = _segments(content, name, path)
     if len(others) != len(sentences):
-        raise ValueError(f"{place} must have as many sentences as timestamps, got {len(sentences)} and {len(others)}")
+        raise UsageError(f"{place} must have as many sentences as timestamps, got {len(sentences)} and {len(others)}")
     return [[sentences[i] for i in overlapping(segment, others) or range(len(sentences))] for segment in segments]

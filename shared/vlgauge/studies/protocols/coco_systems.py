@@ -17,6 +17,7 @@ import numpy as np
 
 from vlgauge.corpus_values import COUNTED, corpus_counts, corpus_interval, corpus_value
 from vlgauge.distances.rouge_and_bleu import summed_bleu
+from vlgauge.errors import UsageError
 from vlgauge.files import FilePath, read_json
 from vlgauge.statistics import RESAMPLES, Interval, summed_intervals, summed_value
 from vlgauge.studies.protocols.evaluation import task_signature
@@ -89,23 +90,23 @@ def read_coco_systems(
     results = {path: content for path, content in contents.items() if isinstance(content, list)}
     captions = [(path, content) for path, content in contents.items() if isinstance(content, dict)]
     if len(captions) != 1 or not results:
-        raise ValueError(
+        raise UsageError(
             "DATA must be COCO's file of captions and at least one file of results, a list of image_id and caption, "
             f"got {len(captions)} and {len(results)}"
         )
     ((path, content),) = captions
     names = [result.stem for result in results]
     if len(set(names)) < len(names):
-        raise ValueError(f"DATA must have a file of another name for each captioner, got {', '.join(names)}")
+        raise UsageError(f"DATA must have a file of another name for each captioner, got {', '.join(names)}")
     told = {result.stem: _captions(records, result) for result, records in results.items()}
     known = coco_captions(content, path)
     wanted = next(iter(told.values()))
     for name, own in told.items():
         if own.keys() != wanted.keys():
             other = next(image for image in (*wanted, *own) if (image in own) != (image in wanted))
-            raise ValueError(f"DATA must have captions of the same images for {names[0]} and {name}, not so {other!r}")
+            raise UsageError(f"DATA must have captions of the same images for {names[0]} and {name}, not so {other!r}")
     if missing := [image for image in wanted if image not in known]:
-        raise ValueError(f"`{path}` must have captions of every image, none of {len(missing)} such as {missing[0]!r}")
+        raise UsageError(f"`{path}` must have captions of every image, none of {len(missing)} such as {missing[0]!r}")
     files_of = {
         entry(image, "id", (int, str), f"an image of `{path}`"): entry(image, "file_name", str, f"an image of `{path}`")
         for image in content.get("images", [])
@@ -125,7 +126,7 @@ def _captions(records: Sequence[Any], path: Path) -> dict[Any, str]:
         place = f"result {number} of `{path}`"
         image = entry(record, "image_id", (int, str), place)
         if image in found:
-            raise ValueError(f"`{path}` must have one caption per image, got more of {image!r}")
+            raise UsageError(f"`{path}` must have one caption per image, got more of {image!r}")
         found[image] = tidy(entry(record, "caption", str, place))
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import read_rows
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
 from vlgauge.studies.protocols.ratings import RatedCaptions
@@ -75,7 +76,7 @@ def _rating(row: Mapping[str, Any], place: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise ValueError(f"{place} must have a number as 'score', got {value!r}") from None
+        raise UsageError(f"{place} must have a number as 'score', got {value!r}") from None
 
 
 def _references(row: Mapping[str, Any], place: str) -> list[str]:

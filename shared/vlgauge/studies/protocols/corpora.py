@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, read_json
 
 # Longer sentences of ActivityNet were left out of the published table.
@@ -25,8 +26,8 @@ def read_corpus(path: FilePath) -> list[str]:
         is_video = isinstance(record, Mapping)
         found = record.get("sentences") if is_video else record
         if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-            raise ValueError(f"`{path}` must have a list of texts, or one as 'sentences', for {name!r}")
+            raise UsageError(f"`{path}` must have a list of texts, or one as 'sentences', for {name!r}")
         sentences += [text for text in found if not is_video or len(text.split(" ")) <= MAX_WORDS]
     if not sentences:
-        raise ValueError(f"`{path}` must have at least one sentence, got none")
+        raise UsageError(f"`{path}` must have at least one sentence, got none")
     return sentences

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.signatures import format_signature
 from vlgauge.statistics import (
     RESAMPLES,
@@ -174,7 +175,7 @@ def judge(
     """
     check_resampling(level, resamples or 0)
     if against is not None and against not in scores:
-        raise ValueError(f"`against` must be one of {', '.join(scores)}, got {against!r}")
+        raise UsageError(f"`against` must be one of {', '.join(scores)}, got {against!r}")
     values = {name: task.item_values(own) for name, own in scores.items()}
     defined = {name: np.flatnonzero(~np.isnan(own)) for name, own in values.items()}
     pairs = (
@@ -266,8 +267,10 @@ def task_signature(name: str, rules: Mapping[str, Any]) -> str:
 def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
     """Scores as an array, shape ``(n_rows,)``; None becomes NaN."""
     if len(scores) != n_rows:
-        raise ValueError(f"`scores` must have one score per row of the protocol, {n_rows}, got {len(scores)}")
+        raise UsageError(f"`scores` must have one score per row of the protocol, {n_rows}, got {len(scores)}")
     try:
         return np.asarray(scores, dtype=np.float64).reshape(n_rows)
     except (TypeError, ValueError):
-        raise TypeError("`scores` must be numbers, NaN or None where one is undefined, got something else") from None
+        raise UsageTypeError(
+            "`scores` must be numbers, NaN or None where one is undefined, got something else"
+        ) from None

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vlgauge import files
+from vlgauge.errors import UsageError
 from vlgauge.files import FilePath
 from vlgauge.parquet import parquet_rows
 
@@ -36,11 +37,11 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
             found[path.name] = path
         else:
             known = ", ".join((*names, *optional))
-            raise ValueError(f"DATA must be {known}, or folders that hold them, got {str(path)!r}")
+            raise UsageError(f"DATA must be {known}, or folders that hold them, got {str(path)!r}")
     missing = [name for name in names if name not in found]
     if missing:
         given = ", ".join(map(str, files)) or "nothing"
-        raise ValueError(f"DATA must have {', '.join(names)}, got {given} without {', '.join(missing)}")
+        raise UsageError(f"DATA must have {', '.join(names)}, got {given} without {', '.join(missing)}")
     return found
 
 
@@ -50,7 +51,7 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
     if wrong := [name for name in names if PurePosixPath(name).name != name or not name.endswith(".arrow")]:
-        raise ValueError(f"`{state}` must name .arrow files beside it, got {wrong[0]!r}")
+        raise UsageError(f"`{state}` must name .arrow files beside it, got {wrong[0]!r}")
     parts = (
         parquet_rows(files.read_bytes(folder / name, "DATA"), "DATA", folder / name, form="Arrow") for name in names
     )
@@ -61,7 +62,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file, which may have NaN in the place of numbers."""
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
-        raise ValueError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
+        raise UsageError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
     return content
 
 
@@ -69,17 +70,17 @@ def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> A
     """A value of a record that must be there and of that kind."""
     if not isinstance(record, Mapping) or key not in record:
         there = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
-        raise ValueError(f"{place} must have {key!r}, got {there or 'nothing'}")
+        raise UsageError(f"{place} must have {key!r}, got {there or 'nothing'}")
     if not isinstance(record[key], kind) or (isinstance(record[key], bool) and kind is not bool):
         wanted = dict.fromkeys(_KINDS[one] for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise ValueError(f"{place} must have {' or '.join(wanted)} as {key!r}, got {type(record[key]).__name__}")
+        raise UsageError(f"{place} must have {' or '.join(wanted)} as {key!r}, got {type(record[key]).__name__}")
     return record[key]
 
 
 def texts(values: Any, place: str) -> list[str]:
     """Texts with single spaces between their words."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{place} must be a list of texts, got something else")
+        raise UsageError(f"{place} must be a list of texts, got something else")
     return [tidy(value) for value in values]
 
 
@@ -101,9 +102,9 @@ def columns_of(
     A row has its first `count` references; None for all, 0 for no such column.
     """
     if not predictions:
-        raise ValueError("DATA must have at least one row, got none")
+        raise UsageError("DATA must have at least one row, got none")
     if count is not None and count < 0:
-        raise ValueError(f"`references` must be a number of references per row, 0 for none, got {count}")
+        raise UsageError(f"`references` must be a number of references per row, 0 for none, got {count}")
     columns: dict[str, list[Any]] = {"predictions": predictions, **seen}
     return columns if count == 0 else {**columns, "references": [row[:count] for row in references]}
 
@@ -113,7 +114,7 @@ class Folder:
 
     def __init__(self, path: FilePath | None, data: Path) -> None:
         if path is not None and not Path(path).is_dir():
-            raise ValueError(f"the folder of images or videos must exist, got {str(path)!r}")
+            raise UsageError(f"the folder of images or videos must exist, got {str(path)!r}")
         self.path = data.absolute().parent if path is None else Path(path).absolute()
         self._found: dict[str, str] = {}
 
@@ -127,7 +128,7 @@ class Folder:
         if name not in self._found:
             parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
             if not parts:
-                raise ValueError(f"an image or video of the data set must have a name, got {name!r}")
+                raise UsageError(f"an image or video of the data set must have a name, got {name!r}")
             tries = [self.path / f"{stem}{ending}" for stem in ("/".join(parts), parts[-1]) for ending in endings]
             self._found[name] = str(next((path for path in tries if path.is_file()), tries[len(endings)]))
         return self._found[name]

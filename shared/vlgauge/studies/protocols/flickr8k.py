@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, read_json, texts, tidy
 from vlgauge.studies.protocols.ratings import RatedCaptions
 
@@ -34,7 +35,7 @@ def read_flickr8k_expert(
     count whose ratings are all equal, as one row each, as GROOViST's paper does; 3,247 in the published file.
     """
     if average and unanimous:
-        raise ValueError("`average` must be False next to `unanimous`, got True for both")
+        raise UsageError("`average` must be False next to `unanimous`, got True for both")
     path = one_file(files, EXPERT_FILE)
     judgements = list(_judgements(path))
     rated = [row for row in judgements if not math.isnan(row[-1])]
@@ -65,7 +66,7 @@ def read_flickr8k_cf(
     ]
     for name, *_, rating in rated:
         if not 0 <= rating <= 1:
-            raise ValueError(f"`{path}` must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
+            raise UsageError(f"`{path}` must have shares from 0 to 1 as ratings, got {rating} for {name!r}")
     left_out = {"ratings that are NaN": len(judgements) - len(rated)}
     return _task("flickr8k_cf", rated, Folder(images, path), references, {"ratings": "shares"}, left_out)
 

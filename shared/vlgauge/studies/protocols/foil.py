@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import (
     FilePath,
     Folder,
@@ -55,7 +56,7 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
     for original, foils in _annotations(content, path):
         image, right = original["image_id"], tidy(original["caption"])
         if image not in names:
-            raise ValueError(f"`{path}` must list image {image!r} of annotation {original['id']!r}, got no such image")
+            raise UsageError(f"`{path}` must list image {image!r} of annotation {original['id']!r}, got no such image")
         others = [text for text in captions.get(image, []) if text != right]
         for foil in foils:
             predictions += [right, tidy(foil["caption"])]
@@ -79,5 +80,5 @@ def _annotations(content: Mapping[str, Any], path: Path) -> list[tuple[dict[str,
         found.setdefault(name, ([], []))[entry(annotation, "foil", bool, place)].append(annotation)
     for name, (originals, _) in found.items():
         if len(originals) != 1:
-            raise ValueError(f"annotation {name!r} of `{path}` must have one original, got {len(originals)}")
+            raise UsageError(f"annotation {name!r} of `{path}` must have one original, got {len(originals)}")
     return [(originals[0], foils) for originals, foils in found.values()]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import read_rows
 from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
@@ -103,7 +104,7 @@ def read_nocaps_foil(
     for row, place in _rows(path):
         domain = entry(row, "domain", str, place)
         if domain not in DOMAINS:
-            raise ValueError(f"{place} must have one of {', '.join(DOMAINS)} as 'domain', got {domain!r}")
+            raise UsageError(f"{place} must have one of {', '.join(DOMAINS)} as 'domain', got {domain!r}")
         for key, label in (("baseline", 1.0), ("foil", 0.0)):
             rows.append((entry(row, key, str, place), [label, float(DOMAINS.index(domain))], row, place))
     return _task("nocaps_foil", rows, path, images, references)

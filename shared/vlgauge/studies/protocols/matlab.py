@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json
+from vlgauge.errors import UsageError
 from vlgauge.files import read_bytes, unpacked_limit
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
@@ -24,9 +25,9 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     """
     data = read_bytes(path, f"`{path}`")
     if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
-        raise ValueError(f"`{path}` must be a MATLAB file of version 7 at most, got 7.3; save it with -v7")
+        raise UsageError(f"`{path}` must be a MATLAB file of version 7 at most, got 7.3; save it with -v7")
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
-        raise ValueError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
+        raise UsageError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
     settings = {"path": str(path), "names": list(names)}
     found: list[dict[str, Any]] = []
 
@@ -65,14 +66,14 @@ def variables(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> It
     except Exception as error:
         # The reader trusts the inside of the file: a damaged one raises nearly anything.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"`{path}` must be a MATLAB file, got one that fails with: {why}") from None
+        raise UsageError(f"`{path}` must be a MATLAB file, got one that fails with: {why}") from None
     for name in names:
         if name not in read:
-            raise ValueError(f"`{path}` must have the variable {name!r}, got {', '.join(there)[:200] or 'none'}")
+            raise UsageError(f"`{path}` must have the variable {name!r}, got {', '.join(there)[:200] or 'none'}")
     try:
         plain = [_plain(read[name], 0) for name in names]
     except ValueError as error:
-        raise ValueError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
+        raise UsageError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
     yield {}, json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -80,7 +81,7 @@ def _plain(value: Any, depth: int) -> Any:
     """Lists, texts and numbers of an array of scipy, column by column."""
     kind = value.dtype.kind if hasattr(value, "ravel") else ""
     if depth > _MAX_DEPTH:
-        raise ValueError(f"more than {_MAX_DEPTH} arrays within each other")
+        raise UsageError(f"more than {_MAX_DEPTH} arrays within each other")
     if kind == "V":
         fields = value.dtype.names
         return [{"structure": [_plain(one[name], depth + 1) for name in fields]} for one in value.ravel(order="F")]
@@ -91,7 +92,7 @@ def _plain(value: Any, depth: int) -> Any:
         return texts[0] if len(texts) == 1 else texts or ""
     if kind in tuple("biuf"):
         return value.ravel(order="F").astype(float).tolist()
-    raise ValueError("an array that is none of cells, structures, texts and numbers")
+    raise UsageError("an array that is none of cells, structures, texts and numbers")
 
 
 def members(value: Any) -> list[Any]:
@@ -107,7 +108,7 @@ def text_of(value: Any, place: str) -> str:
     if inner == []:
         return ""
     if not isinstance(inner, str):
-        raise ValueError(f"{place} must be a text, got {_kind(inner)}")
+        raise UsageError(f"{place} must be a text, got {_kind(inner)}")
     return " ".join(inner.split())
 
 
@@ -115,7 +116,7 @@ def number_of(value: Any, place: str) -> float:
     """A number out of the cells around it."""
     inner = _inner(value)
     if not isinstance(inner, float):
-        raise ValueError(f"{place} must be a number, got {_kind(inner)}")
+        raise UsageError(f"{place} must be a number, got {_kind(inner)}")
     return inner
 
 

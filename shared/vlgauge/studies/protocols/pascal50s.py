@@ -8,6 +8,7 @@ variables ``new_input``, structures of image and two captions, and ``category``,
 from collections.abc import Sequence
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, Folder, entry, named_files, read_json, texts
 from vlgauge.studies.protocols.matlab import members, number_of, read_matlab, text_of
 from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
@@ -46,7 +47,7 @@ def read_pascal50s(
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".json":
         if draws not in (None, "fixed"):
-            raise ValueError(f"`draws` must be left out for a file whose references are chosen, got {draws!r}")
+            raise UsageError(f"`draws` must be left out for a file whose references are chosen, got {draws!r}")
         rules = Rules(references, "fixed", Ties(vote_ties, score_ties, seed))
         names, kinds, pairs = _fleur(Path(files[0]))
     else:
@@ -62,17 +63,17 @@ def _published(pairs_path: Path, votes_path: Path) -> tuple[list[str], list[str]
     voted = read_votes(votes_path)
     if not len(read["new_input"]) == len(read["category"]) == len(voted):
         counts = f"{len(read['new_input'])}, {len(read['category'])} and {len(voted)}"
-        raise ValueError(f"`{pairs_path}` and `{votes_path}` must be about the same pairs and kinds, got {counts}")
+        raise UsageError(f"`{pairs_path}` and `{votes_path}` must be about the same pairs and kinds, got {counts}")
     names, kinds, pairs = [], [], []
     for number, (item, category, pair) in enumerate(zip(read["new_input"], read["category"], voted, strict=True)):
         place = f"pair {number} of `{pairs_path}`"
         fields = members(item)
         if len(fields) != 3:
-            raise ValueError(f"{place} must have image and two captions, got {len(fields)} fields")
+            raise UsageError(f"{place} must have image and two captions, got {len(fields)} fields")
         name, first, second = (text_of(field, place) for field in fields)
         kind = KINDS.get(int(number_of(category, place)))
         if kind is None:
-            raise ValueError(f"{place} must have a category from 1 to 4, got {category}")
+            raise UsageError(f"{place} must have a category from 1 to 4, got {category}")
         names.append(name)
         kinds.append(kind)
         pairs.append(_in_order(pair, (first, second), place))
@@ -83,7 +84,7 @@ def _in_order(pair: VotedPair, captions: tuple[str, str], place: str) -> VotedPa
     if pair.captions == captions:
         return pair
     if pair.captions != captions[::-1]:
-        raise ValueError(f"{place} must have the captions people voted on, got {captions} and {pair.captions}")
+        raise UsageError(f"{place} must have the captions people voted on, got {captions} and {pair.captions}")
     return VotedPair(captions, (pair.votes[1], pair.votes[0]), pair.references)
 
 
@@ -96,7 +97,7 @@ def _fleur(path: Path) -> tuple[list[str], list[str], list[VotedPair]]:
             label = entry(record, "label", int, place)
             captions = texts(entry(record, "captions", list, place), f"'captions' of {place}")
             if label not in (0, 1) or len(captions) != 2:
-                raise ValueError(f"{place} must have two captions and label 0 or 1, got {len(captions)} and {label}")
+                raise UsageError(f"{place} must have two captions and label 0 or 1, got {len(captions)} and {label}")
             known = texts(record.get("references", []), f"'references' of {place}")
             names.append(entry(record, "image", str, place))
             kinds.append(kind)

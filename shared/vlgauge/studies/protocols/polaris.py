@@ -6,6 +6,7 @@ Their tables have the layout of Composite on the Hub; references stay as they ar
 from collections.abc import Sequence
 from functools import partial
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.composite import rated_table
 from vlgauge.studies.protocols.files import FilePath, one_file
 from vlgauge.studies.protocols.ratings import RatedCaptions
@@ -18,7 +19,7 @@ def _read(
     task = rated_table(name, path, images, references, own_removed=False)
     outside = [rating for rating in task.ratings.ravel().tolist() if not 0 <= rating <= 1]
     if outside:
-        raise ValueError(f"`{path}` must have ratings from 0 to 1 as 'score', got {outside[0]:g}")
+        raise UsageError(f"`{path}` must have ratings from 0 to 1 as 'score', got {outside[0]:g}")
     return task
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from vlgauge.catalog import metric_names
 from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
+from vlgauge.errors import UsageError
 from vlgauge.files import parse_json, read_text
 from vlgauge.settings import one_of
 from vlgauge.signatures import format_signature
@@ -91,14 +92,14 @@ def checked_columns(
 
 def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     if not metric.higher_is_better:
-        raise ValueError(f"METRIC must be one of which higher scores are better, got {metric.name}")
+        raise UsageError(f"METRIC must be one of which higher scores are better, got {metric.name}")
     own = {}
     for column in metric.columns:
         if column.name in columns:
             own[column.name] = columns[column.name]
         elif not column.optional:
             has = ", ".join(columns)
-            raise ValueError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
+            raise UsageError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
     return own
 
 
@@ -151,7 +152,7 @@ def read_scores(path: Path) -> list[Scores]:
     if isinstance(content, dict):
         names = families_in(content)
         if not names:
-            raise ValueError(f"`{path}` must have scores under a name that ends in _scores, got {', '.join(content)}")
+            raise UsageError(f"`{path}` must have scores under a name that ends in _scores, got {', '.join(content)}")
         return [
             Scores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
             for name in names
@@ -164,7 +165,7 @@ def _line(line: str, number: int, path: Path) -> Any:
         record = parse_json(line, f"`{path}`", path, number)
         return record["score"] if isinstance(record, dict) else record
     except (ValueError, KeyError):
-        raise ValueError(
+        raise UsageError(
             f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r:.60}"
         ) from None
 
@@ -174,7 +175,7 @@ def _numbers(values: Any, path: Path) -> list[float]:
         values = [values]
     for position, value in enumerate(values):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise ValueError(f"`{path}` must have numbers or null as scores, got {value!r} at position {position}")
+            raise UsageError(f"`{path}` must have numbers or null as scores, got {value!r} at position {position}")
     return [math.nan if value is None else float(value) for value in values]
 
 
@@ -192,7 +193,7 @@ def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
         if not lacking:
             rows.append(i)
     if absent and (missing == "error" or not rows):
-        raise ValueError(
+        raise UsageError(
             f"the image or video of each row must be there, {len(absent)} of {n} are not, such as {absent[0]!r}; name "
             "the folder with --images or --videos" + (", or leave them undefined with --missing nan" if rows else "")
         )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.media.tables import read_rows
 from vlgauge.settings import finite_number
 from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
@@ -126,7 +127,7 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         right = texts(entry(row, "captions", list, place), place)
         wrong = texts(entry(row, "neg_captions", list, place), place)
         if len(right) != len(wrong):
-            raise ValueError(
+            raise UsageError(
                 f"{place} must have as many `neg_captions` as `captions`, got {len(wrong)} and {len(right)}"
             )
         if len(right) < 2:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, Folder, columns_of, named_files, texts
 from vlgauge.studies.protocols.ratings import ANNOTATORS, RatedCaptions
 from vlgauge.weights.pickles import read_pickle
@@ -44,7 +45,7 @@ def read_vatex_eval(
     ratings = _ratings(paths[RATINGS_FILE])
     counts = [len(predictions), len(known), len(ids), len(ratings)]
     if len(set(counts)) != 1:
-        raise ValueError(
+        raise UsageError(
             f"the four files of VATEX-EVAL must have as many captions, reference lists, ids and ratings, got {counts}"
         )
     rated = np.flatnonzero(~np.isnan(ratings).any(axis=1)).tolist()
@@ -65,7 +66,7 @@ def _listed(path: Path) -> list[Any]:
     content = read_pickle(path)
     found = content.tolist() if isinstance(content, np.ndarray) else content
     if not isinstance(found, list):
-        raise ValueError(f"`{path}` must hold a list or an array, got {type(content).__name__}")
+        raise UsageError(f"`{path}` must hold a list or an array, got {type(content).__name__}")
     return [row.tolist() if isinstance(row, np.ndarray) else row for row in found]
 
 
@@ -77,10 +78,10 @@ def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     except (TypeError, ValueError) as error:
         if "must hold" in str(error):
             raise
-        raise ValueError(f"`{path}` must hold numbers, three for each caption, got something else") from None
+        raise UsageError(f"`{path}` must hold numbers, three for each caption, got something else") from None
 
 
 def _enough(references: list[str], count: int | None, row: int) -> list[str]:
     if count is not None and count > len(references):
-        raise ValueError(f"`references` must be at most {len(references)}, as many as row {row} has, got {count}")
+        raise UsageError(f"`references` must be at most {len(references)}, as many as row {row} has, got {count}")
     return references

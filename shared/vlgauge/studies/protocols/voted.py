@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import plain_number
 from vlgauge.studies.protocols.files import columns_of
 from vlgauge.studies.protocols.matlab import members, number_of, read_matlab, text_of
@@ -43,7 +44,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         if self.draws != "fixed" and (not isinstance(plain_number(self.draws), int) or self.draws < 1):
-            raise ValueError(f"`draws` must be at least 1, or 'fixed' for the first references, got {self.draws!r}")
+            raise UsageError(f"`draws` must be at least 1, or 'fixed' for the first references, got {self.draws!r}")
 
 
 def read_votes(path: Path) -> list[VotedPair]:
@@ -54,7 +55,7 @@ def read_votes(path: Path) -> list[VotedPair]:
     """
     triplets = read_matlab(path, ["triplets"])["triplets"]
     if not len(triplets) or len(triplets) % N_VOTES:
-        raise ValueError(f"`{path}` must have {N_VOTES} votes for each pair, got {len(triplets)} votes")
+        raise UsageError(f"`{path}` must have {N_VOTES} votes for each pair, got {len(triplets)} votes")
     starts = range(0, len(triplets), N_VOTES)
     return [_voted_pair(triplets[start : start + N_VOTES], f"pair {start // N_VOTES} of `{path}`") for start in starts]
 
@@ -64,16 +65,16 @@ def _voted_pair(triplets: Iterable[object], place: str) -> VotedPair:
     for triplet in triplets:
         fields = members(triplet)
         if len(fields) != 4:
-            raise ValueError(f"{place} must have reference, two captions and a vote, got {len(fields)} fields")
+            raise UsageError(f"{place} must have reference, two captions and a vote, got {len(fields)} fields")
         reference, b, c = (text_of(field, place) for field in fields[:3])
         vote = number_of(fields[3], place)
         if vote not in votes:
-            raise ValueError(f"{place} must have 1 or -1 as vote, got {vote:g}")
+            raise UsageError(f"{place} must have 1 or -1 as vote, got {vote:g}")
         references.append(reference)
         captions.add((b, c))
         votes[vote] += 1
     if len(captions) != 1:
-        raise ValueError(f"{place} must have the same two captions in its {N_VOTES} votes, got {len(captions)} pairs")
+        raise UsageError(f"{place} must have the same two captions in its {N_VOTES} votes, got {len(captions)} pairs")
     return VotedPair(captions.pop(), (votes[1.0], votes[-1.0]), references)
 
 
@@ -109,7 +110,7 @@ def _draws(pairs: Sequence[VotedPair], rules: Rules) -> list[list[list[str]]]:
     for number, pair in enumerate(pairs):
         if rules.references > len(pair.references):
             n = len(pair.references)
-            raise ValueError(f"`references` must be at most {n}, as many as pair {number} has, got {rules.references}")
+            raise UsageError(f"`references` must be at most {n}, as many as pair {number} has, got {rules.references}")
     rng = np.random.default_rng(rules.ties.seed)
     return [
         [[pair.references[i] for i in rng.permutation(len(pair.references))[: rules.references]] for pair in pairs]

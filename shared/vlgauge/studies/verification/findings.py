@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import FilePath
 from vlgauge.studies.protocols import TEXT_FAMILIES
 from vlgauge.studies.published import Row, rows, verdict
@@ -70,7 +71,7 @@ class Data:
     def __post_init__(self) -> None:
         for folder in (*self.folders, self.images, self.videos):
             if folder is not None and not Path(folder).is_dir():
-                raise ValueError(f"the folder of the data must exist, got {str(folder)!r}")
+                raise UsageError(f"the folder of the data must exist, got {str(folder)!r}")
 
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
@@ -97,7 +98,7 @@ class Data:
         """
         found = {ending: self.find(ending) for ending in endings}
         if missing := [ending for ending, path in found.items() if path is None]:
-            raise FileNotFoundError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
+            raise MissingFileError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not there")
         return [path for path in found.values() if path is not None]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.files import read_text
 from vlgauge.studies.protocols import judge, read_flickr8k_expert
 from vlgauge.studies.published import Row
@@ -35,7 +36,7 @@ def _expert(row: Row, data: Data) -> Iterator[Finding]:
     values = np.repeat(_numbers(scores, scored), RATINGS)
     rated = task.columns["predictions"]
     if len(values) != len(rated) or captions != [" ".join(text.split()) for text in rated[::RATINGS]]:
-        raise ValueError(
+        raise UsageError(
             f"`{scored}` must have a score for each caption of `{annotations}`, in its order, got {len(scores)} for "
             f"{len(rated)} ratings"
         )
@@ -53,7 +54,7 @@ def _pascal(row: Row, data: Data) -> Iterator[Finding]:
 def _accuracy(path: Path) -> float:
     labels, scores = _values(path, "label"), _numbers(_values(path, "our score"), path)
     if len(scores) != 2 * len(labels) or not labels or not set(labels) <= {"0", "1"}:
-        raise ValueError(f"`{path}` must have a label, 0 or 1, for two scores, got {len(labels)} for {len(scores)}")
+        raise UsageError(f"`{path}` must have a label, 0 or 1, for two scores, got {len(labels)} for {len(scores)}")
     pairs, better = scores.reshape(-1, 2), np.array(labels, dtype=int)
     rows = np.arange(len(pairs))
     return 100 * float((pairs[rows, better] > pairs[rows, 1 - better]).mean())
@@ -67,7 +68,7 @@ def _numbers(values: Sequence[str], path: Path) -> np.ndarray:
     try:
         found = np.array([float(value) for value in values])
     except ValueError as error:
-        raise ValueError(f"`{path}` must have numbers as scores, got {error}") from error
+        raise UsageError(f"`{path}` must have numbers as scores, got {error}") from error
     if not np.isfinite(found).all():
-        raise ValueError(f"`{path}` must have finite scores, got NaN or infinity")
+        raise UsageError(f"`{path}` must have finite scores, got NaN or infinity")
     return found

@@ -19,6 +19,7 @@ import numpy as np
 
 from vlgauge.encoders.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
+from vlgauge.errors import UsageError
 from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Progressed
 from vlgauge.training.options import check_packages, clip_options
@@ -63,7 +64,7 @@ def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEnc
             train_scale=options.train_scale,
         )
     if encoder.row.resnet != options.attention_pool:
-        raise ValueError(
+        raise UsageError(
             f"`--attention-pool` must be given for a ResNet (it takes 0.4 MB of memory per image) and for no other "
             f"backbone, got {encoder.row.name}"
         )
@@ -106,7 +107,7 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
     if state.best == 0:
         # There is nothing to go on from; the log stays.
         checkpoint.unlink(missing_ok=True)
-        raise ValueError(
+        raise UsageError(
             "`--learning-rate` must let the validation loss fall below that of the base "
             f"({state.rounds[0][LOSS]:.6f}), got no fall in {state.rounds[-1]['iteration']} iterations; no weights are "
             "written"

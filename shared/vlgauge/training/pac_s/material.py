@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.rows import Row
@@ -54,9 +55,9 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
     parts = {"training": {row.image.key for row in train}, "validation": {row.image.key for row in validation}}
     for name, keys in parts.items():
         if len(keys) < 2:
-            raise ValueError(f"`{name}` rows must have at least 2 images, got {len(keys)}; give more rows")
+            raise UsageError(f"`{name}` rows must have at least 2 images, got {len(keys)}; give more rows")
     if shared := len(parts["training"] & parts["validation"]):
-        raise ValueError(f"`validation` rows must have images of their own, got {shared} that are trained on")
+        raise UsageError(f"`validation` rows must have images of their own, got {shared} that are trained on")
     every = [row.image for row in rows] + [row.generated_image for row in rows]
     pictures, of_pictures = _numbered(every, [None if picture is None else picture.key for picture in every])
     said = [row.caption for row in rows] + [row.generated_caption for row in rows]

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.settings import PROFILES
 from vlgauge.training.options import add_overwrite, keep_finished, refuse_below, refuse_beside_scenes
 from vlgauge.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
@@ -88,19 +89,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def check_options(options: argparse.Namespace) -> None:
     """Refuse options that cannot work, before anything is read."""
     if options.out.suffix != ".safetensors":
-        raise ValueError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
+        raise UsageError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
     if not options.out.parent.is_dir():
-        raise ValueError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
+        raise UsageError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
     ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
     refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
         if not 0 <= getattr(options, name) < float("inf"):
-            raise ValueError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
+            raise UsageError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
     refuse_beside_scenes(options)
     checkpoint = checkpoint_of(options.out)
     if options.resume != checkpoint.is_file():
         there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"
-        raise ValueError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
+        raise UsageError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
     if not options.resume:
         keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
 

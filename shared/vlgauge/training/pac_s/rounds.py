@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
 from vlgauge.training.pac_s.batches import BatchOrder, Indices
@@ -89,7 +90,7 @@ def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: Ba
     for iteration in iterations:
         losses = learner.losses(order[iteration])
         if not torch.isfinite(losses.total):
-            raise ValueError(
+            raise UsageError(
                 f"`--learning-rate` must keep the loss finite, got {losses.total.item()} at iteration "
                 f"{iteration + 1}; try a smaller one"
             )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.training.pac_s.options import Columns
 from vlgauge.training.row_files import picture_field, records, text_field
@@ -58,12 +59,12 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
         caption = text_field(fields, columns.caption, place)
         if image is None or caption is None:
             missing = columns.image if image is None else columns.caption
-            raise ValueError(f"`{place}` must have the column {missing!r}, got the columns {sorted(fields)}")
+            raise UsageError(f"`{place}` must have the column {missing!r}, got the columns {sorted(fields)}")
         generated = picture_field(fields, columns.generated_image, folder, place)
         said, group = (text_field(fields, name, place) for name in (columns.generated_caption, columns.group))
         rows.append(Row(image, caption, generated, said, group))
     if len({row.image.key for row in rows}) < 2:
-        raise ValueError(f"`{path}` must have rows of at least 2 images, got {len(rows)} rows")
+        raise UsageError(f"`{path}` must have rows of at least 2 images, got {len(rows)} rows")
     return rows
 
 
@@ -75,8 +76,8 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
         right, wrong = text_field(fields, columns.caption, place), text_field(fields, columns.foil, place)
         if image is None or right is None or wrong is None:
             wanted = f"{columns.image}, {columns.caption} and {columns.foil}"
-            raise ValueError(f"`{place}` must have the columns {wanted}, got the columns {sorted(fields)}")
+            raise UsageError(f"`{place}` must have the columns {wanted}, got the columns {sorted(fields)}")
         foils.append(Foil(image, right, wrong, "foil"))
     if not foils:
-        raise ValueError(f"`{path}` must have at least one row, got none")
+        raise UsageError(f"`{path}` must have at least one row, got none")
     return foils

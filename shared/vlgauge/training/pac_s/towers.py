@@ -11,6 +11,7 @@ import numpy as np
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
 from vlgauge.encoders.clip.tokens import ClipTokens, padded
+from vlgauge.errors import UsageError
 from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.heads import LOG_SCALE, Tensors, losses_of, normalised_pixels
 from vlgauge.training.pac_s.losses import Losses
@@ -80,7 +81,7 @@ class TowerLearner:
         train_scale: bool = False,
     ) -> None:
         if encoder.row.resnet:
-            raise ValueError(f"`--lora` must have a vision transformer, got {encoder.row.name}, a ResNet")
+            raise UsageError(f"`--lora` must have a vision transformer, got {encoder.row.name}, a ResNet")
         self.material = material
         self.weights = weights
         self.rank = rank

@@ -25,6 +25,7 @@ from vlgauge.encoders.hidden_layers import LayeredEncoder
 from vlgauge.encoders.rated.files import head_of, metadata_of, read_head, write_head
 from vlgauge.encoders.rated.head import Head
 from vlgauge.encoders.rated.models import text_encoder_of
+from vlgauge.errors import UsageError
 from vlgauge.settings import PROFILES
 from vlgauge.torch_use import CLIP_PACKAGES, PAIR_PACKAGES, resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
@@ -106,15 +107,15 @@ def check_options(options: argparse.Namespace) -> None:
     """Refuse options that cannot work, before anything is read."""
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
+        raise UsageError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
     refuse_below(options, {"batch_size": 1, "epochs": 1, "patience": 1, "accumulate": 1, "scenes": 4})
     if min(options.hidden) < 1:
-        raise ValueError(f"`--hidden` must be two numbers from 1 up, got {min(options.hidden)}")
+        raise UsageError(f"`--hidden` must be two numbers from 1 up, got {min(options.hidden)}")
     for name in ("dropout", "layer_dropout"):
         if not 0 <= getattr(options, name) < 1:
-            raise ValueError(f"`--{name.replace('_', '-')}` must be from 0 to below 1, got {getattr(options, name)}")
+            raise UsageError(f"`--{name.replace('_', '-')}` must be from 0 to below 1, got {getattr(options, name)}")
     if not options.clip_norm > 0:
-        raise ValueError(f"`--clip-norm` must be above 0, got {options.clip_norm:g}")
+        raise UsageError(f"`--clip-norm` must be above 0, got {options.clip_norm:g}")
     refuse_beside_scenes(options)
 
 
@@ -140,7 +141,7 @@ def _split(rows: Sequence[Rated], seed: int) -> tuple[list[Rated], list[Rated]]:
     """Nine tenths of the images, and the others."""
     groups = list(dict.fromkeys(row.group for row in rows))
     if len(groups) < 2:
-        raise ValueError("`--rows` must have rows of at least 2 images, got one; or pass --validation")
+        raise UsageError("`--rows` must have rows of at least 2 images, got one; or pass --validation")
     order = np.random.default_rng(seed).permutation(len(groups))
     held_out = {groups[number] for number in order[: max(1, len(groups) // 10)]}
     return [row for row in rows if row.group not in held_out], [row for row in rows if row.group in held_out]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.scenes import Scene, captions, changed, scenes
 from vlgauge.training.pac_s.drawn import ScenePicture
@@ -50,11 +51,11 @@ def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) ->
         image = picture_field(fields, "image", folder or path.parent, place)
         caption = text_field(fields, "caption", place)
         if image is None or caption is None or "references" not in fields or "rating" not in fields:
-            raise ValueError(f"`{place}` must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}")
+            raise UsageError(f"`{place}` must have the columns {', '.join(COLUMNS)}, got the columns {sorted(fields)}")
         rating, references = _rating(fields, scale, place), _references(fields, place)
         found.append(Rated(image, caption, references, rating, image.key))
     if not found:
-        raise ValueError(f"`{path}` must have at least one row, got none")
+        raise UsageError(f"`{path}` must have at least one row, got none")
     return found
 
 
@@ -65,7 +66,7 @@ def _rating(fields: Mapping[str, Any], scale: Sequence[float], place: str) -> fl
     except (TypeError, ValueError):
         rating = float("nan")
     if isinstance(fields["rating"], bool) or not low <= rating <= high:
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must have a rating from {low:g} to {high:g}, got {fields['rating']!r}; name another scale by "
             "--scale LOW HIGH, or leave the row out"
         )
@@ -80,7 +81,7 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
         except json.JSONDecodeError:
             value = None
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise ValueError(
+        raise UsageError(
             f"`{place}` must have a list of at least one text in the column 'references', got {fields['references']!r}"
         )
     return tuple(value)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.encoders.pairs.classifier import longest_input, takes_segments
+from vlgauge.errors import UsageError
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
@@ -72,7 +73,7 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
         stories += corpora.drawn_stories(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about drawn scenes")
     if not stories:
-        raise ValueError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
+        raise UsageError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
     training, validation = pairs.split_stories(stories, options.seed)
     test = corpora.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
     return Corpus(", ".join(names), training, validation, corpora.read_jsonl(options.test) if options.test else test)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge import scenes
+from vlgauge.errors import UsageError
 
 Stories = list[list[str]]
 
@@ -31,7 +32,7 @@ def read_vist(path: str | Path) -> Stories:
             for record in records
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
+        raise UsageError(
             f"`{path}` must be VIST's stories in sequence, with story_id, worker_arranged_photo_order and text in "
             f"every annotation, got {type(error).__name__}: {error}"
         ) from error
@@ -47,7 +48,7 @@ def read_rocstories(path: str | Path) -> Stories:
         rows = csv.DictReader(file)
         missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
         if missing:
-            raise ValueError(f"`{path}` must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}")
+            raise UsageError(f"`{path}` must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}")
         return cleaned([row[title] or "" for title in ROC_SENTENCES] for row in rows)
 
 
@@ -60,10 +61,10 @@ def read_jsonl(path: str | Path) -> Stories:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise ValueError(f"`{path}` must hold JSON, got {error} in line {number}") from None
+            raise UsageError(f"`{path}` must hold JSON, got {error} in line {number}") from None
         sentences = value.get("story", value.get("sentences")) if isinstance(value, dict) else value
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-            raise ValueError(
+            raise UsageError(
                 f"`{path}` must have a list of sentences in every line, got something else in line {number}"
             )
         stories.append(sentences)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import quiet_transformers
 from vlgauge.training.rovist_c.pairs import LABELS
 from vlgauge.weights.files import hub_folder
@@ -51,7 +52,7 @@ def base_model(name: str) -> tuple[Any, Any, str]:
         )
     lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
     if lacking:
-        raise ValueError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
+        raise UsageError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
     refuse_not_finite(model.state_dict(), name, "--base")
     return tokenizer, model, loaded
 

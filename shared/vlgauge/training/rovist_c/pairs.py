@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.errors import UsageError
+
 IN_ORDER, SWAPPED = 1, 0
 LABELS = {SWAPPED: "swapped", IN_ORDER: "in order"}
 TRAINING_SHARE = 0.85
@@ -40,7 +42,7 @@ def split_stories(stories: Stories, seed: int) -> tuple[list[Any], list[Any]]:
     order = np.random.default_rng(seed).permutation(len(distinct))
     count = round(TRAINING_SHARE * len(distinct))
     if not 0 < count < len(distinct):
-        raise ValueError(
+        raise UsageError(
             f"`stories` must be enough for two sides of {TRAINING_SHARE:.0%} and the rest, got {len(distinct)}"
         )
     training, validation = ([distinct[i] for i in sorted(part.tolist())] for part in (order[:count], order[count:]))
@@ -68,7 +70,7 @@ class Encoded:
 def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: bool = True) -> Encoded:
     """Token and segment ids of the samples, the longer text cut first where a pair exceeds ``maximum`` tokens."""
     if not kept:
-        raise ValueError("`stories` must have a pair of different neighbouring sentences, got none")
+        raise UsageError("`stories` must have a pair of different neighbouring sentences, got none")
     found = tokenizer(
         [sample.first for sample in kept],
         [sample.second for sample in kept],

@@ -25,6 +25,7 @@ from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.model import IDF, VECTORS
 from vlgauge.encoders.grounding.vit import VIT_NAME
+from vlgauge.errors import UsageError
 from vlgauge.scenes import stories
 from vlgauge.text.story_idf import fit_idf
 from vlgauge.text.word_lookup import mean_vectors, write_vectors
@@ -78,14 +79,14 @@ def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
         found += drawn.drawn_pairs(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about drawn scenes")
     if not found:
-        raise ValueError("the pairs are missing; pass --csv, --flickr30k or --scenes")
+        raise UsageError("the pairs are missing; pass --csv, --flickr30k or --scenes")
     return found, ", ".join(names)
 
 
 def needed(value: Any, option: str) -> Any:
     """The value of an option; ValueError if it was left out."""
     if value is None:
-        raise ValueError(f"the option {option} is missing")
+        raise UsageError(f"the option {option} is missing")
     return value
 
 
@@ -157,7 +158,7 @@ def with_vectors(
     """The pairs whose phrases have a word with a vector, and the vectors of the phrases."""
     rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
     if not kept:
-        raise ValueError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+        raise UsageError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
     if len(kept) < len(found):
         say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
     return [found[i] for i in kept], rows

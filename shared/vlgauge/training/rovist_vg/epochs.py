@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vlgauge.errors import UsageError
 from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Recipe
 from vlgauge.training.rovist_vg.loss import symmetric_loss
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
     """Refuse what has nothing to tell apart."""
     if recipe.batch_size < 2:
-        raise ValueError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
+        raise UsageError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
     for name, side in (("training", training), ("validation", validation)):
         if len(side.rows) < 2:
-            raise ValueError(f"the {name} side must have at least two pairs, got {len(side.rows)}; give more images")
+            raise UsageError(f"the {name} side must have at least two pairs, got {len(side.rows)}; give more images")
 
 
 def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.encoders.grounding.vit import VIT_NAME, VIT_REVISION, build_vit
-from vlgauge.weights.files import WeightsNotFound, hub_folder
+from vlgauge.errors import WeightsNotFoundError
+from vlgauge.weights.files import hub_folder
 from vlgauge.weights.reading import read_tensors
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def pretrained_vit(path: str | None) -> Any:
         folder = Path(path).expanduser()
     file = folder / "model.safetensors" if folder.is_dir() else folder
     if not file.is_file():
-        raise WeightsNotFound(
+        raise WeightsNotFoundError(
             f"`--vit` must be a file or folder with the weights of a vision transformer, got {path!r}"
         )
     tensors = {name.removeprefix("vit."): tensor for name, tensor in read_tensors(file).items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from vlgauge.errors import UsageError
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import pixel_box
@@ -36,16 +37,16 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
         reader = csv.DictReader(file)
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
-            raise ValueError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got none named {missing[0]!r}")
+            raise UsageError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got none named {missing[0]!r}")
         cells = {tuple((row[name] or "").strip() for name in COLUMNS): reader.line_num for row in reader}
     pairs = []
     for (image, phrase, box), line in cells.items():
         place = f"line {line} of {path.name}"
         if not phrase or not _BOX.fullmatch(box):
-            raise ValueError(f"{place} must have a phrase and a box [x1, y1, x2, y2], got {phrase!r} and {box!r}")
+            raise UsageError(f"{place} must have a phrase and a box [x1, y1, x2, y2], got {phrase!r} and {box!r}")
         crop = crops / f"{image}_{box}.jpg"
         if crop.parent != crops or not crop.is_file():
-            raise ValueError(f"{place} must have its crop in {crops}, got none named {f'{image}_{box}.jpg'!r}")
+            raise UsageError(f"{place} must have its crop in {crops}, got none named {f'{image}_{box}.jpg'!r}")
         pairs.append(Pair(image, ImagePicture(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
     return pairs
 
@@ -57,13 +58,13 @@ def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pai
     """
     texts = sorted(sentences.glob("*.txt"))
     if not texts:
-        raise ValueError(f"Flickr30k Entities must have sentences, got no file *.txt in {sentences}")
+        raise UsageError(f"Flickr30k Entities must have sentences, got no file *.txt in {sentences}")
     pairs = []
     for text in texts:
         image, xml = images / f"{text.stem}.jpg", annotations / f"{text.stem}.xml"
         for file in (image, xml):
             if not file.is_file():
-                raise ValueError(f"{text.name} must have its image and its annotation, got none named {file.name!r}")
+                raise UsageError(f"{text.name} must have its image and its annotation, got none named {file.name!r}")
         boxes = entity_boxes(xml)
         said = [(entity, content_words(phrase)) for entity, phrase in entity_phrases(text)]
         wanted = [(box, phrase) for entity, phrase in said if phrase for box in boxes.get(entity, ())]
@@ -89,14 +90,14 @@ def entity_phrases(text: Path) -> list[tuple[str, str]]:
     try:
         return _ENTITY.findall(text.read_text("utf-8"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"{text.name} must be text in UTF-8, got {error}") from None
+        raise UsageError(f"{text.name} must be text in UTF-8, got {error}") from None
 
 
 def entity_boxes(xml: Path) -> dict[str, list[Box]]:
     """Boxes of each entity of an annotation."""
     content = xml.read_bytes()
     if b"<!" in content.replace(b"<!--", b""):
-        raise ValueError(f"{xml.name} must be an annotation without a document type, got one")
+        raise UsageError(f"{xml.name} must be an annotation without a document type, got one")
     boxes: dict[str, list[Box]] = {}
     try:
         for thing in ElementTree.fromstring(content).iter("object"):
@@ -105,5 +106,5 @@ def entity_boxes(xml: Path) -> dict[str, list[Box]]:
                 for name in thing.findall("name"):
                     boxes.setdefault(name.text or "", []).append((x1, y1, x2, y2))
     except (ElementTree.ParseError, ValueError) as error:
-        raise ValueError(f"{xml.name} must be an annotation with boxes of whole numbers, got {error}") from None
+        raise UsageError(f"{xml.name} must be an annotation with boxes of whole numbers, got {error}") from None
     return boxes

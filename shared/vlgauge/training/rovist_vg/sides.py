@@ -10,6 +10,7 @@ import numpy as np
 
 from vlgauge.encoders.clip.pixels import decoded_batches
 from vlgauge.encoders.grounding.vit import pixel_values, vit_row
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.nda
     """Rows of the pairs to train on and to validate with; all pairs of an image are on one side."""
     names = sorted(set(images))
     if len(names) < 2:
-        raise ValueError(f"the pairs must be of at least two images, got {len(names)}")
+        raise UsageError(f"the pairs must be of at least two images, got {len(names)}")
     order = np.random.default_rng([seed, 3]).permutation(len(names))
     n_training = min(len(names) - 1, max(1, round(SHARE_OF_TRAINING * len(names))))
     training = {names[i] for i in order[:n_training]}

@@ -1,0 +1,95 @@
+"""Errors that a user can fix; any other exception is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+import errno
+from typing import Self
+
+
+class UsageError(ValueError):
+    """Input, a setting or an environment that cannot be used; the message says how to fix it.
+
+    The command line and the workbench print the message alone. Instances survive pickling.
+
+    Attributes:
+        argument: Name of the argument that the error is about, None if there is no single one.
+        remedy: What to do instead, None if the message says it or nobody knows.
+    """
+
+    argument: str | None = None
+    remedy: str | None = None
+
+    @classmethod
+    def about(cls, argument: str, problem: str, remedy: str | None = None) -> Self:
+        """Make the error about one argument.
+
+        Args:
+            argument: Name of the argument, as it is in the signature of the function.
+            problem: What is wrong with it, such as ``"must be positive, got -1"``.
+            remedy: What to do instead; the last part of the message.
+
+        Returns:
+            The error, whose message is "`argument` problem; remedy".
+        """
+        error = cls(f"`{argument}` {problem}" + (f"; {remedy}" if remedy else ""))
+        error.argument = argument
+        error.remedy = remedy
+        return error
+
+    def with_message(self, message: str) -> Self:
+        """Return an error of the same class, argument and remedy with another message."""
+        error = type(self)(message)
+        error.__dict__.update(self.__dict__)
+        return error
+
+
+class UsageTypeError(UsageError, TypeError):
+    """An argument has the wrong type, or is unknown."""
+
+
+class UsageIndexError(UsageError, IndexError):
+    """An index is out of range."""
+
+
+class MissingFileError(UsageError, FileNotFoundError):
+    """A file or folder that the user named does not exist."""
+
+
+class MissingExtraError(UsageError, ImportError):
+    """A package is not installed, or its version does not fit."""
+
+
+class WeightsNotFoundError(MissingFileError):
+    """The files of a model are neither on this machine nor to be downloaded."""
+
+
+class NetworkError(UsageError, OSError):
+    """Something cannot be had from the network; the message says why, as the clause of a sentence.
+
+    Attributes:
+        status: HTTP status of the answer, None if there was no answer.
+    """
+
+    status: int | None = None
+
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def is_of_user(error: BaseException) -> bool:
+    """Check whether the user can fix an error: a usage error, a file, a full disk or too little memory."""
+    if isinstance(error, OSError) and not isinstance(error, UsageError):
+        return error.filename is not None or error.errno == errno.ENOSPC
+    return isinstance(error, (UsageError, MemoryError))
+
+
+def describe(error: BaseException) -> str:
+    """Return the text to show to a user for an error of which `is_of_user` holds."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full, or whatever else standard output leads to"
+    if isinstance(error, MemoryError):
+        return str(error) or "there is not enough memory"
+    return str(error)
