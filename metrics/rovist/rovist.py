@@ -11,11 +11,7 @@ import evaluate
 
 from vlgauge import base  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageTypeError  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import (
-    WeightsNotFoundError,  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
+from vlgauge import errors  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -63,24 +59,24 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise UsageError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
+        raise errors.UsageError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
     for key in settings:
         if key in ("path", "config_name"):
-            raise UsageTypeError(f"`{key}` is no setting of rovist_{name}, which `{name}` has the settings of")
+            raise errors.UsageTypeError(f"`{key}` is no setting of rovist_{name}, which `{name}` has the settings of")
     if name == "vg" and "scale" in settings:
-        raise UsageError("`vg` must leave `scale` out, which `scale_vg` decides")
+        raise errors.UsageError("`vg` must leave `scale` out, which `scale_vg` decides")
     return dict(settings)
 
 
 def loaded_part(name: str, settings: Mapping[str, Any]) -> Any:
     """The metric of a part, from the same installation as the package."""
     # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
-    with told_where_to_set(name, UsageError):
+    with told_where_to_set(name, errors.UsageError):
         return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
 
 
 @contextmanager
-def told_where_to_set(name: str, kind: type[UsageError]) -> Iterator[None]:
+def told_where_to_set(name: str, kind: type[errors.UsageError]) -> Iterator[None]:
     """Say in an error of a part, which names a setting, that rovist takes it in the dictionary of that part."""
     try:
         yield
@@ -159,7 +155,7 @@ class Rovist(base.StoryImageMetric):
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.
             own = {"images": images, **given} if name == "vg" else {}
-            with told_where_to_set(name, WeightsNotFoundError):
+            with told_where_to_set(name, errors.WeightsNotFoundError):
                 result = part._compute(predictions=predictions, **own, return_details=return_details)
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]

@@ -153,7 +153,7 @@ def test_a_folder_and_an_archive_score_as_the_data_set(hub, tmp_path, capsys):
     numbers = []
     for file in (str(folder), str(archive), "hub:org/pictures"):
         split = ["--split", "test", "--limit", "6"] if file.startswith("hub:") else []
-        assert main(["score", "clip_s", file, *split, "-q", "-w", "12", *CLIP]) == 0
+        assert main(["score", "clip_s", file, *split, "-q", "-w", "6", *CLIP]) == 0
         numbers.append(capsys.readouterr().out)
     assert len(set(numbers)) == 1
 

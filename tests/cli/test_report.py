@@ -10,6 +10,7 @@ from folders import EXAMPLES
 
 from vlgauge import catalog
 from vlgauge.cli import main, scoring
+from vlgauge.errors import UsageError
 from vlgauge.explain import differences
 
 STORIES = str(EXAMPLES / "stories.jsonl")
@@ -126,7 +127,7 @@ def test_without_jinja_no_row_is_scored(tmp_path, monkeypatch, capsys, words):
 
 def test_a_page_that_fails_costs_no_scores(tmp_path, monkeypatch, capsys):
     def fail(*_, **__):
-        raise ValueError("no page")
+        raise UsageError("no page")
 
     monkeypatch.setattr("vlgauge.scoring.pages.report", fail)
     words = ["score", "rovist_nr", STORIES, "--predictions", "story", "--report", str(tmp_path / "why.html")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import re
@@ -186,7 +185,7 @@ def checked_file(path: str | PathLike[str]) -> Path:
     """The path, if a file is there; else FileNotFoundError or ValueError."""
     file = Path(path)
     if not file.exists():
-        raise MissingFileError(errno.ENOENT, "No such file", os.fspath(path))
+        raise MissingFileError(f"{os.fspath(path)}: No such file")
     if not file.is_file():
         raise UsageError(f"`checkpoint` must be a file, got the folder or device {os.fspath(path)!r}")
     return file
