@@ -6,7 +6,8 @@ import math
 import pytest
 
 from vlgauge.cli import main
-from vlgauge.studies.rating_agreement import agreement
+from vlgauge.statistics import FEW_MARK, FEW_NOTE
+from vlgauge.studies.rating_agreement import PVALUE_NOTE, agreement
 
 STORIES = [
     "We went to the fair. The lights came on.",
@@ -59,6 +60,16 @@ def test_columns_rankings_groups_and_several_raters(folder, capsys):
     assert "| own | 1.0000 [" in capsys.readouterr().out
 
 
+def test_few_rows_have_a_mark_and_an_exact_pvalue(folder, capsys):
+    assert run("--ratings", "human", "--scores", "human") == 0
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line for line in lines if line.startswith("human"))
+    assert row.count(FEW_MARK) == 4
+    assert row.split()[-2:] == ["0.0167", "5"]  # 2 of 5! pairings
+    assert f"{FEW_MARK} {FEW_NOTE}." in lines
+    assert any(PVALUE_NOTE in line for line in lines)
+
+
 def test_a_file_of_scores_is_joined_by_id(folder, capsys):
     assert main(["score", "rovist_nr", "rated.jsonl", "--predictions", "story", "--output", "scores.json"]) == 0
     scores = json.loads((folder / "scores.json").read_text())
@@ -71,7 +82,7 @@ def test_a_file_of_scores_is_joined_by_id(folder, capsys):
     assert "rovist_nr: ids that only one file has: 2" in out
     assert "rovist_nr: rows without a score or a rating, left out: 1" in out
     expected = agreement([math.nan, 1.0, 4.5, 2.0, 5.0], RATINGS, resamples=50).correlations["tau_b"]
-    assert f"{expected.value:.4f} [{expected.low:.4f}, {expected.high:.4f}]" in out
+    assert f"{expected.value:.4f} [{expected.low:.4f}, {expected.high:.4f}]{FEW_MARK}" in out
 
 
 def test_lower_is_better_and_undefined_are_told(folder, capsys):

@@ -10,6 +10,7 @@ from coloured_study import NAMES, coloured_stories, loader
 from vlgauge import cli
 from vlgauge.cli import grounding
 from vlgauge.cli.inputs import ratings_of
+from vlgauge.statistics import FEW_MARK, FEW_NOTE
 from vlgauge.studies import groovist as study
 from vlgauge.text.story_idf import fit_idf
 
@@ -96,6 +97,8 @@ def test_correlation_command(run, tmp_path):
     code, out, _ = run("correlation", "--ratings", "ratings", "--resamples", "20", "--output", str(tmp_path / "o.json"))
     assert code == 0
     assert "P >= 0.2325, rating >= 3.0" in out
+    assert f"all stories {FEW_MARK}" in out
+    assert f"{FEW_MARK} {FEW_NOTE}.\n" in out
     record = json.loads((tmp_path / "o.json").read_text("utf-8"))
     assert record["agreement"]["all stories"]["n"] == 4
     assert len(record["T"]) == len(record["P"]) == 4
@@ -132,7 +135,7 @@ def test_ablations_command(run, tmp_path):
     assert code == 0
     assert "left out" not in out
     lines = out.splitlines()
-    assert [line.split("  ")[0] for line in lines[2:9]] == [name for name, *_ in study.ABLATIONS]
+    assert [line.split("  ")[0] for line in lines[2:9]] == [f"{name} {FEW_MARK}" for name, *_ in study.ABLATIONS]
     assert re.split("  +", lines[0])[-3:] == ["tau-c", "95 % from", "to"]
     variants = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]
     found = variants["GROOViST (-P)"]["agreement"]["correlations"]["tau_c"]

@@ -1,5 +1,6 @@
 """Agreement of scores with ratings."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from scipy import stats
 
 from vlgauge.studies import rating_agreement
-from vlgauge.studies.rating_agreement import COEFFICIENTS, agreement
+from vlgauge.studies.protocols.ratings import SampledTauC
+from vlgauge.studies.rating_agreement import APPROXIMATE, COEFFICIENTS, EXACT, RANDOM, agreement, coefficient
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
@@ -46,10 +48,95 @@ def test_values_and_intervals_are_those_of_scipy(ties, classes, monkeypatch):
     rows = [order[generator.integers(0, 50, 50)] for _ in range(40)]
     for name, plain in SCIPY.items():
         one = found.correlations[name]
-        expected = plain(scores, ratings)
-        assert (one.value, one.pvalue) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+        assert one.value == pytest.approx(plain(scores, ratings).statistic)
         samples = [plain(scores[row], ratings[row]).statistic for row in rows]
+        if name == "tau_c":
+            numbers = [min(len(set(scores[row])), len(set(ratings[row]))) for row in rows]
+            tau_c = SampledTauC(scores, ratings, range(50))
+            samples = [tau_c.corrected(100 * tau, n) / 100 for tau, n in zip(samples, numbers, strict=True)]
         assert (one.low, one.high) == pytest.approx(tuple(np.quantile(samples, [0.025, 0.975])))
+
+
+# -- p-values ---------------------------------------------------------------------------------------------------------
+def share_of_pairings(name, scores, ratings):
+    """The share of all pairings in which the coefficient is at least as far from 0, one by one."""
+    observed = abs(SCIPY[name](scores, ratings).statistic)
+    order = itertools.permutations(ratings)
+    return np.mean([abs(SCIPY[name](scores, own).statistic) >= observed - 1e-9 for own in order])
+
+
+@pytest.mark.parametrize(
+    ("scores", "ratings"),
+    [
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+        ([1.0, 1.0, 2.0, 2.0, 3.0], [1.0, 1.0, 2.0, 2.0, 3.0]),
+        ([0.1, 0.1, 0.7], [1.0, 1.0, 4.0]),
+        ([3.0, 1.0, 1.0, 2.0, 5.0, 4.0], [3.0, 1.0, 2.0, 2.0, 3.0, 1.0]),
+        ([0.3, 0.1, 0.7, 0.4], [1e-200, 3e-200, 4e-200, 2e-200]),
+    ],
+)
+def test_pvalues_of_few_rows_are_those_of_all_pairings(scores, ratings):
+    for name, one in agreement(scores, ratings, resamples=0).correlations.items():
+        assert one.pvalue == pytest.approx(share_of_pairings(name, scores, ratings))
+        assert (one.pvalue_method, one.least_pvalue) == (EXACT, 0.0)
+
+
+def test_the_least_pvalue_of_three_rows():
+    found = agreement([1, 2, 3], [1, 2, 3], resamples=0).correlations
+    assert [one.pvalue for one in found.values()] == pytest.approx([1 / 3] * 4)
+    # By the normal distribution .0367.
+    assert agreement([1, 2, 3, 4, 5], [1, 1, 2, 2, 3]).correlations["tau_b"].pvalue == pytest.approx(1 / 15)
+
+
+def test_pvalues_of_more_rows():
+    scores, ratings = drawn_scores(50, 1, ties=False)
+    found = agreement(scores, ratings, resamples=0).correlations
+    exact = stats.kendalltau(scores, ratings, method="exact").pvalue
+    assert [found[name].pvalue for name in ("tau_b", "tau_c")] == [exact, exact]
+    assert [one.pvalue_method for one in found.values()] == [EXACT, EXACT, RANDOM, RANDOM]
+    assert found == agreement(scores, ratings, resamples=0).correlations
+    # 8 rows have 40,320 pairings; the share of 9,999 random ones has a standard error of at most .005.
+    scores, ratings = np.array([1.0, 1.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]), np.array([1.0, 2, 2, 1, 3, 2, 3, 1])
+    every = np.array(list(itertools.permutations(ratings)))
+    sums = {"pearson": every @ (scores - scores.mean()), "tau_b": np.zeros(len(every))}
+    for i, j in itertools.combinations(range(8), 2):
+        sums["tau_b"] += np.sign(scores[i] - scores[j]) * np.sign(every[:, i] - every[:, j])
+    found = agreement(scores, ratings, resamples=0).correlations
+    assert {(one.pvalue_method, one.least_pvalue) for one in found.values()} == {(RANDOM, 1e-4)}
+    for name, own in sums.items():  # the first pairing is the given one
+        assert found[name].pvalue == pytest.approx(np.mean(np.abs(own) >= abs(own[0]) - 1e-9), abs=0.02)
+    scores, ratings = drawn_scores(51, 1)
+    for name, one in agreement(scores, ratings, resamples=0).correlations.items():
+        assert (one.pvalue, one.pvalue_method) == (pytest.approx(SCIPY[name](scores, ratings).pvalue), APPROXIMATE)
+
+
+@pytest.mark.parametrize("n", [20, 60, 2_000])
+def test_no_pvalue_is_zero(n):
+    found = agreement(range(n), range(n), resamples=0).correlations
+    assert all(one.pvalue > 0 for one in found.values())
+
+
+def test_a_coefficient_alone():
+    scores, ratings = drawn_scores(30, 1)
+    scores[3], ratings[5] = math.nan, math.nan
+    for name, one in agreement(scores, ratings, resamples=0).correlations.items():
+        assert coefficient(name, scores, ratings) == one.value
+    assert math.isnan(coefficient("spearman", [1.0, math.nan], [1.0, 2.0]))
+
+
+# -- intervals --------------------------------------------------------------------------------------------------------
+def test_intervals_of_few_rows_or_groups_are_marked():
+    scores, ratings = drawn_scores(40, 5)
+    assert not agreement(scores[:20], ratings[:20]).is_of_few
+    assert agreement(scores[:19], ratings[:19]).is_of_few
+    found = agreement(scores, ratings, groups=[i // 3 for i in range(40)])
+    assert (found.n, found.n_units, found.is_of_few) == (40, 14, True)
+
+
+@pytest.mark.parametrize("ratings", [np.arange(300.0), np.arange(20.0), np.arange(40.0) // 10])
+def test_the_interval_of_tau_c_holds_perfect_agreement(ratings):
+    one = agreement(ratings, ratings).correlations["tau_c"]
+    assert one.low < one.value <= one.high
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -15,13 +15,13 @@ from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
-from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, mean_text, pvalue_text, render
+from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, few_notes, mean_text, pvalue_text, render
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, to_json
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import Settings, compute_all, load_metrics
 from vlgauge.statistics import RESAMPLES
-from vlgauge.studies.rating_agreement import COEFFICIENTS, Agreement, agreement
+from vlgauge.studies.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
 
 TITLES = {"tau_b": "tau-b", "tau_c": "tau-c", "spearman": "Spearman", "pearson": "Pearson"}
 
@@ -165,10 +165,13 @@ def as_table(
             correlation = one.correlations[coefficient]
             ends = (correlation.low, correlation.high)
             shown = (None, None) if math.isnan(ends[0]) else ends
-            cells.append(Cell(mean_text(correlation.value, *shown), right=True))
-        cells.append(Cell(pvalue_text(one.correlations["tau_b"].pvalue), right=True))
+            cells.append(Cell(mean_text(correlation.value, *shown, few=one.is_of_few), right=True))
+        tested = one.correlations["tau_b"]
+        cells.append(Cell(pvalue_text(tested.pvalue, least=tested.least_pvalue), right=True))
         rows.append([*cells, Cell(str(one.n), right=True)])
-    notes = [f"{100 * confidence:g} % intervals by bootstrap; p of no association, by tau-b"]
+    notes = [f"{100 * confidence:g} % intervals by bootstrap; p of no association, by tau-b: {PVALUE_NOTE}"]
+    has_interval = any(not math.isnan(one.correlations["tau_b"].low) for one in found.values() if one.is_of_few)
+    notes += few_notes([has_interval])
     if groups:
         notes.append(f"the intervals draw whole groups of {groups}; p takes every row as independent of the others")
     lower = [name for name in found if name in metric_names() and not metric_facts(name).higher_is_better]

@@ -1,7 +1,8 @@
 """`vlgauge grounding EXPERIMENT FILE`: the experiments of GROOViST on a file of stories and their images."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from vlgauge.catalog import metric_facts
@@ -10,6 +11,7 @@ from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.errors import UsageError
+from vlgauge.leaderboard.table import few_notes, pvalue_text
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
 from vlgauge.results import plain, to_table
@@ -26,7 +28,7 @@ from vlgauge.studies.groovist import (
     random_pairs,
 )
 from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
-from vlgauge.studies.rating_agreement import agreement
+from vlgauge.studies.rating_agreement import PVALUE_NOTE, Agreement, agreement
 from vlgauge.text.story_idf import fit_idf, idf_table
 
 NAME = "groovist"
@@ -148,8 +150,13 @@ def run_correlation(options: argparse.Namespace) -> int:
     parts = parts_of_data(t, p, ratings)
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
     taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
-    cells = [[name, n, tau.value, tau.low, tau.high, tau.pvalue] for name, (n, tau) in taus.items()]
+    cells = [
+        [_marked(name, found[name]), n, tau.value, tau.low, tau.high, pvalue_text(tau.pvalue, least=tau.least_pvalue)]
+        for name, (n, tau) in taus.items()
+    ]
     print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95 % from", "to", "p"], cells))
+    print(f"\n{PVALUE_NOTE}")
+    _print_few(found.values())
     _print_left_out(found["all stories"].n_dropped, "a score or a rating")
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
@@ -168,7 +175,7 @@ def run_ablations(options: argparse.Namespace) -> int:
     idf = idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
     with progress_bar(2 * len(data.stories), "Comparing") as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
-    table, record, left_out = [], {}, 0
+    table, record, agreements, left_out = [], {}, [], 0
     titles = ["variant", "own", "random", "difference", "own wins"]
     titles += [] if ratings is None else ["tau-c", "95 % from", "to"]
     for name, scores in variants.items():
@@ -177,9 +184,12 @@ def run_ablations(options: argparse.Namespace) -> int:
         tau = None if found is None else found.correlations["tau_c"]
         interval = [] if tau is None else [tau.value, tau.low, tau.high]
         left_out = 0 if found is None else max(left_out, found.n_dropped)
-        table.append([name, pairs.own, pairs.random, pairs.difference, pairs.wins, *interval])
+        title = name if found is None else _marked(name, found)
+        agreements += [] if found is None else [found]
+        table.append([title, pairs.own, pairs.random, pairs.difference, pairs.wins, *interval])
         record[name] = {"pairs": pairs, "agreement": found, "scores": scores}
     print(to_table(titles, table))
+    _print_few(agreements)
     _print_left_out(left_out, "a score or a rating")
     print(f"\n{variants['GROOViST'].signature}")
     _write(options, {"variants": record})
@@ -241,7 +251,7 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
 
 def _agreement(
     scores: Sequence[float], ratings: Sequence[float], options: argparse.Namespace, chosen: Sequence[bool] | None = None
-) -> Any:
+) -> Agreement:
     which = [i for i in range(len(scores)) if chosen is None or chosen[i]]
     return agreement(
         [scores[i] for i in which],
@@ -250,6 +260,16 @@ def _agreement(
         resamples=options.resamples,
         seed=options.seed,
     )
+
+
+def _marked(name: str, found: Agreement) -> str:
+    """Return the name of a row, with the mark of intervals of few stories where its interval is one."""
+    return f"{name} {FEW_MARK}" if found.is_of_few and not math.isnan(found.correlations["tau_c"].low) else name
+
+
+def _print_few(every: Iterable[Agreement]) -> None:
+    for note in few_notes(_marked("", found) != "" for found in every):
+        print(note)
 
 
 def _print_left_out(count: int, lacking: str) -> None:

@@ -19,7 +19,7 @@ from vlgauge.scoring.numbers import CONFIDENCE, numbers_of
 from vlgauge.scoring.scored import Scored
 from vlgauge.settings import nearest, one_of
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.studies.rating_agreement import agreement
+from vlgauge.studies.rating_agreement import coefficient
 
 KINDS = ("distribution", "correlation", "length")
 NEEDS_MATPLOTLIB = 'pictures need matplotlib; run: pip install "vlgauge[plots]"'
@@ -149,10 +149,10 @@ def _score_axis(axes: Any, column: _Column | MetricComparison, label: str = "") 
 def _against_length(axes: Any, column: _Column, texts: Sequence[Any]) -> None:
     lengths = [_words(text) for text in texts]
     axes.plot(lengths, column.scores, linestyle="none", marker="o", markersize=3.5, alpha=0.5, color=BLUE)
-    found = agreement(column.scores, lengths, coefficients=["spearman"], resamples=0)
-    value = found.correlations["spearman"].value
+    value = coefficient("spearman", column.scores, lengths)
+    n = sum(not math.isnan(score + length) for score, length in zip(column.scores, lengths, strict=True))
     told = "too few different values" if math.isnan(value) else f"Spearman {value:.2f}"
-    axes.set_title(f"{told}, {found.n} rows", fontsize=9, loc="left")
+    axes.set_title(f"{told}, {n} rows", fontsize=9, loc="left")
     axes.set_xlabel("words")
     axes.set_ylabel(column.label.replace(", ", "\n"))
     axes.spines[["top", "right"]].set_visible(False)
@@ -192,7 +192,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
 
 
 def _spearman(one: _Column, other: _Column) -> float:
-    return agreement(one.scores, other.scores, coefficients=["spearman"], resamples=0).correlations["spearman"].value
+    return coefficient("spearman", one.scores, other.scores)
 
 
 def comparison_figure(comparison: Comparison) -> Any:

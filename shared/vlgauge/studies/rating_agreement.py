@@ -1,6 +1,7 @@
-"""How well scores agree with ratings of people: rank and linear correlations with bootstrap intervals."""
+"""How well scores agree with ratings of people: rank and linear correlations with intervals and p-values."""
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,35 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.errors import UsageError
-from vlgauge.statistics import RESAMPLES, grouped_intervals
+from vlgauge.statistics import FEW, RESAMPLES, grouped_intervals
 from vlgauge.statistics.drawing import check_labels
-from vlgauge.studies.protocols.ratings import MAX_CLASSES, RankTable, is_constant, table_spearman, table_taus
+from vlgauge.studies.protocols.ratings import (
+    MAX_CLASSES,
+    RankTable,
+    SampledTauC,
+    is_constant,
+    table_spearman,
+    table_taus,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 COEFFICIENTS = ("tau_b", "tau_c", "spearman", "pearson")
+
+MOST_PERMUTED = 50
+"""Most examples of which p-values are those of permutations; of more, tau and rho are nearly normal."""
+N_PERMUTATIONS = 9_999
+EXACT = "all permutations"
+RANDOM = f"{N_PERMUTATIONS:,} random permutations"
+APPROXIMATE = "approximation"
+PVALUE_NOTE = (
+    f"p up to {MOST_PERMUTED} rows from all permutations or {N_PERMUTATIONS:,} random ones, of more rows by the "
+    "normal or Student's t distribution"
+)
+_DIGITS = 9  # to which sums of products of numbers up to 1 are told apart
+_BATCH = 2**20  # products that are in memory at once
+_LEAST = sys.float_info.min  # a p-value is above 0, also where it is too small for a float
 
 
 @dataclass(frozen=True)
@@ -28,13 +50,20 @@ class Correlation:
         value: In [-1, 1]; NaN with fewer than two examples, or without two different scores and ratings.
         low: Lower end of its interval; NaN without one.
         high: Upper end.
-        pvalue: Of no association, two-sided, as scipy has it.
+        pvalue: Of no association, two-sided, above 0; NaN where the value is.
+        pvalue_method: How the p-value was made, one of `EXACT`, `RANDOM` and `APPROXIMATE`; empty without one.
     """
 
     value: float
     low: float
     high: float
     pvalue: float
+    pvalue_method: str = ""
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that random permutations can show; 0 for the other methods."""
+        return 1 / (N_PERMUTATIONS + 1) if self.pvalue_method == RANDOM else 0.0
 
 
 @dataclass(frozen=True)
@@ -45,11 +74,18 @@ class Agreement:
         correlations: By name: Kendall's tau-b, tau-c (Stuart, 1953), Spearman's and Pearson's coefficient.
         n: Number of examples with a score and a rating.
         n_dropped: Number of the others.
+        n_units: Number of the examples, or of the groups of them, that the intervals draw.
     """
 
     correlations: Mapping[str, Correlation]
     n: int
     n_dropped: int
+    n_units: int
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether the intervals are of so few units that they are to be marked."""
+        return self.n_units < FEW
 
 
 def agreement(
@@ -62,7 +98,11 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Agreement:
-    """Agreement of scores with ratings; the intervals draw examples with replacement.
+    """Return the agreement of scores with ratings; the intervals draw examples with replacement.
+
+    A p-value is the share of the pairings of scores and ratings in which the coefficient is at least as far from 0.
+    Up to `MOST_PERMUTED` examples it comes from all pairings, where these are at most 9,999 or scores and ratings have
+    no ties (Kendall's tau), else from 9,999 random ones; of more examples from scipy's approximations.
 
     Args:
         scores: One per example; NaN is left out.
@@ -89,20 +129,109 @@ def agreement(
     kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
     dropped = len(first) - len(kept)
     first, second = first[kept], second[kept]
+    labels: Sequence[object] = range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()]
+    n_units = len(set(labels))
     if is_constant(first) or is_constant(second):
         nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
-        return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped)
-    exact = {name: _exact(name, first, second) for name in coefficients}
+        return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
     intervals = grouped_intervals(
-        _sampled(first, second, coefficients),
-        range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()],
+        _sampled(first, second, coefficients, labels),
+        labels,
         read=np.stack([first, second], axis=1),
         level=level,
         resamples=resamples,
         seed=seed,
     )
-    found = zip(exact.items(), intervals, strict=True)
-    return Agreement({name: Correlation(value, *ends, p) for (name, (value, p)), ends in found}, len(kept), dropped)
+    found = {
+        name: Correlation(value, *ends, *tested)
+        for name, value, ends, tested in zip(
+            coefficients,
+            [_exact(name, first, second)[0] for name in coefficients],
+            intervals,
+            _pvalues(coefficients, first, second),
+            strict=True,
+        )
+    }
+    return Agreement(found, len(kept), dropped, n_units)
+
+
+def coefficient(name: str, scores: Sequence[float], ratings: Sequence[float]) -> float:
+    """Return a coefficient of the examples for which both numbers are defined, without an interval and a p-value.
+
+    Args:
+        name: One of `COEFFICIENTS`.
+        scores: One per example; NaN is left out.
+        ratings: Likewise.
+
+    Returns:
+        In [-1, 1]; NaN without two different scores and ratings.
+    """
+    first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
+    kept = ~np.isnan(first) & ~np.isnan(second)
+    first, second = first[kept], second[kept]
+    return math.nan if is_constant(first) or is_constant(second) else _exact(name, first, second)[0]
+
+
+def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> list[tuple[float, str]]:
+    """Return the p-value of each coefficient and how it was made.
+
+    Args:
+        coefficients: Names.
+        scores: shape ``(n,)``, at least two different ones.
+        ratings: shape ``(n,)``, at least two different ones.
+    """
+    from scipy import stats
+
+    n = len(scores)
+    if n > MOST_PERMUTED:
+        return [(max(_exact(name, scores, ratings)[1], _LEAST), APPROXIMATE) for name in coefficients]
+    method = EXACT if math.factorial(n) <= N_PERMUTATIONS else RANDOM
+    known: dict[str, tuple[float, str]] = {}
+    if len(np.unique(scores)) == len(np.unique(ratings)) == n:
+        exact = float(stats.kendalltau(scores, ratings, method="exact").pvalue)
+        known |= dict.fromkeys(("tau_b", "tau_c"), (max(exact, _LEAST), EXACT))
+    # What a coefficient is a multiple of in every pairing: tau-b and tau-c both of concordant less discordant pairs.
+    products = {
+        "tau": (np.sign(scores[:, None] - scores), np.sign(ratings[:, None] - ratings)),
+        "spearman": (_standardised(stats.rankdata(scores)), _standardised(stats.rankdata(ratings))),
+        "pearson": (_standardised(scores), _standardised(ratings)),
+    }
+    found = []
+    for name in coefficients:
+        key = "tau" if name.startswith("tau") else name
+        if name not in known and key not in known:
+            known[key] = (_permuted_pvalue(*products[key]), method)
+        found.append(known.get(name) or known[key])
+    return found
+
+
+def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
+    """Return the share of pairings in which the sum of products is at least as far from 0 as in the given one.
+
+    Args:
+        ours: Of each example, shape ``(n,)``, or of each pair of examples, shape ``(n, n)``.
+        theirs: Likewise.
+    """
+    from scipy import stats
+
+    def distance(order: Ints, axis: int = -1) -> Floats:
+        """Of pairings, shape ``(..., n)`` after the axis of the examples is moved to the end."""
+        placed = np.moveaxis(order, axis, -1).astype(np.intp)
+        drawn = theirs[placed] if theirs.ndim == 1 else theirs[placed[..., :, None], placed[..., None, :]]
+        sums = (drawn * ours).reshape(*placed.shape[:-1], -1).sum(axis=-1)
+        return np.round(np.abs(sums), _DIGITS)
+
+    found = stats.permutation_test(
+        (np.arange(len(ours)),),
+        distance,
+        permutation_type="pairings",
+        n_resamples=N_PERMUTATIONS,
+        batch=_BATCH // ours.size + 1,
+        alternative="greater",
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
 
 
 def _standardised(values: Floats) -> Floats:
@@ -128,8 +257,14 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Callable[[Ints], list[float]]:
-    """The coefficients of a sample; rank correlations from a table of counts where the ratings have few values."""
+def _sampled(
+    scores: Floats, ratings: Floats, coefficients: Sequence[str], groups: Sequence[object]
+) -> Callable[[Ints], list[float]]:
+    """Return what gives the coefficients of a sample, tau-c as `SampledTauC` corrects it.
+
+    Rank correlations come from a table of counts where the ratings have few values.
+    """
+    tau_c = SampledTauC(scores, ratings, groups)
     ranks = [name for name in coefficients if name != "pearson"]
     table = RankTable(scores, ratings) if ranks and len(np.unique(ratings)) <= MAX_CLASSES else None
 
@@ -144,6 +279,10 @@ def _sampled(scores: Floats, ratings: Floats, coefficients: Sequence[str]) -> Ca
             found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
         if "pearson" in coefficients:
             found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # scipy's takes five times as long
-        return [found[name] if name in found else _exact(name, ours, theirs)[0] for name in coefficients]
+        found |= {name: _exact(name, ours, theirs)[0] for name in coefficients if name not in found}
+        if "tau_c" in coefficients:
+            n_classes = min(len(np.unique(ours)), len(np.unique(theirs)))
+            found["tau_c"] = tau_c.corrected(100 * found["tau_c"], n_classes) / 100
+        return [found[name] for name in coefficients]
 
     return figures

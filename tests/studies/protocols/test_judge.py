@@ -1,5 +1,6 @@
 """Several metrics on one data set: the same figures as alone, paired samples, differences, what is undefined."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,7 +11,15 @@ from scipy.stats import kendalltau, spearmanr
 from vlgauge.statistics import bootstrap_pvalue, grouped_samples
 from vlgauge.studies.protocols import judge
 from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.ratings import ANNOTATORS, TAUS, RankTable, table_spearman, table_taus
+from vlgauge.studies.protocols.ratings import (
+    ANNOTATORS,
+    TAUS,
+    RankTable,
+    SampledTauC,
+    kendall,
+    table_spearman,
+    table_taus,
+)
 
 
 def made(seed, n=60):
@@ -47,7 +56,11 @@ def test_samples_have_the_figures_of_their_rows(rule):
     columns = np.stack([ratings, ratings[::-1]], axis=1) if rule is ANNOTATORS else ratings[:, None]
     drawn = np.random.default_rng(1).integers(0, 60, 60)
     exact = rule.exact(scores[drawn], columns[drawn].astype(float))
-    assert list(rule.sampled(scores, columns)(drawn)) == pytest.approx(list(exact.values()), rel=1e-9)
+    groups = range(60)
+    if rule is TAUS:
+        n_classes = min(len(set(scores[drawn])), len(set(ratings[drawn])))
+        exact["tau_c"] = SampledTauC(scores, ratings, groups).corrected(exact["tau_c"], n_classes)
+    assert list(rule.sampled(scores, columns, groups)(drawn)) == pytest.approx(list(exact.values()), rel=1e-9)
 
 
 def test_many_different_ratings_are_left_to_scipy():
@@ -55,7 +68,31 @@ def test_many_different_ratings_are_left_to_scipy():
     task = rated(scores + np.arange(80) / 40)
     drawn = np.arange(79)
     expected = task.figures_of(scores, drawn)
+    expected["tau_c"] = SampledTauC(scores, task.ratings[:, 0], range(80)).corrected(expected["tau_c"], 79)
     assert task.sampled(scores, np.arange(80))(drawn) == list(expected.values())
+
+
+def test_tau_c_of_samples_is_that_of_the_rows_on_average():
+    scores, ratings = np.array([0.3, 0.1, 0.5, 0.2, 0.4]), np.arange(5.0)
+    tau_c, found = SampledTauC(scores, ratings, range(5)), []
+    for rows in map(list, itertools.product(range(5), repeat=5)):
+        n_classes = len(set(rows))
+        found.append(0.0 if n_classes < 2 else tau_c.corrected(kendall(scores[rows], ratings[rows], "c"), n_classes))
+    assert np.mean(found) == pytest.approx(kendall(scores, ratings, "c"))
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 3, 4], [0, 1, 1, 2, 2], [0, 0, 0, 0, 1], [0] * 5])
+def test_samples_have_fewer_pairs_of_different_rows(labels):
+    groups = [np.flatnonzero(np.array(labels) == label) for label in dict.fromkeys(labels)]
+    samples = itertools.product(groups, repeat=len(groups))
+    numbers = [sum(a != b for a, b in itertools.combinations(np.concatenate(own).tolist(), 2)) for own in samples]
+    assert SampledTauC(np.arange(5.0), np.arange(5.0), labels).factor == pytest.approx(10 / np.mean(numbers))
+
+
+def test_the_interval_of_tau_c_holds_perfect_agreement():
+    for ratings in (np.arange(200.0), np.arange(40.0), np.arange(40.0) // 10):
+        found = judge(rated(ratings), {"same": ratings.tolist()}, resamples=200).evaluations["same"].figures["tau_c"]
+        assert found.low < found.value <= found.high
 
 
 # -- several metrics --------------------------------------------------------------------------------------------------

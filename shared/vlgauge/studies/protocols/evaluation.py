@@ -117,7 +117,11 @@ class Task(ABC):
 
     @abstractmethod
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """The same figures of samples of these items, in the same order and to the last digits of a float."""
+        """Return what gives the same figures of samples of these items, in the same order.
+
+        Those of a sample differ from `figures_of` its items in the last digits of a float, and where a figure of rows
+        that are drawn twice has to be corrected.
+        """
 
 
 @dataclass(frozen=True)

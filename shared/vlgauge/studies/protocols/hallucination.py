@@ -39,7 +39,7 @@ def average_precision(counts: Ints) -> float:
     return 100 * float(wrong @ precision) / float(wrong.sum())
 
 
-def _sampled(scores: Floats, labels: Floats) -> Sampled:
+def _sampled(scores: Floats, labels: Floats, groups: Sequence[object] = ()) -> Sampled:
     """Average precision of samples, of all captions and, where there are domains, of each."""
     # A wrong and a right caption more, which no sample draws, so that the table has both columns.
     table = RankTable(np.append(scores, [np.inf, np.inf]), np.append(labels[:, 0], [0.0, 1.0]))

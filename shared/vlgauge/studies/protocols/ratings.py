@@ -1,6 +1,7 @@
 """Captions that people rated: rank correlation of scores and ratings."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -97,10 +98,15 @@ class RankTable:
         return np.bincount(self._cell[drawn], minlength=math.prod(self.shape)).reshape(self.shape)
 
 
+def n_classes_of(counts: Ints) -> int:
+    """Return the smaller number of different values, of scores or of ratings, in a table of counts."""
+    return min(int(np.count_nonzero(counts.sum(axis=1))), int(np.count_nonzero(counts.sum(axis=0))))
+
+
 def table_taus(counts: Ints) -> tuple[float, float]:
     """tau-b and tau-c of a table of counts, times 100, see `kendall`; NaN without two scores and two ratings."""
     by_score, by_rating, n = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
-    m = min(np.count_nonzero(by_score), np.count_nonzero(by_rating))
+    m = n_classes_of(counts)
     if m < 2:
         return math.nan, math.nan
     # Of the rows with a lower score: how many have each rating, and how many a lower one; scores x ratings.
@@ -124,14 +130,70 @@ def table_spearman(counts: Ints) -> float:
     return 100 * float(ranks[0] @ counts @ ranks[1]) / spread[0] / spread[1]
 
 
-def sampled_taus(scores: Floats, ratings: Floats) -> Sampled:
-    """`tau_figures` of samples."""
-    table = RankTable(scores, ratings[:, 0])
-    return lambda drawn: table_taus(table.counts(drawn))
+class SampledTauC:
+    """Correct tau-c of bootstrap samples of rows, which is nearer to 0 than that of the rows.
+
+    A row that is drawn twice is a tied pair that the rows do not have, and a sample may lack a class: without a
+    correction the interval of scores in perfect agreement with ratings does not reach 1. The classes are counted in the
+    rows, and the value is multiplied by the number of pairs of rows over that expected in a sample,
+    (1 - 1/g) times all pairs plus the pairs within the g groups. tau-b and Spearman's coefficient, which divide by what
+    is not tied, need no correction.
+
+    Args:
+        scores: shape ``(n,)``, without NaN.
+        ratings: shape ``(n,)``, without NaN.
+        groups: Label per row; rows of one label are drawn together.
+
+    Attributes:
+        factor: Number of pairs of rows over that expected in a sample, at least 1.
+    """
+
+    def __init__(self, scores: Floats, ratings: Floats, groups: Sequence[object]) -> None:
+        sizes = np.array([*Counter(groups).values()], dtype=np.float64)
+        n_pairs, within = len(groups) * (len(groups) - 1) / 2, float((sizes * (sizes - 1) / 2).sum())
+        n_expected = (1 - 1 / len(sizes)) * n_pairs + within if len(sizes) else 0.0
+        self.factor = n_pairs / n_expected if n_expected else 1.0
+        self._n_classes = min(len(np.unique(scores)), len(np.unique(ratings)))
+
+    def corrected(self, tau_c: float, n_classes: int) -> float:
+        """Return the corrected tau-c, times 100 as it comes in.
+
+        Args:
+            tau_c: Of a sample, times 100; NaN if it is undefined.
+            n_classes: The smaller number of different values in the sample, at least 2 unless tau-c is NaN.
+        """
+        if math.isnan(tau_c):
+            return tau_c
+        classes = self._n_classes / (self._n_classes - 1) * (n_classes - 1) / n_classes
+        return max(-100.0, min(100.0, tau_c * classes * self.factor))
 
 
-def sampled_annotators(scores: Floats, ratings: Floats) -> Sampled:
-    """`annotator_figures` of samples."""
+def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+    """Return what gives `tau_figures` of samples, tau-c as `SampledTauC` corrects it."""
+    column = ratings[:, 0]
+    tau_c = SampledTauC(scores, column, groups)
+    if len(np.unique(column)) > MAX_CLASSES:
+
+        def exact(drawn: Ints) -> list[float]:
+            own, theirs = scores[drawn], column[drawn]
+            n_classes = min(len(np.unique(own)), len(np.unique(theirs)))
+            return [kendall(own, theirs, "b"), tau_c.corrected(kendall(own, theirs, "c"), n_classes)]
+
+        return exact
+    table = RankTable(scores, column)
+
+    def of_counts(drawn: Ints) -> tuple[float, float]:
+        counts = table.counts(drawn)
+        taus = table_taus(counts)
+        return taus[0], tau_c.corrected(taus[1], n_classes_of(counts))
+
+    return of_counts
+
+
+def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
+    """Return what gives `annotator_figures` of samples."""
+    if len(np.unique(ratings)) > MAX_CLASSES:
+        return lambda drawn: list(annotator_figures(scores[drawn], ratings[drawn]).values())
     rounded = np.around(scores, 4)
     tables = [RankTable(rounded, column) for column in ratings.T]
 
@@ -148,7 +210,7 @@ class RatingRule:
     """The figures of scores and ratings by name, as scipy has them, and faster ones of samples."""
 
     exact: Callable[[Floats, Floats], dict[str, float]]
-    sampled: Callable[[Floats, Floats], Sampled]
+    sampled: Callable[[Floats, Floats, Sequence[object]], Sampled]
 
 
 TAUS = RatingRule(tau_figures, sampled_taus)
@@ -179,6 +241,5 @@ class RatedCaptions(Task):
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
         """The same of samples."""
-        if len(np.unique(self.ratings)) > MAX_CLASSES:
-            return lambda drawn: list(self.figures_of(values, items[drawn]).values())
-        return self.rule.sampled(values[items], self.ratings[items])
+        groups = [self.groups[i] for i in items.tolist()]
+        return self.rule.sampled(values[items], self.ratings[items], groups)
