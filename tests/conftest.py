@@ -78,7 +78,10 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, so that no worker is left with one when the others are done."""
+    """Start long files first, so that no worker is left with one when the others are done; give slow tests an hour."""
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(3600))
     items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
 
 

@@ -1,0 +1,101 @@
+"""Errors of users survive pickling, are built-in exceptions as well, and are told from bugs."""
+
+import errno
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import vlgauge
+from vlgauge.errors import (
+    MissingExtraError,
+    MissingFileError,
+    NetworkError,
+    UsageError,
+    UsageIndexError,
+    UsageTypeError,
+    WeightsNotFoundError,
+    describe,
+    is_of_user,
+)
+
+CLASSES = {
+    UsageError: ValueError,
+    UsageTypeError: TypeError,
+    UsageIndexError: IndexError,
+    MissingFileError: FileNotFoundError,
+    MissingExtraError: ImportError,
+    WeightsNotFoundError: FileNotFoundError,
+    NetworkError: OSError,
+}
+RAISE_IN_ANOTHER_PROCESS = """
+import pickle, sys
+from vlgauge.errors import *
+import vlgauge.errors as errors
+found = []
+for name in sys.argv[1:]:
+    found.append(getattr(errors, name).about("images", "must be a list, got None", "pass images=[...]"))
+found.append(errors.NetworkError("the server is busy", 503))
+sys.stdout.buffer.write(pickle.dumps(found))
+"""
+
+
+def test_the_class_is_public():
+    assert vlgauge.UsageError is UsageError
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_each_class_is_a_usage_error_and_a_builtin_one(kind):
+    assert issubclass(kind, UsageError)
+    assert issubclass(kind, ValueError)
+    assert issubclass(kind, CLASSES[kind])
+    assert str(kind("`x` must be 1")) == "`x` must be 1"
+    assert (kind("").argument, kind("").remedy) == (None, None)
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_about_and_with_message(kind):
+    error = kind.about("w", "must be positive, got -1")
+    assert (type(error), str(error), error.argument, error.remedy) == (kind, "`w` must be positive, got -1", "w", None)
+    error = kind.about("w", "must be positive, got -1", "leave it out").with_message("clip_s: no")
+    assert (type(error), str(error), error.argument, error.remedy) == (kind, "clip_s: no", "w", "leave it out")
+
+
+def test_errors_of_another_process_arrive_whole():
+    words = [sys.executable, "-c", RAISE_IN_ANOTHER_PROCESS, *(kind.__name__ for kind in CLASSES)]
+    *found, network = pickle.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
+    assert [type(one) for one in found] == list(CLASSES)
+    assert {str(one) for one in found} == {"`images` must be a list, got None; pass images=[...]"}
+    assert {(one.argument, one.remedy) for one in found} == {("images", "pass images=[...]")}
+    assert (str(network), network.status) == ("the server is busy", 503)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (UsageError("no"), "no"),
+        (NetworkError("the server is busy", 503), "the server is busy"),
+        (WeightsNotFoundError("none"), "none"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "rows.csv"), "rows.csv: No such file"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "the disk is full, or whatever else standard output leads to",
+        ),
+        (MemoryError(), "there is not enough memory"),
+        (MemoryError("1 TB"), "1 TB"),
+    ],
+    ids=repr,
+)
+def test_what_users_can_fix(error, text):
+    assert is_of_user(error)
+    assert describe(error) == text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("scores_of_rows"), TypeError("x"), ValueError("x"), IndexError(), ImportError("x"), OSError("x")],
+    ids=repr,
+)
+def test_bugs(error):
+    assert not is_of_user(error)
