@@ -67,7 +67,14 @@ found["in a loop"] = in_loop
 metric = VlgaugeMetric("rouge_l")
 ids, texts = zip(*own, strict=True)
 metric.update(ids=ids, predictions=texts, references=[[f"caption {row % 2}"] for row in ids])
-found["torchmetrics"] = metric.compute()
+found["torchmetrics"] = [metric.compute().item(), metric.scalars()]
+# Only the first process has rows, and of each batch the values are those of all.
+some = VlgaugeMetric("rouge_l", dist_sync_on_step=True)
+if rank == 0:
+    some.update(["a dog runs", "a cat"], [["a dog"], ["a cat"]])
+found["rows of one"] = some.compute().item()
+some.reset()
+found["step"] = some([texts[rank]], [[f"caption {2 * rank}"]]).item()
 
 
 def failing():

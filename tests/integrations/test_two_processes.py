@@ -85,15 +85,15 @@ def test_rows_come_once_to_the_first_process(found):
 
 
 def test_every_process_has_the_numbers_of_all_rows(found):
-    scores = [1.0, 1.0, 0.5, 0.5, 0.5]
-    assert (
-        found[0]["torchmetrics"]
-        == found[1]["torchmetrics"]
-        == {
-            "rouge_l": pytest.approx(sum(scores) / 5),
-            "rouge_l_undefined": 0,
-        }
-    )
+    mean = pytest.approx(sum([1.0, 1.0, 0.5, 0.5, 0.5]) / 5)
+    expected = [mean, {"rouge_l": mean, "rouge_l_undefined": 0}]
+    assert found[0]["torchmetrics"] == found[1]["torchmetrics"] == expected
+
+
+def test_process_without_rows_has_the_numbers_of_the_others(found):
+    said = {"predictions": ["a dog runs", "a cat"], "references": [["a dog"], ["a cat"]]}
+    assert found[0]["rows of one"] == found[1]["rows of one"] == vlgauge.load("rouge_l").compute(**said)["rouge_l"]
+    assert found[0]["step"] == found[1]["step"] == pytest.approx(0.75)
 
 
 def test_error_of_the_first_process_ends_all(found):

@@ -359,15 +359,35 @@ class Metric(HostedMetric, ABC):
             raise UsageError(f"all rows must be scored alike, got for `{key}`: {some}; score all of them in one run")
         return next(iter(texts))
 
+    def stored_table(self, columns: Mapping[str, Any]) -> pa.Table:
+        """Return checked rows as the host stores them, without adding them.
+
+        Args:
+            columns: Rows by name of the column; columns of other metrics are left out.
+
+        Raises:
+            TypeError: If a name is no column of a metric.
+            ValueError: As of `add_batch`.
+        """
+        own, options = self._sort_keywords(columns)
+        if options:
+            names = ", ".join(column.name for column in self.columns)
+            raise UsageTypeError(f"`{next(iter(options))}` is no column of {self.name}, which reads {names}")
+        schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
+        chunks = [pa.Table.from_pydict(chunk, schema=schema) for chunk in self._chunks(self._stored(own))]
+        return pa.concat_tables(chunks) if chunks else schema.empty_table()
+
+    def restored(self, table: pa.Table) -> dict[str, Sequence[Any]]:
+        """Return the columns of a table from `stored_table`, as `_compute` takes them."""
+        rows = StoredRows(table, self.columns)
+        return {column.name: rows[column.name] for column in self.columns}
+
     def as_computed(self, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Rows, checked, one by one as `_compute` takes them; ValueError as of `add_batch`."""
-        own, _ = self._sort_keywords(columns)
-        schema = Features({column.name: column.feature() for column in self.columns}).arrow_schema
-        for chunk in self._chunks(self._stored(own)):
-            rows = StoredRows(pa.Table.from_pydict(chunk, schema=schema), self.columns)
-            restored = {column.name: rows[column.name] for column in self.columns}
-            for i in range(len(rows)):
-                yield {name: cells[i] for name, cells in restored.items()}
+        table = self.stored_table(columns)
+        restored = self.restored(table)
+        for i in range(table.num_rows):
+            yield {name: cells[i] for name, cells in restored.items()}
 
     def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
         """Say what makes all scores of a call undefined; a single one is seen to be so."""

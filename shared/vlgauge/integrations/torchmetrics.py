@@ -1,85 +1,305 @@
-"""A metric of this package as a `torchmetrics.Metric`, which Lightning logs."""
+"""A metric of this package as a `torchmetrics.Metric`, for training loops and Lightning."""
 
 from __future__ import annotations
 
+import copy
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import torch
 import torch.distributed as dist
 import torchmetrics
+from torchmetrics.utilities.distributed import gather_all_tensors
 
 import vlgauge
-from vlgauge.base import Images, Metric
-from vlgauge.errors import UsageError
+from vlgauge.base import Metric
+from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_folder, score_facts
+from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.accelerate import rows_once
+from vlgauge.integrations.batches import checked_id
 from vlgauge.integrations.processes import on_first_process
-from vlgauge.integrations.scalars import greater_is_better, scalars
-from vlgauge.settings import rows_of
+from vlgauge.integrations.scalars import scalars
+from vlgauge.settings import nearest, rows_of, shown
+
+# Keywords of `torchmetrics.Metric`.
+_LIBRARY = (
+    *("compute_on_cpu", "dist_sync_on_step", "process_group", "dist_sync_fn", "distributed_available_fn"),
+    *("sync_on_compute", "compute_with_cache"),
+)
+# What metrics of texts in torchmetrics call their columns.
+_THEIR_NAMES = {"preds": "predictions", "target": "references"}
+_ID = "id"
 
 
 class VlgaugeMetric(torchmetrics.Metric):
-    """Keeps rows on the CPU until `compute`, which scores those of all processes at once and returns scalars.
+    """Collect the rows of all batches and processes, and score them together in `compute`.
 
-    Log it with ``self.log_dict(metric.compute())`` at the end of an epoch, and `reset` it. Not for single batches:
-    the mean of a corpus metric over batches is another number.
+    The value is a tensor with one number, so that ``self.log("val_rouge_l", metric)``, `torchmetrics.MetricCollection`,
+    `torchmetrics.MetricTracker` and arithmetic work; `scalars` returns all numbers. Rows stay on the CPU. Each
+    score has a class of its own, such as ``RougeL``, by which a `MetricCollection` names it. Copies share the metric,
+    and with it the models.
 
     Args:
         metric: Name of a metric, or a metric from `vlgauge.load`.
-        prefix: What the keys of `compute` get in front.
-        **settings: Of a metric given by name.
+        score: Score that is the value, such as ``"ref_clip_s"`` or ``"chair_s"``; None for that of the metric.
+        **settings: Keywords of `torchmetrics.Metric`, such as ``sync_on_compute``, and settings of a metric given by
+            name.
+
+    Attributes:
+        result: Dictionary of the last `compute`, with the scores of all rows and the signature; None before.
+
+    Raises:
+        TypeError: If the metric is none, or settings are given for one from `vlgauge.load`.
+        ValueError: If there is no such metric, score or setting.
     """
 
+    is_differentiable = False
     full_state_update = False
-    rows: list[Any]
+    rows: list[torch.Tensor]
 
-    def __init__(self, metric: str | Metric, *, prefix: str = "", **settings: Any) -> None:
-        super().__init__()
-        self.metric: Any = (
+    def __new__(cls, metric: str | Metric, *, score: str | None = None, **settings: Any) -> VlgaugeMetric:
+        """Return an instance of the class of the score."""
+        return _empty(cls, _checked_score(metric, score))
+
+    def __init__(self, metric: str | Metric, *, score: str | None = None, **settings: Any) -> None:
+        super().__init__(**{name: settings.pop(name) for name in _LIBRARY if name in settings})
+        if not isinstance(metric, str) and settings:
+            raise UsageTypeError(
+                f"`{next(iter(settings))}` must be left out with a metric from vlgauge.load, which has its settings"
+            )
+        loaded: Any = (
             vlgauge.load(metric, **{"keep_in_memory": True, **settings}) if isinstance(metric, str) else metric
         )
-        # The library lets classes say this only, and here one class has all metrics.
-        self.__dict__["higher_is_better"] = greater_is_better(self.metric.name)
-        self.prefix = prefix
+        if loaded.num_process != 1:
+            raise UsageError(
+                f"`num_process` of {loaded.name} must be 1, got {loaded.num_process}; rows are gathered here"
+            )
+        self.score = score or loaded.name
+        self._reads_references = self.score == f"{WITH_REFERENCES}{loaded.name}"
+        if self._reads_references and not loaded.has_reference_scores:
+            raise UsageError(f"`score` must be a score of {loaded.name}, got {self.score!r}, which needs references")
+        self.metric = loaded
+        self.result: dict[str, Any] | None = None
         self.add_state("rows", default=[], dist_reduce_fx=None)
 
-    def update(self, *, ids: Any = None, **columns: Any) -> None:
-        """Add rows.
+    def update(self, *rows: Any, ids: Any = None, **columns: Any) -> None:
+        """Add rows. If one of them is wrong, none is kept.
 
         Args:
+            *rows: Columns in the order of the metric: predictions, then references or images.
             ids: One id per row, by which rows that a padded sampler repeats are scored once.
-            **columns: Columns of the metric, ``predictions`` among them.
+            **columns: Columns by name; also ``preds`` and ``target``. Columns of other metrics are ignored.
 
         Raises:
-            ValueError: If the columns are not of one length.
+            TypeError: If a column is unknown, or given twice.
+            ValueError: If a column is missing, a row is not what its column holds, or only some rows have ids.
         """
-        given = {name: rows_of(name, rows) for name, rows in columns.items() if rows is not None}
+        table = self.metric.stored_table(self._named(rows, columns))
+        if self._reads_references and table.num_rows == table["references"].null_count > 0:
+            raise UsageError(f"`references` must be given for {self.score}, got None in every row")
         if ids is not None:
-            given["id"] = [number.item() if hasattr(number, "item") else number for number in rows_of("ids", ids)]
-        lengths = {name: len(rows) for name, rows in given.items()}
-        if len(set(lengths.values())) != 1:
-            raise UsageError(f"`update` must get columns of one length, got {lengths or 'none'}")
-        for column in self.metric.columns:
-            if isinstance(column, Images) and column.name in given:
-                # Undecoded cells travel between processes, and hold no memory of a GPU.
-                cells = given[column.name]
-                given[column.name] = column.store_all(cells)
-        self.rows += [dict(zip(given, row, strict=True)) for row in zip(*given.values(), strict=True)]
+            table = table.append_column(_ID, pa.array(_stored_ids(ids, table.num_rows), pa.string()))
+        self._check_beside(table)
+        # Compute groups share rows of metrics whose states are equal, so the columns are part of the state.
+        self.rows.append(_packed(table, {"columns": repr(self.metric.columns)}))
 
-    def compute(self) -> dict[str, float]:
-        """Finite numbers of all rows, the same on every process.
+    def compute(self) -> torch.Tensor:
+        """Score all rows; every process returns the same tensor, float64 of shape ``()``, NaN if undefined.
 
         Raises:
-            ValueError: If there are no rows, or not all of them have an id where one has.
+            ValueError: If there are no rows, or two different rows have one id.
         """
-        return on_first_process(self._score) if self._is_synced else self._score()
+        together = self._is_synced and self.process_group is None
+        self.result = on_first_process(self._score) if together else self._score()
+        number = self.result.get(self.score, math.nan)
+        return torch.tensor(number, dtype=self._value_dtype, device=self.device)
 
-    def _score(self) -> dict[str, float]:
-        rows = rows_once(self.rows) if any("id" in row for row in self.rows) else self.rows
-        names = dict.fromkeys(name for row in rows for name in row if name != "id")
-        result = self.metric.compute(**{name: [row.get(name) for row in rows] for name in names})
-        return scalars(result, self.prefix)
+    def scalars(self, prefix: str = "") -> dict[str, float]:
+        """Return all finite numbers of the result, such as ``{"rouge_l": 0.8, "rouge_l_undefined": 0}``.
 
-    def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
-        """Rows of all processes; what the library gathers are tensors, and these are not."""
-        parts: list[Any] = [None] * dist.get_world_size(process_group)
-        dist.all_gather_object(parts, self.rows, group=process_group)
-        self.rows = [row for part in parts for row in part]
+        Args:
+            prefix: Beginning of the keys, such as ``"val_"``.
+
+        Raises:
+            ValueError: As `compute`.
+        """
+        self.compute()
+        return scalars(self.result or {}, prefix)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one value, or several over the steps (extra ``plots``).
+
+        Args:
+            val: Value or list of values from `compute` or `forward`; None for `compute`.
+            ax: Axes of matplotlib; None for a new figure.
+
+        Returns:
+            Figure and axes.
+        """
+        return self._plot(val, ax)
+
+    def reset(self) -> None:
+        """Remove all rows."""
+        self.rows = []  # the library would empty the list, which `torchmetrics.wrappers.Running` keeps
+        super().reset()
+        self.result = None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add rows as `update`, and return the value of these rows alone."""
+        before = {**self.__dict__, **self._copy_state_dict()}
+        try:
+            return super().forward(*args, **kwargs)
+        except BaseException:
+            # The library has set the rows of earlier batches aside, and would not bring them back.
+            self.__dict__.update(before)
+            raise
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> VlgaugeMetric:
+        memo[id(self.metric)] = self.metric
+        copied = memo[id(self)] = _empty(_base_of(self), self.score)
+        copied.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _empty, (_base_of(self), self.score), self.__getstate__()
+
+    def _named(self, rows: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns by the names that they have in this package."""
+        own = [column.name for column in self.metric.columns]
+        if len(rows) > len(own):
+            raise UsageTypeError(f"`update` must get at most the columns {', '.join(own)}, got {len(rows)}")
+        given = [
+            *zip(own, rows, strict=False),
+            *((_THEIR_NAMES.get(name, name), cells) for name, cells in columns.items()),
+        ]
+        named: dict[str, Any] = {}
+        for name, cells in given:
+            if cells is not None and named.get(name) is not None:
+                raise UsageTypeError(f"`{name}` must be given once, got it twice")
+            named[name] = named.get(name) if cells is None else cells
+        return named
+
+    def _check_beside(self, table: pa.Table) -> None:
+        """Refuse rows that cannot be scored with earlier ones."""
+        first = next((known for part in self.rows for known in _unpacked(part) if known.num_rows), None)
+        if first is None or not table.num_rows:
+            return
+        if (_ID in first.column_names) != (_ID in table.column_names):
+            raise UsageError("`ids` must be given in every call of `update`, or in none")
+        for column in self.metric.columns:
+            column.check_together([one[column.name][0].as_py() for one in (first, table)])
+        if _ID in table.column_names:
+            _kind_of_ids([*first[_ID].slice(0, 1).to_pylist(), *table[_ID].to_pylist()])
+
+    def _score(self) -> dict[str, Any]:
+        tables = [table for part in self.rows for table in _unpacked(part) if table.num_rows]
+        if not tables:
+            return dict(self.metric.compute(**{column.name: [] for column in self.metric.columns}))
+        table = pa.concat_tables(tables)
+        if _ID in table.column_names:
+            rows = [row | {_ID: json.loads(row[_ID])} for row in table.to_pylist()]
+            table = table.drop([_ID])
+            table = pa.Table.from_pylist(rows_once(rows), table.schema)
+        return dict(self.metric.compute(**self.metric.restored(table)))
+
+    def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = ()) -> torch.nn.Module:
+        """Move the values, which keep their digits, and leave the rows where they are: no model reads them there."""
+        values = {name: self.__dict__[name] for name in ("_computed", "_forward_cache")}
+        self.__dict__.update(dict.fromkeys(values))
+        moved = super()._apply(fn, exclude_state=("rows", *exclude_state))
+        for name, value in values.items():
+            self.__dict__[name] = None if value is None else value.to(self.device, self._value_dtype)
+        return moved
+
+    @property
+    def _value_dtype(self) -> torch.dtype:
+        """Double, but on Apple's GPUs, which have no such numbers."""
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+    def _copy_state_dict(self) -> dict[str, Any]:
+        """Copy the list alone, as nobody changes the tensors in it."""
+        return {"rows": list(self.rows)}
+
+    def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
+        """Take the rows of all processes; that of the library fails where a process has none."""
+        group = process_group or self.process_group
+        if dist_sync_fn is gather_all_tensors:
+            parts: list[Any] = [None] * dist.get_world_size(group)
+            dist.all_gather_object(parts, self.rows, group=group)
+            self.rows = [rows for part in parts for rows in part]
+        else:
+            own = torch.cat([torch.empty(0, dtype=torch.uint8), *self.rows])
+            self.rows = [part.cpu() for part in dist_sync_fn(own.to(self.device), group=group)]
+
+
+def _checked_score(metric: Any, score: str | None) -> str:
+    """Name of the score, if the metric can have it."""
+    if not isinstance(metric, (str, Metric)):
+        raise UsageTypeError(
+            f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
+        )
+    name = metric_folder(metric if isinstance(metric, str) else metric.name, "metric").name
+    known = [name, f"{WITH_REFERENCES}{name}", *(one for one, _, _ in metric_facts(name).other_scores)]
+    if score is not None and score not in known:
+        raise UsageError(f"`score` must be a score of {name}, got {shown(score)}; {nearest(str(score), known)}")
+    return score or name
+
+
+def _empty(base: type[VlgaugeMetric], score: str) -> VlgaugeMetric:
+    """Return an instance of the class of a score without any attribute."""
+    return object.__new__(_class_of(base, score))
+
+
+@cache
+def _class_of(base: type[VlgaugeMetric], score: str) -> type[VlgaugeMetric]:
+    """Return the class of a score: the library asks classes for names, directions and bounds."""
+    facts = score_facts(score)
+    low, high = facts.bounds
+    title = "".join(part.capitalize() for part in score.split("_"))
+    own = {"plot_lower_bound": low, "plot_upper_bound": high, "__module__": base.__module__, "__doc__": base.__doc__}
+    return type(title, (base,), own | {"higher_is_better": facts.higher_is_better})
+
+
+def _base_of(metric: VlgaugeMetric) -> type[VlgaugeMetric]:
+    """Return the class that was called, which pickle finds by its name."""
+    return type(metric).__mro__[1]
+
+
+def _packed(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
+    """Return a table as bytes: a tensor, because torchmetrics moves, compares, hashes and stores nothing else."""
+    sink = pa.BufferOutputStream()
+    marked = table.replace_schema_metadata(marks)
+    with pa.ipc.new_stream(sink, marked.schema) as stream:
+        stream.write_table(marked)
+    return torch.from_numpy(np.frombuffer(sink.getvalue(), np.uint8).copy())
+
+
+def _unpacked(rows: torch.Tensor) -> list[pa.Table]:
+    """Return the tables in a tensor, in which several may follow each other."""
+    source = pa.BufferReader(pa.py_buffer(rows.cpu().numpy()))
+    tables = []
+    while source.tell() < rows.numel():
+        tables.append(pa.ipc.open_stream(source).read_all())
+    return tables
+
+
+def _stored_ids(ids: Any, n_rows: int) -> list[str]:
+    """Return ids as JSON, which holds whole numbers of any size."""
+    given = [checked_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
+    if len(given) != n_rows:
+        raise UsageError(f"`ids` must be one id per row, got {len(given)} for {n_rows} rows")
+    stored = [json.dumps(one) for one in given]
+    _kind_of_ids(stored)
+    return stored
+
+
+def _kind_of_ids(stored: Sequence[str]) -> None:
+    """Refuse texts among numbers."""
+    kinds = {one.startswith('"') for one in stored}
+    if len(kinds) > 1:
+        raise UsageError("`ids` must be of one type, got whole numbers and texts")
