@@ -18,7 +18,7 @@ class Preflight:
         self.sources: list[str] = []
         self._packages: list[str] = []
         self._unusable: list[str] = []
-        self._metric, self._extra = metric, extra
+        self.metric, self._extra = metric, extra
 
     def need(self, packages: Sequence[str]) -> None:
         """Ask for packages by the names of their modules."""
@@ -51,7 +51,7 @@ class Preflight:
             ImportError: If packages are not installed.
             SourcesMissing: If sources are not given or not there.
         """
-        told = [missing_packages(self._metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
+        told = [missing_packages(self.metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
         if lacking := "; ".join(filter(None, told)):
             raise MissingExtraError(lacking)
         if len(self.sources) == 1:
@@ -59,7 +59,7 @@ class Preflight:
         if self.sources:
             # A list: nobody finds the third of six sentences on one line.
             listed = "\n".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
-            raise SourcesMissing(f"{self._metric} lacks {len(self.sources)} of its sources:\n{listed}")
+            raise SourcesMissing(f"{self.metric} lacks {len(self.sources)} of its sources:\n{listed}")
 
 
 def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:

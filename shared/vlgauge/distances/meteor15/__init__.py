@@ -1,0 +1,1 @@
+"""METEOR 1.5 for English (Denkowski and Lavie, 2014), as the COCO caption evaluation runs it, to the last bit."""

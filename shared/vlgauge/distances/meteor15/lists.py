@@ -1,0 +1,125 @@
+"""The word lists of METEOR 1.5, read from its jar: function words, prefixes, synonym sets and irregular forms."""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from vlgauge.files import decoded
+from vlgauge.remembered import remembered_for_words
+from vlgauge.text.meteor_tokens import Prefixes
+from vlgauge.text.porter2 import porter2_stem
+
+FUNCTION_WORDS = "function/english.words"
+PREFIXES = "nonbreaking/english.prefixes"
+SYNSETS = "synonym/english.synsets"
+EXCEPTIONS = "synonym/english.exceptions"
+
+# Endings of inflected forms and those of their base forms, the first that gives a known word.
+_ENDINGS = (
+    *(("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")),
+    *(("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    *(("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+)
+_MOST_BYTES = 2**26  # of a list
+
+
+class Word(NamedTuple):
+    """What a word is compared by.
+
+    Attributes:
+        code: Hash of its letters, 32 bits; words of one hash are equal.
+        stem: Hash of its stem.
+        synsets: Numbers of its sets of synonyms.
+        is_function: 1 for a function word, else 0.
+    """
+
+    code: int
+    stem: int
+    synsets: frozenset[str]
+    is_function: int
+
+
+class WordLists:
+    """The lists, and what they say of a word.
+
+    Args:
+        function_words: In lower case.
+        prefixes: Words that keep their period.
+        synsets: Numbers of the sets of each base form, parted by blanks.
+        exceptions: Base forms of each irregular form.
+    """
+
+    def __init__(
+        self,
+        function_words: frozenset[str],
+        prefixes: Prefixes,
+        synsets: dict[str, str],
+        exceptions: dict[str, list[str]],
+    ) -> None:
+        self.prefixes = prefixes
+        self._function_words, self._synsets, self._exceptions = function_words, synsets, exceptions
+        self.word = remembered_for_words(self._word)
+
+    def _word(self, word: str) -> Word:
+        return Word(java_hash(word), java_hash(porter2_stem(word)), self._sets(word), int(word in self._function_words))
+
+    def _sets(self, word: str) -> frozenset[str]:
+        """Numbers of the sets of a word and of its base forms."""
+        forms = [word, *self._base_forms(word)]
+        return frozenset(number for form in forms for number in self._synsets.get(form, "").split())
+
+    def _base_forms(self, word: str) -> list[str]:
+        if word in self._exceptions:
+            return self._exceptions[word]
+        if word.endswith("ss") or len(word) <= 2:
+            return []
+        forms = (word.removesuffix(old) + new for old, new in _ENDINGS if word.endswith(old))
+        return [next((form for form in forms if form in self._synsets), word)]
+
+
+def java_hash(word: str) -> int:
+    """Compute Java's hash of a string, by which METEOR compares words; a few short words share one."""
+    code = 0
+    units = word.encode("utf-16-le", "surrogatepass")
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + low + (high << 8)) & 0xFFFFFFFF
+    return code
+
+
+def read_lists(path: Path) -> WordLists:
+    """Read the lists from a jar, which is a zip file.
+
+    Raises:
+        ValueError: If it is no zip file, is damaged, or lacks a list.
+        OSError: If it cannot be read.
+    """
+    names = (FUNCTION_WORDS, PREFIXES, SYNSETS, EXCEPTIONS)
+    try:
+        with zipfile.ZipFile(path) as jar:
+            words, prefixes, synsets, exceptions = (_lines(jar, name, path) for name in names)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        told = str(error.args[0] if isinstance(error, KeyError) else error)
+        raise ValueError(
+            f"`lists` must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({told})"
+        ) from None
+    forms: dict[str, list[str]] = {}
+    for lemma, irregular in _pairs(exceptions):
+        for form in irregular.split():
+            forms.setdefault(form, []).append(lemma)
+    function_words = frozenset(word.strip() for word in words if word.strip())
+    return WordLists(function_words, Prefixes.of_lines(prefixes), dict(_pairs(synsets)), forms)
+
+
+def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
+    if jar.getinfo(name).file_size > _MOST_BYTES:
+        raise ValueError(
+            f"`lists` must have lists of at most {_MOST_BYTES:,} bytes, got more of {name} in {str(path)!r}"
+        )
+    return decoded(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")
+
+
+def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Two lines at a time; a last one alone is left out."""
+    every = iter(lines)
+    return zip(every, every, strict=False)

@@ -1,0 +1,105 @@
+"""Tokens of METEOR 1.5 for English, with its normalization (``-l en -norm``): punctuation stays, each mark a token."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+_LETTERS = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
+# No white space stands at the ends of a text, up to which character Java's `trim` takes.
+_TRIMMED = "".join(map(chr, range(0x21)))
+_MULTI, _PROTECTED = "DOTMULTI", "DOTDOTMULTI"  # the program's own words, which a caption may hold
+
+_PLAIN = re.compile(r"[A-Za-z0-9 ]*")
+_LINE_END = re.compile(r"[\r\n]")
+_MARK = re.compile(rf"([^{_LETTERS}0-9 \t\n\x0b\f\r.'`,\-\u2018\u2019])")
+_PERIODS = re.compile(r"\.(\.+)")
+_LAST_PERIOD = re.compile(rf"{_MULTI}\.([^.])")
+_COMMAS = tuple(map(re.compile, ("([^0-9]),([^0-9])", "([0-9]),([^0-9])", "([^0-9]),([0-9])")))
+_SINGLE_QUOTE = re.compile("[`\u2018\u2019]")
+_DOUBLE_QUOTE = re.compile("[\u201c\u201d]|''")
+_HYPHEN = re.compile(rf"([{_LETTERS}0-9.])-([{_LETTERS}0-9])")
+_APOSTROPHES = (
+    (re.compile(rf"([^{_LETTERS}])'([^{_LETTERS}])"), r"\1 ' \2"),
+    (re.compile(rf"([^{_LETTERS}0-9])'([{_LETTERS}])"), r"\1 ' \2"),
+    (re.compile(rf"([{_LETTERS}])'([^{_LETTERS}])"), r"\1 ' \2"),
+    (re.compile(rf"([{_LETTERS}])'([{_LETTERS}])"), r"\1 '\2"),
+    (re.compile(r"([0-9])'(s)"), r"\1 '\2"),
+)
+_BLANKS = re.compile("[ \u00a0\u2000-\u200a\u202f\u205f\u3000]+")
+_BETWEEN_WORDS = re.compile(r"[ \t\n\r\f]+")
+_LETTER = re.compile(f"[{_LETTERS}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NUMERIC = "#NUMERIC_ONLY#"
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """Words that keep their period.
+
+    Attributes:
+        always: Before any word.
+        before_numbers: Before a digit.
+    """
+
+    always: frozenset[str]
+    before_numbers: frozenset[str]
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str]) -> "Prefixes":
+        """Read the lines of a list: a word each, some followed by a sign that it counts before numbers alone."""
+        words = [line.split() for line in lines]
+        entries = [one for one in words if one and not one[0].startswith("#")]
+        numeric = frozenset(one[0] for one in entries if one[1:2] == [_NUMERIC])
+        return cls(frozenset(one[0] for one in entries) - numeric, numeric)
+
+
+def meteor_tokens(text: str, prefixes: Prefixes) -> list[str]:
+    """Split a text into tokens in lower case.
+
+    Args:
+        text: A caption, of which capitals matter for what follows a period.
+        prefixes: Words that keep their period.
+    """
+    if _PLAIN.fullmatch(text) and _MULTI not in text:
+        return text.lower().split()
+    text = _LINE_END.sub(" ", _SURROGATE.sub("\ufffd", text))
+    return _words(_normalized(text, prefixes).lower())
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _BETWEEN_WORDS.split(text) if word]
+
+
+def _normalized(text: str, prefixes: Prefixes) -> str:
+    """Put blanks between the tokens of a text; the order of the rules matters."""
+    text = _MARK.sub(r" \1 ", f" {text.strip(_TRIMMED)} ")
+    text = _PERIODS.sub(rf" {_MULTI}\1", text)
+    while f"{_MULTI}." in text:
+        text = _LAST_PERIOD.sub(rf"{_PROTECTED} \1", text).replace(f"{_MULTI}.", _PROTECTED)
+    if "," in text:
+        for comma in _COMMAS:
+            text = comma.sub(r"\1 , \2", text)
+    text = _DOUBLE_QUOTE.sub(' " ', _SINGLE_QUOTE.sub("'", text))
+    text = _HYPHEN.sub(r"\1 \2", text.replace("\u2013", "-").replace("--", "-"))
+    if "'" in text:
+        for apostrophe, parted in _APOSTROPHES:
+            text = apostrophe.sub(parted, text)
+    words = _words(text)
+    text = " ".join(_parted_period(word, after, prefixes) for word, after in pairwise([*words, ""]))
+    while _PROTECTED in text:
+        text = text.replace(_PROTECTED, f"{_MULTI}.")
+    return _BLANKS.sub(" ", text.replace(_MULTI, ".")).strip(_TRIMMED)
+
+
+def _parted_period(word: str, after: str, prefixes: Prefixes) -> str:
+    """The word with its last period as a token of its own, unless it is an abbreviation or the sentence goes on."""
+    if len(word) < 2 or not word.endswith("."):
+        return word
+    stem = word[:-1]
+    if "." in stem and _LETTER.search(stem):
+        return word.replace(".", "")
+    goes_on = stem in prefixes.always or "a" <= after[:1] <= "z"
+    if goes_on or (stem in prefixes.before_numbers and "0" <= after[:1] <= "9"):
+        return word
+    return f"{stem} ."

@@ -1,0 +1,58 @@
+"""METEOR 1.5: golden pairs, small files of our own, and what a pair is compared by."""
+
+import gzip
+import json
+import zipfile
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from folders import GOLDEN, ROOT
+
+from vlgauge.distances.meteor15.formula import STAGES
+from vlgauge.distances.meteor15.lists import EXCEPTIONS, FUNCTION_WORDS, PREFIXES, SYNSETS
+
+ORACLE = ROOT.parent / "shared" / "oracles" / "meteor15" / "oracle.json.gz"  # beside the checkout, not part of it
+needs_oracle = pytest.mark.skipif(not ORACLE.exists(), reason="needs the reference material beside the checkout")
+needs_wheel = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="needs pycocoevalcap")
+
+
+def golden():
+    return json.loads(gzip.decompress((GOLDEN / "meteor15.json.gz").read_bytes()))
+
+
+def write_lists(path, *, function_words=(), prefixes=(), synsets=None, exceptions=None):
+    """A file as the jar is one."""
+    lists = {
+        FUNCTION_WORDS: function_words,
+        PREFIXES: prefixes,
+        SYNSETS: [line for pair in (synsets or {}).items() for line in pair],
+        EXCEPTIONS: [line for pair in (exceptions or {}).items() for line in pair],
+    }
+    with zipfile.ZipFile(path, "w") as jar:
+        for name, lines in lists.items():
+            jar.writestr(name, "".join(f"{line}\n" for line in lines))
+    return path
+
+
+def write_table(path, pairs):
+    """A file as the paraphrase table is one."""
+    path.write_bytes(gzip.compress("".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in pairs).encode()))
+    return path
+
+
+def toy_files(folder):
+    """Paths of the lists and of the table of the golden file."""
+    toy = golden()["toy"]
+    given = {name: toy[name] for name in ("function_words", "synsets", "exceptions")}
+    return write_lists(folder / "toy.jar", **given), write_table(folder / "toy.gz", toy["pairs"])
+
+
+def program_statistics(pair):
+    """The 23 statistics of the program, which has those of both sides at the end."""
+    counts = np.array(pair.statistics[4:20]).reshape(len(STAGES), 2, 2).sum(axis=(0, 1))
+    return [*pair.statistics, *counts.tolist()]
+
+
+def program_alignment(pair):
+    return " ".join(":".join(map(str, match)) for match in pair.matches)
