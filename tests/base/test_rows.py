@@ -1,5 +1,6 @@
 """Rows of a metric: which forms are taken, what is refused and where, and what comes back."""
 
+import io
 import json
 import math
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from toy_rows import SETS, STORIES, same
 
+import vlgauge
 from vlgauge.base.columns import Captions, Story, Text
 
 SENTENCES = [["One two.", "Three"], ["Four"], []]
@@ -177,3 +179,78 @@ def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_toy):
     with pytest.raises(ValueError, match="got a string first and a list of sentences in row 1; give every story as"):
         story_toy.compute()
     assert story_toy.compute(predictions=["ab"])["story_toy"] == 2.0
+
+
+# -- blank references -------------------------------------------------------------------------------------------------
+PREDICTIONS = ["a dog ran home", "a cat", "two birds sing"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "cider", "meteor", "rouge_l", "chair"])
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+def test_blank_references_are_none(metric, blank):
+    without = [["a dog ran", "the dog"], [], ["birds sing"]]
+    own = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=without)
+    for given in ([["a dog ran", blank, "the dog"], [blank, blank], ["birds sing"]],):
+        told = "`references` must have no blank texts, got 3 in 2 of 3 rows, the first in row 0; they are left out"
+        with pytest.warns(UserWarning, match=told):
+            found = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=given)
+        assert same(found, own)
+    alone = [["a dog ran", "the dog"], blank, "birds sing"]
+    with pytest.warns(UserWarning, match="got 1 in 1 of 3 rows, the first in row 1; they are left out"):
+        assert same(vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=alone), own)
+
+
+def test_a_blank_candidate_of_a_set_is_one(set_toy):
+    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 1 in 1 of 1 rows"):
+        stored = set_toy._stored({"predictions": [["", "a"]], "references": [["", "b"]]})
+    assert stored == {"predictions": [["", "a"]], "references": [["b"]]}
+
+
+# -- lists that became texts ------------------------------------------------------------------------------------------
+LISTS = [["a dog ran", "it's a dog"], ["a cat"], ["birds sing", "birds"]]
+
+
+def as_csv_gives_them_back():
+    file = io.StringIO()
+    pd.DataFrame({"references": LISTS}).to_csv(file, index=False)
+    return pd.read_csv(io.StringIO(file.getvalue()))["references"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        as_csv_gives_them_back(),
+        [repr(tuple(row)) for row in LISTS],
+        [[repr(row)] for row in LISTS],
+        list(map(json.dumps, LISTS)),
+        [repr(LISTS[0]), repr(LISTS[1]), "birds"],
+    ],
+)
+def test_lists_that_became_texts_are_refused(image_toy, rows):
+    told = r"`references` must have texts or lists of texts, got \d of 3 rows that .* by ast.literal_eval first"
+    with pytest.raises(ValueError, match=told):
+        vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=PREDICTIONS, references=rows)
+    with pytest.raises(ValueError, match=told):
+        image_toy.add_batch(
+            predictions=PREDICTIONS,
+            images=[[]] * 3,
+            references=[[row] if isinstance(row, str) else row for row in rows],
+        )
+
+
+def test_stories_that_became_texts_are_refused_and_captions_told(story_toy):
+    stories = ["['We went.', 'We ate.']"] * 2
+    with pytest.raises(ValueError, match=r"`predictions` must have texts .*, got 2 of 2 rows .*ast\.literal_eval"):
+        story_toy.compute(predictions=stories)
+    # A model may write so, also while it is trained.
+    with pytest.warns(UserWarning, match=r"`predictions` has 2 of 2 rows .*; each is scored as one text"):
+        vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=stories, references=["a", "b"])
+
+
+def test_captions_in_brackets_are_texts(story_toy):
+    captions = ["[laughs]", "(music)", "['tis the season]", "['a', b]"]
+    assert len(story_toy.compute(predictions=captions)["story_toy_scores"]) == 4
+    told = "`predictions` has 1 of 2 rows that read as a list of texts, the first, in row 1, is \"\\['a'\\]\"; each is"
+    with pytest.warns(UserWarning, match=told):
+        story_toy.compute(predictions=["a", "['a']"])

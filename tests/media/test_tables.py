@@ -75,6 +75,10 @@ def test_address_in_a_file_is_refused_as_one(tmp_path, capsys):
         ("[[[[[", False),
         ("['" + "\\" * 10**5 + "]", False),
         ("[]", False),
+        ("('A dog runs', 'one dog')", True),
+        ("('A dog',)", True),
+        ("('A dog')", False),
+        ("(laughs)", False),
         (["'A dog'"], False),
     ],
 )
@@ -89,8 +93,22 @@ def test_a_list_as_python_prints_it_is_not_one_reference(tmp_path, capsys, metri
     assert main(["score", metric, str(tmp_path / "rows.csv"), "--profile", "embedded"]) == 2
     assert capsys.readouterr().err == (
         "vlgauge score: error: FILE must have lists of texts as JSON, got one as Python prints it, ['...', '...'], in "
-        "the column 'references', row 1 (line 4); write it by json.dumps, or save JSONL or Parquet\n"
+        "the column 'references', row 1 (line 4); read it by ast.literal_eval and write it by json.dumps, or save "
+        "JSONL or Parquet\n"
     )
+
+
+@pytest.mark.filterwarnings("default:`references` must have no blank texts")
+def test_blank_references_of_a_file_are_told_once(tmp_path, capsys):
+    rows = [{"predictions": "a dog ran", "references": ["a dog", ""]}, {"predictions": "a", "references": [" "]}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["score", "rouge_l,bleu", str(tmp_path / "rows.jsonl"), "--format", "json"]) == 0
+    out, told = capsys.readouterr()
+    assert told == (
+        "vlgauge score: warning: `references` must have no blank texts, got 2 in 2 of 2 rows, the first in row 0; they "
+        "are left out (rows without another reference: 1)\n"
+    )
+    assert json.loads(out)["rouge_l_undefined"] == 1
 
 
 def test_a_list_as_python_prints_it_leaves_a_row_out():
@@ -102,7 +120,7 @@ def test_a_list_as_python_prints_it_leaves_a_row_out():
 
     reader = RowReader(Uploaded(), [Text("predictions")], {"predictions": ["a"]})
     reader.read(2)
-    told = "`predictions` must have lists of texts as JSON, got one as Python prints it, ['...', '...'], write"
+    told = "`predictions` must have lists of texts as JSON, got one as Python prints it, ['...', '...'], read it by ast"
     assert reader.left_out[0].reason.startswith(told)
 
 

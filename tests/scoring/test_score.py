@@ -439,3 +439,20 @@ def test_what_was_not_given_is_named_at_once():
 def test_wrong_metrics_are_told_in_a_sentence(metrics, more, match):
     with pytest.raises((ValueError, TypeError), match=match):
         vlgauge.score(texts(), metrics, **columned(), **more)
+
+
+@pytest.mark.filterwarnings("ignore:`references` must have no blank texts")
+def test_a_blank_reference_is_in_no_size_and_no_page(tmp_path):
+    rows = [{"predictions": ["a dog", "a cat"], "references": ["a dog", " ", "a brown dog"]}] * 2
+    found = vlgauge.score(rows, "trm")
+    assert found.run()["sizes"] == [(2, 2)] * 2
+    without = vlgauge.score([row | {"references": ["a dog", "a brown dog"]} for row in rows], "trm")
+    assert found.results == without.results
+    texts = ["", "a brown dog ran", "a cat"]
+    page = vlgauge.score([{"predictions": "a dog", "references": texts}], "rouge_l", details=True).explain(0)
+    assert (
+        page._repr_html_()
+        == vlgauge.score([{"predictions": "a dog", "references": texts[1:]}], "rouge_l", details=True)
+        .explain(0)
+        ._repr_html_()
+    )

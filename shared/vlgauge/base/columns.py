@@ -16,7 +16,10 @@ import pyarrow as pa
 
 from vlgauge.errors import UsageError
 from vlgauge.media.images import image_cell, images_of, is_single_image
-from vlgauge.settings import listed, plain_text, valid_unicode, what_to_do
+from vlgauge.media.tables import refuse_lists_as_text, without_blanks
+from vlgauge.settings import listed, plain_text, valid_unicode, warn, what_to_do
+
+REFERENCES = "references"
 
 
 def are_proper_texts(texts: Sequence[Any]) -> bool:
@@ -85,6 +88,11 @@ class Story(Column):
         texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
         return json.dumps(texts)
 
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """JSON texts of the rows."""
+        refuse_lists_as_text(self.name, rows)
+        return super().store_all(rows)
+
     def check_together(self, stored: Sequence[Any]) -> None:
         """Refuse a mixture of strings and lists: one of the two would be split and the other not."""
         forms = [row[0] for row in stored]
@@ -123,10 +131,28 @@ class Captions(Column):
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """The rows as they are where all are lists of proper strings, as most are; else one by one."""
+        """The rows as they are where all are lists of proper strings, as most are; else one by one.
+
+        Blank references are left out, as if they were not given, and counted in a warning.
+        """
+        refuse_lists_as_text(self.name, rows)
         if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
-            return [list(row) for row in rows]
-        return super().store_all(rows)
+            stored = [list(row) for row in rows]
+        else:
+            stored = super().store_all(rows)
+        return stored if self.name != REFERENCES else self._without_blanks(stored)
+
+    def _without_blanks(self, stored: list[Any]) -> list[Any]:
+        kept = without_blanks(stored)
+        fewer = [row for row, (before, after) in enumerate(zip(stored, kept, strict=True)) if before != after]
+        if fewer:
+            n_blank = sum(len(stored[row]) - len(kept[row]) for row in fewer)
+            bare = sum(not kept[row] for row in fewer)
+            warn(
+                f"`{self.name}` must have no blank texts, got {n_blank} in {len(fewer)} of {len(stored)} rows, the "
+                f"first in row {fewer[0]}; they are left out (rows without another reference: {bare})"
+            )
+        return kept
 
 
 class References(Captions):
@@ -152,6 +178,7 @@ class Text(Column):
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
         """The strings as they are where all are proper ones, as most are; else one by one."""
+        refuse_lists_as_text(self.name, rows, may_be_texts=True)
         return list(rows) if are_proper_texts(rows) else super().store_all(rows)
 
 

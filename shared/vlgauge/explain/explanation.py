@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from vlgauge.catalog import metric_facts
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.errors import UsageError, UsageIndexError
+from vlgauge.media.tables import without_blanks
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import whole_number
 from vlgauge.signatures import made_by_toy, parse_signature
@@ -85,7 +86,10 @@ class Explanation(ABC):
                 f"{' and '.join(lacking)} must be there to explain {self.name}; pass the columns that were scored, and "
                 "what `compute(..., return_details=True)` returned for them"
             )
-        self.columns, self.result = columns, result
+        references = columns.get("references")
+        # As they were scored: details may say which of them was the best.
+        self.columns = columns if references is None else {**columns, "references": without_blanks(references)}
+        self.result = result
         self.predictions: Sequence[Any] = columns["predictions"]  # type: ignore[assignment]  # checked above
         self.scores: list[float] = [math.nan if one is None else one for one in result[f"{self.name}_scores"]]
         self.details: list[Mapping[str, Any]] = result[f"{self.name}_details"]

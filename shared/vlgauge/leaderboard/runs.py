@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from vlgauge.errors import UsageError
 from vlgauge.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.leaderboard.run_files import as_kept
-from vlgauge.media.tables import FILE, Rows, read_rows
+from vlgauge.media.tables import FILE, Rows, read_rows, without_blanks
 from vlgauge.results import SIDECAR
 from vlgauge.settings import shown
 from vlgauge.statistics import LARGEST
@@ -138,7 +138,7 @@ def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--grou
 
 def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
-    sides = [columns.get(name) or [] for name in ("predictions", "references")]
+    sides = [columns.get("predictions") or [], without_blanks(columns.get("references") or [])]
     if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
         return []
     return [(len(candidates), len(references)) for candidates, references in zip(*sides, strict=True)]

@@ -35,7 +35,7 @@ from vlgauge.files import (
     unpacked_limit,
 )
 from vlgauge.parquet import parquet_rows
-from vlgauge.settings import warn
+from vlgauge.settings import listed, warn
 
 Rows = list[dict[str, Any]]
 
@@ -45,9 +45,10 @@ PICTURED = ("images", "videos")
 _SHEETS = ("xlsx", "xls", "xlsm", "ods")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
-# A list of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
+# A list or tuple of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
 _QUOTED = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
-_PYTHON_LIST = re.compile(rf"\[\s*+{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+\]", re.DOTALL)
+_PYTHON_LIST = re.compile(rf"\[\s*+(?:{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+)?\]", re.DOTALL)
+_PYTHON_TUPLE = re.compile(rf"\(\s*+(?:{_QUOTED}\s*+,\s*+(?:{_QUOTED}\s*+,?\s*+)*+)?\)", re.DOTALL)
 _NOTHING = ("", "nan", "null", "none")
 _LONGEST_LIST = 10**6  # characters of a cell that is looked at
 
@@ -177,23 +178,21 @@ def take_column(rows: Rows, column: str) -> list[Any]:
             )
         if is_python_list(row[column]):
             place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
-            raise UsageError(
-                f"{name_of_rows()} {NO_PYTHON_LIST} {place}; write it by json.dumps, or save JSONL or Parquet"
-            )
+            raise UsageError(f"{name_of_rows()} {NO_PYTHON_LIST} {place}; {AS_JSON}, or save JSONL or Parquet")
     return [row[column] for row in rows]
 
 
-def warn_of_empty_cells(rows: Rows, title: str) -> None:
+def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> None:
     """Say that texts are empty, or in a CSV file the word for nothing, as a program that saved a table writes them.
 
-    An empty caption is one that a system may give, and so may the others be; of several columns an empty cell is none.
+    An empty caption is one that a system may give. An empty reference is none: `without_blanks` leaves it out.
     """
     titles = split_titles(title, rows[0])
     for one in titles:
         found = [number for number, row in enumerate(rows) if _says_nothing(row[one], isinstance(row, CsvRow))]
         empty = [number for number in found if not rows[number][one].strip()]
         words = [number for number in found if rows[number][one].strip()]
-        for numbers, are in ((empty if len(titles) == 1 else [], "empty"), (words, "the word NaN, null or None")):
+        for numbers, are in ((empty if are_scored else [], "empty"), (words, "the word NaN, null or None")):
             if numbers:
                 warn(
                     f"{name_of_rows()} has {len(numbers)} of {len(rows)} cells in the column "
@@ -222,13 +221,55 @@ def _says_nothing(cell: Any, is_csv: bool) -> bool:
 
 
 NO_PYTHON_LIST = "must have lists of texts as JSON, got one as Python prints it, ['...', '...'],"
+AS_JSON = "read it by ast.literal_eval and write it by json.dumps"
+
+
+def reads_as_list(text: Any) -> bool:
+    """Whether a text is a list or tuple of strings as Python, numpy or JSON writes one; "[laughs]" is none."""
+    if not isinstance(text, str) or len(text) > _LONGEST_LIST:
+        return False
+    form = {"[": _PYTHON_LIST, "(": _PYTHON_TUPLE}.get(text.lstrip()[:1])
+    return form is not None and form.fullmatch(text.strip()) is not None
 
 
 def is_python_list(cell: Any) -> bool:
-    """Whether a cell is the text of a list of strings as `pandas.DataFrame.to_csv` writes one, which is no JSON."""
-    if not isinstance(cell, str) or cell[:1] != "[" or cell[-1:] != "]" or len(cell) > _LONGEST_LIST:
-        return False
-    return _PYTHON_LIST.fullmatch(cell) is not None and isinstance(_cell(cell), str)
+    """Whether a cell is the text of a list as `pandas.DataFrame.to_csv` writes one, which is no JSON."""
+    return reads_as_list(cell) and isinstance(_cell(cell), str)
+
+
+def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool = False) -> None:
+    """Refuse a column of lists that became texts, as `pandas.read_csv` gives them back; warn of a few of them.
+
+    A row of one such text in a list counts as well. A caption may happen to read as a list, most of them do not.
+
+    Args:
+        name: Of the column, for messages.
+        rows: Its cells, of any form.
+        may_be_texts: Whether to warn only, since a model may have written so, and the column takes no lists.
+
+    Raises:
+        UsageError: If more than half of the rows read as lists or tuples of strings.
+    """
+    texts = [row[0] if isinstance(row, (list, tuple)) and len(row) == 1 else row for row in rows]
+    found = [row for row, text in enumerate(texts) if reads_as_list(text)]
+    if not found:
+        return
+    told = f"{len(found)} of {len(texts)} rows that read as a list of texts, the first, in row {found[0]}, is "
+    told += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
+    if 2 * len(found) > len(texts) and not may_be_texts:
+        raise UsageError(f"`{name}` must have texts or lists of texts, got {told}; read them by ast.literal_eval first")
+    warn(f"`{name}` has {told}; each is scored as one text; read such texts by ast.literal_eval first")
+
+
+def without_blanks(rows: Sequence[Any]) -> list[Any]:
+    """Rows of references without those that are empty or white space; a row that is no text and no list stays."""
+    found: list[Any] = []
+    for row in rows:
+        texts = [row] if isinstance(row, str) else listed(row)
+        is_blank = [isinstance(text, str) and not text.strip() for text in texts or ()]
+        kept = [text for text, blank in zip(texts or (), is_blank, strict=True) if not blank]
+        found.append(kept if any(is_blank) else row)
+    return found
 
 
 def take_columns(rows: Rows, title: str) -> list[Any]:

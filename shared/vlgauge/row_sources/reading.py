@@ -13,7 +13,7 @@ from vlgauge.errors import NetworkError, UsageError
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import check_image
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
+from vlgauge.media.tables import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.source import Source
 
@@ -144,7 +144,7 @@ class RowReader:
             if isinstance(cell, Exception):
                 raise cell
             if is_python_list(cell):
-                raise UsageError(f"`{column}` {NO_PYTHON_LIST} write it by json.dumps")
+                raise UsageError(f"`{column}` {NO_PYTHON_LIST} {AS_JSON}")
         cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         if column not in PICTURED:
             return cell

@@ -59,7 +59,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         if column.name == "predictions":
             refuse_absent_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
-            warn_of_empty_cells(rows, title or column.name)
+            warn_of_empty_cells(rows, title or column.name, are_scored=column.name == "predictions")
     return cells
 
 

@@ -86,7 +86,7 @@ def test_without_references_undefined_and_no_document():
 
 
 def test_captions_without_tokens():
-    assert scores("cider", ["", "a dog"], [["a dog"], ["", "..."]])["cider_scores"] == [0.0, 0.0]
+    assert scores("cider", ["", "a dog"], [["a dog"], ["...", "!"]])["cider_scores"] == [0.0, 0.0]
     assert cider_d_scores(*by_example([[]], [[[]]]))[0].tolist() == [0.0]
 
 
@@ -169,7 +169,7 @@ def test_the_digest_of_the_references_has_no_order():
 
 
 def test_the_digest_of_the_references_knows_where_each_ends():
-    found = {scores("cider", ["a"], [own])["cider_signature"] for own in (["a b"], ["a", "b"], ["ab"], ["a", "b", ""])}
+    found = {scores("cider", ["a"], [own])["cider_signature"] for own in (["a b"], ["a", "b"], ["ab"], ["a", "b", "."])}
     assert len(found) == 4
 
 
