@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from vlgauge.results import mean_of_defined, plain, result_record, to_json, to_table, without_nan
+from vlgauge.results import (
+    PValue,
+    mean_of_defined,
+    plain,
+    pvalue_text,
+    result_record,
+    shown_number,
+    to_json,
+    to_table,
+    without_nan,
+)
 
 NAN = math.nan
 
@@ -93,3 +103,24 @@ def test_column_with_a_text_in_it_stands_on_the_left():
 
 def test_table_without_rows_has_its_header():
     assert to_table(["a", "bc"], []).splitlines() == ["a  bc", "-  --"]
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "text"),
+    [(0.05, "0.0500"), (0.00099, "9.9e-04"), (NAN, "-"), (1e-300, "1.0e-300"), (0.0, "< 1.0e-300"), (1.0, "1.0000")],
+)
+def test_a_pvalue_keeps_its_digits_and_is_never_zero(pvalue, text):
+    assert pvalue_text(pvalue) == text
+
+
+def test_a_pvalue_at_its_floor_has_a_mark():
+    assert pvalue_text(1e-4, least=1e-4) == "\N{LESS-THAN OR EQUAL TO} 1.0e-04"
+    assert pvalue_text(3e-4, least=1e-4, raw=1e-4) == "\N{LESS-THAN OR EQUAL TO} 3.0e-04"
+    assert pvalue_text(2e-4, least=1e-4) == "2.0e-04"
+
+
+def test_tables_show_pvalues_by_their_keys():
+    numbers = {"trm_pvalue": 1e-5, "pvalue": 0.0, "trm_mean_log_pvalue": -1e-6, "trm_undefined": 0}
+    table = to_table(["result", "value"], [[key, shown_number(key, value)] for key, value in numbers.items()])
+    assert [line.split(maxsplit=1)[1] for line in table.splitlines()[2:]] == ["1.0e-05", "< 1.0e-300", "0.0000", "0"]
+    assert to_json({"p": PValue(0.25)}) == '{\n  "p": 0.25\n}'

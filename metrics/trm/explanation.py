@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vlgauge.explain.caption_sets import SURPRISING, CaptionSets
+from vlgauge.explain.caption_sets import CaptionSets
 from vlgauge.explain.pages import number
 from vlgauge.explain.plots import chart, rectangle
 
@@ -45,7 +45,7 @@ class Trm(CaptionSets):
             for share, rank, chance in zip(of, RANKS, self.details[row]["expected_shares"], strict=True)
         ]
         _, share, rank, whose = max(found, key=lambda one: one[0])
-        p = "" if math.isnan(self.pvalue(row)) else f"p {number(self.pvalue(row), 3)}; "
+        p = "" if math.isnan(self.pvalue(row)) else f"{self.pvalue_words(row)}; "
         return f"{p}two by {whose}: the {rank} side in {share:.0%}"
 
     def extra(self, row: int) -> str:
@@ -60,7 +60,7 @@ class Trm(CaptionSets):
 
     def values(self, row: int) -> dict[str, Any]:
         """The six columns, and what p says."""
-        told = self.pvalue(row) <= SURPRISING
+        told = self.is_surprising(row)
         groups = [(self.shares(row, key), whose) for key, whose in SIDES]
         return {
             "columns": rank_columns(groups, self.details[row]["expected_shares"], told=told),

@@ -19,6 +19,11 @@ DIGITS = 4  # after the point, of a number in a table
 # Ending of the file beside a table of scores, which has what is no column.
 SIDECAR = ".json"
 
+# Before a p-value that may be smaller.
+AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
+# Below this a float cannot tell a p-value from 0.
+_LEAST_PVALUE = 1e-300
+
 # What a terminal obeys or what changes the order of what it shows: control characters and escape codes, ends of lines
 # and paragraphs, marks of direction, and halves of characters.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -207,8 +212,46 @@ def _block(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     return "\n".join([line(titles), line(["-" * width for width in widths]), *map(line, rows)])
 
 
+# -- P-values ---------------------------------------------------------------------------------------------------------
+class PValue(float):
+    """A p-value, which tables show by `pvalue_text`."""
+
+
+def shown_number(key: str, value: Any) -> Any:
+    """Return a number as tables show it: a `PValue` if its key in a result says so.
+
+    Args:
+        key: Key of the number, such as "trm_pvalue"; the logarithm "trm_mean_log_pvalue" is no p-value.
+        value: The number, or anything else.
+    """
+    is_pvalue = f"_{key}".endswith("_pvalue") and not key.endswith("log_pvalue")
+    return PValue(value) if is_pvalue and isinstance(value, float) else value
+
+
+def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) -> str:
+    """Return the text of a p-value, the same in every table and page, and never that of 0.
+
+    Args:
+        pvalue: In [0, 1], or NaN if there was no test, which becomes a dash.
+        least: Smallest p-value that the random samples of the test can show; 0 for a test without samples. At this
+            value the text has the mark `AT_MOST`.
+        raw: P-value before the correction for several tests, if there was one.
+
+    Returns:
+        Four digits after the point, or two digits and an exponent below 0.001.
+    """
+    if math.isnan(pvalue):
+        return "-"
+    if pvalue < _LEAST_PVALUE:  # a float has underflowed
+        return f"< {_LEAST_PVALUE:.1e}"
+    mark = f"{AT_MOST} " if 0.0 < (pvalue if raw is None else raw) <= least else ""
+    return mark + (f"{pvalue:.4f}" if pvalue >= 0.001 else f"{pvalue:.1e}")
+
+
 def to_cell(value: Any, digits: int = DIGITS) -> str:
     """A value as the cell of a table."""
+    if isinstance(value, PValue):
+        return pvalue_text(value)
     if isinstance(value, float):
         return "undefined" if math.isnan(value) else f"{value:z.{digits}f}"
     return "" if value is None else printable(str(value))

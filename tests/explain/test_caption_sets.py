@@ -8,9 +8,10 @@ from explained import scored
 
 from vlgauge.explain import explain
 from vlgauge.explain.caption_sets import caption_cloud, null_columns
+from vlgauge.results import pvalue_text
 
 
-def found(p, *others, n=5, m=5, exact=True, ways=252, signature=""):
+def found(p, *others, n=5, m=5, exact=True, ways=252, signature="mmd_bert|v:1", corpus=None):
     """An explanation of one pair of sets with this p, and of others."""
     rows = [p, *others]
     columns = {"predictions": [["a"] * n for _ in rows], "references": [["b"] * m for _ in rows]}
@@ -20,6 +21,8 @@ def found(p, *others, n=5, m=5, exact=True, ways=252, signature=""):
         "mmd_bert_pvalues": rows,
         "mmd_bert_signature": signature,
     }
+    if corpus is not None:
+        result |= {"mmd_bert": 0.3, "mmd_bert_pvalue": corpus, "mmd_bert_excess": 0.1}
     return explain("mmd_bert", columns, result)
 
 
@@ -30,17 +33,17 @@ def found(p, *others, n=5, m=5, exact=True, ways=252, signature=""):
             2 / 252,
             {},
             "Only 2 of 252 ways",
-            "score at least as high, this one and its mirror image (5 against 5 captions have no p below 0.008): the "
+            "score at least as high, this one and its mirror image (5 against 5 captions have no p below 0.0079): the "
             "two sides differ.",
         ),
         (
             1 / 56,
             {"n": 3, "ways": 56},
             "Only 1 of 56 ways",
-            "scores at least as high (3 against 5 captions have no p below 0.018): the two sides differ.",
+            "scores at least as high (3 against 5 captions have no p below 0.0179): the two sides differ.",
         ),
         (0.15, {"ways": 100}, "15 of 100 ways", "one set this small cannot tell."),
-        (0.8, {"exact": False}, "80.0% of the ways that were tried", "nothing tells the two sides apart."),
+        (0.8, {"exact": False}, "8,000 of 10,000 ways that were tried", "nothing tells the two sides apart."),
     ],
 )
 def test_meaning_of_p(p, sizes, start, end):
@@ -57,7 +60,7 @@ def test_the_least_p_of_two_against_two_tells_nothing_either_way():
     for p in (2 / 6, 1.0):
         sentence = found(p, n=2, m=2, ways=6).meaning(0)
         assert sentence.endswith(
-            "2 against 2 captions have no p below 0.333, so nothing can be told of this row by itself."
+            "2 against 2 captions have no p below 0.3333, so nothing can be told of this row by itself."
         )
         assert "tells the two sides apart" not in sentence
 
@@ -82,7 +85,7 @@ def test_the_least_p_of_random_splits_is_that_of_their_number():
 
 
 def test_a_reason_names_p_and_the_caption_that_comes_again():
-    assert found(0.25).reason(0) == "p 0.250; one caption 5 times"
+    assert found(0.25).reason(0) == "p 0.2500; one caption 5 times"
     assert found(math.nan, n=1).reason(0) == "1 captions, all different"
 
 
@@ -94,7 +97,7 @@ def test_p_and_its_null_distribution_agree_with_the_metric(name):
         null = result[f"{name}_details"][row]["null"]
         assert sum(null["counts"][null["below"] :]) == round(p * sum(null["counts"]))
         assert f"{round(p * 252)} of 252 ways" in explained.body(row)
-        assert f"p {p:.3f}" in explained.badge(row)
+        assert f"p {pvalue_text(p)}" in explained.badge(row)
 
 
 def test_equal_captions_are_one_disc_with_their_number():
@@ -125,13 +128,45 @@ def test_ellipses_reach_one_standard_deviation_in_every_direction():
     assert "spread people" in drawn
 
 
-@pytest.mark.parametrize(("p", "alarm"), [(0.05, True), (0.051, False), (math.nan, False)])
-def test_orange_needs_a_small_p(p, alarm):
+@pytest.mark.parametrize(
+    ("pvalues", "alarm"), [([0.05], True), ([0.051], False), ([math.nan], False), ([0.05, 0.5], False)]
+)
+def test_orange_needs_a_small_p_among_all_rows(pvalues, alarm):
+    explained = found(*pvalues)
+    assert explained.is_surprising(0) == alarm
     null = {"low": 0.0, "width": 0.1, "counts": [3, 2, 1], "below": 2}
-    drawn = null_columns(null, 0.2, p, "Q")
+    drawn = null_columns(null, "Q of 6 splits", is_surprising=alarm)
     assert ("as-large told" in drawn) == alarm
     assert drawn.count('class="bar"') == 2
     assert "Q of 6 splits" in drawn
+
+
+def test_the_headline_of_many_rows_is_that_of_the_corpus():
+    many = found(2 / 252, *[0.5] * 11, corpus=0.4)
+    assert many.conclusion() == "Nothing tells the model from people over 12 rows together: p of the corpus 0.4000."
+    assert many.finding(0).startswith("One of 12 rows with p 0.0079, the share of ways to split these captions")
+    assert not re.search("(sides|people</em>) differ", many.html())
+    few = found(2 / 252, *[0.01] * 11, corpus=1e-4)
+    assert few.conclusion() == (
+        "<em>Model and people</em> differ over 12 rows together: p of the corpus \N{LESS-THAN OR EQUAL TO} 1.0e-04."
+    )
+    assert few.corpus_numbers()[0] == ("p of the corpus:", "\N{LESS-THAN OR EQUAL TO} 1.0e-04")
+    # A single row is its own corpus, and one without a test has the reason of the worst row.
+    alone = found(2 / 252, corpus=2 / 252)
+    assert alone.conclusion().startswith("<em>Model and people</em> differ: p 0.0079, the share of ways")
+    assert found(math.nan, math.nan).conclusion().startswith("<b>“row 0”</b>: ")
+
+
+def test_a_row_is_surprising_also_among_others():
+    assert found(2 / 252, *[0.5] * 5).finding(0).startswith("<em>Model and people</em> differ, also as one of 6 rows: ")
+
+
+def test_no_page_shows_a_pvalue_of_zero():
+    tiny = found(1e-4, 0.5, n=10, m=10, ways=184_756, exact=False, corpus=1e-4)
+    page = re.sub("<style.*?</style>|<[^>]*>", " ", tiny.html(), flags=re.DOTALL)
+    assert "p \N{LESS-THAN OR EQUAL TO} 1.0e-04" in page
+    assert "1 of 10,000 ways that were tried" in page
+    assert not re.search(r"p 0\.0+\b|\b0\.0 ?%", page)
 
 
 def test_sets_without_a_test_have_neither_tick_nor_columns():

@@ -5,7 +5,7 @@ from made_runs import bleu_run, made_run, three_systems
 
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard import compare
-from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, pvalue_text, render, systems_table
+from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, render, systems_table
 
 FEW = "\N{DAGGER} of fewer than 20 rows or groups of rows, an interval misses more often than its level says."
 UNCORRECTED = (
@@ -286,11 +286,6 @@ def test_rows_that_differ_name_the_better_one(comparison):
     empty = differences_table(ties, ties.metrics[0], ties.metrics[0].pairs[0], 2, {})
     assert empty.caption == "Rows in which a and b differ most by rovist_nr ↑: none, they tie in every row"
     assert render(empty, "text")
-
-
-@pytest.mark.parametrize(("pvalue", "text"), [(0.05, "0.0500"), (0.00099, "9.9e-04"), (float("nan"), "-")])
-def test_small_pvalues_keep_their_digits(pvalue, text):
-    assert pvalue_text(pvalue) == text
 
 
 def test_unknown_form():

@@ -20,6 +20,7 @@ from vlgauge.cli import main
 from vlgauge.encoders.clip.encoder import ClipEncoder
 from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.runs import read_run
+from vlgauge.scoring.numbers import numbers_table, summary
 from vlgauge.signatures import TOY_NUMBERS
 
 # By what a metric reads; every metric is scored on one of them.
@@ -311,6 +312,13 @@ def test_a_toy_is_named_beside_its_numbers_in_the_terminal_too():
     scores = vlgauge.score(str(EXAMPLES / "captioned_scenes.jsonl"), "clip_s,rouge_l", profile="embedded", limit=2)
     toys = [line for line in repr(scores).splitlines() if "toys" in line]
     assert toys == [f"clip_s: scores of toys, which {TOY_NUMBERS}"]
+
+
+def test_a_small_pvalue_of_the_corpus_is_not_shown_as_zero():
+    result = {"trm": 0.5, "trm_scores": [0.5, 0.5], "trm_pvalue": 1e-5, "trm_signature": "trm|v:1|profile:paper"}
+    assert "trm_pvalue  1.0e-05" in summary({"trm": result}, [0, 1], ["a", "b"], 0)
+    table = numbers_table({"trm": result})
+    assert [row[1].text for row in table.rows if row[0].text == "trm_pvalue"] == ["1.0e-05"]
 
 
 def test_loaded_metrics_keep_their_settings():

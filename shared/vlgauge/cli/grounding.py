@@ -11,10 +11,10 @@ from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.table import few_notes, pvalue_text
+from vlgauge.leaderboard.table import few_notes
 from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import plain, to_table
+from vlgauge.results import PValue, plain, pvalue_text, to_table
 from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
@@ -129,7 +129,7 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
     for key, title in titles.items():
         interval = result.intervals[key]
         rows.append([title, getattr(result, key), *((interval.low, interval.high) if interval else (None, None))])
-    rows.append(["p of the difference", result.test.pvalue, None, None])
+    rows.append(["p of the difference", PValue(result.test.pvalue), None, None])
     better = metric_facts(name).better
     print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
     if 2 <= result.n < FEW:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.leaderboard.table import Cell, Table, pvalue_text, render
-from vlgauge.results import plain
+from vlgauge.leaderboard.table import Cell, Table, render
+from vlgauge.results import plain, pvalue_text
 from vlgauge.statistics import alpha
 from vlgauge.studies.protocols import Evaluation, Figure, Judgement, Scores, Task
 from vlgauge.studies.published import Row, rows_beside, verdict

@@ -20,7 +20,7 @@ from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows
-from vlgauge.results import DIGITS, to_cell, to_json, to_table
+from vlgauge.results import DIGITS, shown_number, to_cell, to_json, to_table
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.numbers import CONFIDENCE, summary
@@ -180,7 +180,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     elif options.format == "json":
         print(to_json(rest))
     else:
-        numbers = [[key, value] for key, value in rest.items() if isinstance(value, (int, float))]
+        numbers = [[key, shown_number(key, value)] for key, value in rest.items() if isinstance(value, (int, float))]
         signatures = [value for key, value in rest.items() if key.endswith("_signature")]
         print("\n".join([to_table(["result", "value"], numbers, options.digits), "", *signatures]))
     return 0

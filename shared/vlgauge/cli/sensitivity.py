@@ -16,7 +16,7 @@ from vlgauge.cli.scoring import refuse_settings_of_python, setting
 from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, read_rows, take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import to_table
+from vlgauge.results import shown_number, to_table
 from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES, setting_names
 from vlgauge.studies.caption_pools import compared_once, together
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         table = _as_table("model", found)
         if not options.no_human:
             table += _against_people(predictions, references, metrics, options.seed)
-    shown = [{name: value for name, value in row.items() if name != "details"} for row in table]
+    shown = [{name: shown_number(name, value) for name, value in row.items() if name != "details"} for row in table]
     print(to_table(list(shown[0]), [list(row.values()) for row in shown]))
     if options.output:
         write_json(options.output, {"rows": table})

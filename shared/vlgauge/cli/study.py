@@ -18,7 +18,7 @@ from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.errors import UsageError
 from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import plain, to_table
+from vlgauge.results import plain, shown_number, to_table
 from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
@@ -205,7 +205,7 @@ def _read(options: argparse.Namespace) -> tuple[Rows, list[Any]]:
 
 
 def _finish(options: argparse.Namespace, table: Table, draw: Callable[[Any, Table], None]) -> int:
-    print(to_table(list(table[0]), [list(row.values()) for row in table]))
+    print(to_table(list(table[0]), [[shown_number(*cell) for cell in row.items()] for row in table]))
     _write(options, {"rows": table}, lambda figure: draw(figure, table))
     return 0
 

@@ -3,15 +3,18 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from markupsafe import Markup
+
+from vlgauge.results import pvalue_text
 
 from .explanation import Explanation
 from .pages import number, safe
 from .plots import chart, rectangle
 
-SURPRISING = 0.05  # a p of so much or less is told
+SURPRISING = 0.05  # a p-value of at most this is reported
 _UNLIKELY = 0.2
 
 
@@ -49,29 +52,69 @@ class CaptionSets(Explanation):
         """p, and what a split at random scores."""
         if math.isnan(self.pvalue(row)):
             return "no test was run"
-        return f"p {number(self.pvalue(row), 3)} · by chance {number(self.reference_value(row))} (tick)"
+        return f"{self.pvalue_words(row)} · by chance {number(self.reference_value(row))} (tick)"
 
     def reason(self, row: int) -> str:
         """P and the caption that comes most often."""
         p = self.pvalue(row)
         most: list[tuple[str, int]] = Counter(self.predictions[row]).most_common(1)
-        parts = [] if math.isnan(p) else [f"p {number(p, 3)}"]
+        parts = [] if math.isnan(p) else [self.pvalue_words(row)]
         if most and most[0][1] > 1:
             parts.append(f"one caption {most[0][1]} times")
         n = len(self.predictions[row])
         return "; ".join(parts) or f"{n} captions, all different"
 
+    def pvalue_words(self, row: int) -> str:
+        """Return the p-value of a row as every page shows it."""
+        is_exact = self.details[row].get("exact")
+        return f"p {pvalue_text(self.pvalue(row), least=0.0 if is_exact else self._least_sampled)}"
+
+    @property
+    def _least_sampled(self) -> float:
+        """Smallest p-value of as many random splits as the settings ask for."""
+        return 1 / (1 + self._n_sampled)
+
+    @property
+    def _n_sampled(self) -> int:
+        return int(self.settings.get("permutations", 9_999))
+
+    @cached_property
+    def _n_tested(self) -> int:
+        """Number of rows with a p-value."""
+        return sum(not math.isnan(self.pvalue(row)) for row in range(len(self.scores)))
+
+    def is_surprising(self, row: int) -> bool:
+        """Whether a row has a small p-value also after Bonferroni's correction for the number of tested rows."""
+        return self.pvalue(row) * self._n_tested <= SURPRISING
+
     def finding(self, row: int) -> Markup:
-        """Whether the two sides differ, by p where a test was run."""
+        """Return whether the two sides of a row differ, corrected for the number of tested rows."""
         p = self.pvalue(row)
         if math.isnan(p):
             return super().finding(row)
-        ways = f"{p:.1%} of the ways to split these captions score as high"
         if self.least_pvalue(row) > SURPRISING:
             return safe("So few captions cannot tell the model from people.")
+        said = f"{self.pvalue_words(row)}, the share of ways to split these captions that score as high"
+        if self.is_surprising(row):
+            rows = f", also as one of {self._n_tested} rows" if self._n_tested > 1 else ""
+            return Markup("{} differ{}: {}.").format(Markup("<em>Model and people</em>"), rows, said)
         if p <= SURPRISING:
-            return Markup("{} differ: only {}.").format(Markup("<em>Model and people</em>"), ways)
-        return safe(f"Nothing tells the model from people: {ways}.")
+            return safe(f"One of {self._n_tested} rows with {said}: by itself it tells little.")
+        return safe(f"Nothing tells the model from people: {said}.")
+
+    def conclusion(self) -> Markup:
+        """Return what the test of the whole corpus says; of a single row or without a test, what its finding says."""
+        p = self.result.get(f"{self.name}_pvalue")
+        if self._n_tested < 2 or p is None or math.isnan(p):
+            return super().conclusion()
+        said = f"{self._n_tested:,} rows together: p of the corpus {self._corpus_pvalue_text}"
+        if p <= SURPRISING:
+            return Markup("{} differ over {}.").format(Markup("<em>Model and people</em>"), said)
+        return safe(f"Nothing tells the model from people over {said}.")
+
+    @property
+    def _corpus_pvalue_text(self) -> str:
+        return pvalue_text(self.result[f"{self.name}_pvalue"], least=self._least_sampled)
 
     def undefined(self, row: int) -> str:
         """Too few captions on a side, or none that the metric sees."""
@@ -89,7 +132,7 @@ class CaptionSets(Explanation):
         excess = self.result[f"{self.name}_excess"]
         low, high = self.result.get(f"{self.name}_excess_interval", (math.nan, math.nan))
         return [
-            ("p of the corpus:", number(self.result[f"{self.name}_pvalue"], 4)),
+            ("p of the corpus:", self._corpus_pvalue_text),
             ("excess over chance:", f"{number(excess)} ({number(low)} to {number(high)})"),
         ]
 
@@ -103,16 +146,16 @@ class CaptionSets(Explanation):
         p = self.pvalue(row)
         if math.isnan(p):
             return ""
-        ways, verb, mirror = f"{p:.1%} of the ways that were tried", "score", ""
         n, m = self._sizes(row)
-        if self.details[row].get("exact"):
-            n_ways = self.details[row]["n_partitions"]
-            count = round(p * n_ways)
-            ways, verb = f"{count} of {n_ways} ways", "scores" if count == 1 else "score"
-            mirror = ", this one and its mirror image" if count == 2 and n == m else ""
+        is_exact = self.details[row].get("exact")
+        n_ways = self.details[row]["n_partitions"] if is_exact else 1 + self._n_sampled
+        count = round(p * n_ways)
+        ways = f"{count:,} of {n_ways:,} ways{'' if is_exact else ' that were tried'}"
+        verb = "scores" if count == 1 else "score"
+        mirror = ", this one and its mirror image" if is_exact and count == 2 and n == m else ""
         sentence = f"{ways} to split these captions in two {verb} at least as high{mirror}"
         least = self.least_pvalue(row)
-        fewest = f"{n} against {m} captions have no p below {number(least, 3)}"
+        fewest = f"{n} against {m} captions have no p below {pvalue_text(least)}"
         if least > SURPRISING:
             return f"{sentence}: {fewest}, so nothing can be told of this row by itself."
         if p <= SURPRISING:
@@ -130,19 +173,18 @@ class CaptionSets(Explanation):
         n, m = self._sizes(row)
         detail = self.details[row]
         exact = (2 if n == m else 1) / detail["n_partitions"]
-        return exact if detail.get("exact") else max(exact, 1 / (1 + int(self.settings.get("permutations", 9_999))))
+        return exact if detail.get("exact") else max(exact, self._least_sampled)
 
     def _among_rows(self, p: float) -> str:
         """What so small a p says, one row of those that were tested."""
-        tested = [one for one in map(self.pvalue, range(len(self.scores))) if not math.isnan(one)]
-        if len(tested) == 1:
+        if self._n_tested == 1:
             return "the two sides differ"
-        expected = p * len(tested)
+        expected = p * self._n_tested
         if expected <= SURPRISING:
-            return f"the two sides differ, also as one of {len(tested)} rows"
-        there = sum(one <= p for one in tested)
+            return f"the two sides differ, also as one of {self._n_tested} rows"
+        there = sum(self.pvalue(other) <= p for other in range(len(self.scores)))
         return (
-            f"of {len(tested)} rows chance alone gives up to {number(expected, 1)} with a p as small, and {there} "
+            f"of {self._n_tested} rows chance alone gives up to {number(expected, 1)} with a p as small, and {there} "
             f"{'has' if there == 1 else 'have'} one, so this row by itself tells little"
         )
 
@@ -150,14 +192,17 @@ class CaptionSets(Explanation):
         """Where the captions lie, the scores of the splits, and the captions."""
         detail = self.details[row]
         n = len(self.predictions[row])
-        p = self.pvalue(row)
         plane, null = detail.get("plane"), detail.get("null")
         return {
             "cloud": caption_cloud(plane, n, ellipses=self.ellipses) if plane else "",
-            "null": null_columns(null, self.scores[row], p, self.statistic) if null else "",
+            "null": self._null_columns(null, row) if null else "",
             "captions": self.captions(row),
             "meaning": self.meaning(row),
         }
+
+    def _null_columns(self, null: Mapping[str, Any], row: int) -> Markup:
+        label = f"{self.statistic} of {sum(null['counts'])} splits; these captions {number(self.scores[row])}"
+        return null_columns(null, f"{label}; {self.pvalue_words(row)}", is_surprising=self.is_surprising(row))
 
 
 Point = tuple[float, float]
@@ -214,20 +259,25 @@ def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
     return [(x + a * math.cos(u) + b * math.sin(u), y + b * math.cos(u) + c * math.sin(u)) for u in turns]
 
 
-def null_columns(null: Mapping[str, Any], observed: float, p: float, statistic: str) -> Markup:
-    """The scores of all splits, those at least as large set apart."""
+def null_columns(null: Mapping[str, Any], label: str, *, is_surprising: bool) -> Markup:
+    """Draw the scores of all splits, those at least as large as the observed one set apart.
+
+    Args:
+        null: ``counts`` of each column, and ``below``, the number of columns below the observed score.
+        label: What the columns show, in words.
+        is_surprising: Whether the columns of larger scores are emphasized.
+    """
     counts, below = null["counts"], null["below"]
     tallest, width = max(counts), 280 / len(counts)
     parts = []
     for column, count in enumerate(counts):
         if count:
             height = max(1.5, 52 * count / tallest)
-            kind = "bar" if column < below else "as-large told" if p <= SURPRISING else "as-large"
+            kind = "bar" if column < below else "as-large told" if is_surprising else "as-large"
             x = 10 + column * width
             parts.append(rectangle(kind, x, 80 - height, max(1.0, width - 1), height))
     x = 10 + below * width
     anchor, shift = ("end", 4) if x > 200 else ("start", -4) if x < 100 else ("middle", 0)
-    label = f"{statistic} of {sum(counts)} splits; these captions {number(observed)}; p {number(p, 3)}"
     parts += [
         f'<line class="obs" x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="80"/>',
         f'<text class="k" x="{x + shift:.1f}" y="11" text-anchor="{anchor}">these captions</text>',

@@ -123,6 +123,10 @@ class Explanation(ABC):
         """The finding, or why there is no score."""
         return safe(f"No score: {self.undefined(row)}.") if self.is_undefined(row) else self.finding(row)
 
+    def conclusion(self) -> Markup:
+        """Return the sentence below the headline of a page of all rows: why the worst row has its score."""
+        return reason_of_the_worst(self)
+
     def contributions(self, row: int) -> Sequence[Share]:
         """What each part of an example did to its score, where that can be told."""
         return ()
@@ -324,7 +328,7 @@ class Explanation(ABC):
             title=title,
             tag=tag,
             found=finding_of_rows(self) if tag != "h1" else "",
-            why=reason_of_the_worst(self),
+            why=self.conclusion(),
             worst=lowest,
             best=others[::-1][:best],
             undefined=undefined[:N_UNDEFINED],

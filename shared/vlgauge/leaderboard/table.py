@@ -1,7 +1,6 @@
 """Tables of systems: from one table Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
 
 import html
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,14 +9,13 @@ from dataclasses import dataclass
 from vlgauge.catalog import score_title
 from vlgauge.corpus_values import COUNTED
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
-from vlgauge.results import aligned, printable
+from vlgauge.results import AT_MOST, aligned, printable, pvalue_text
 from vlgauge.settings import one_of
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.statistics import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"
-AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 TOO_FEW = "too few rows that differ to tell apart"
 # In the signature of a metric that weighs words by the references of all rows.
 _WEIGHED = "|df:references@"
@@ -266,20 +264,6 @@ def mean_text(
 def few_notes(few: Iterable[bool]) -> list[str]:
     """What the mark of intervals of few rows means, if one has it."""
     return [f"{FEW_MARK} {FEW_NOTE}."] if any(few) else []
-
-
-def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) -> str:
-    """A p-value with two digits, or four behind the point; one that may be smaller with a mark, none as a dash.
-
-    Args:
-        pvalue: In (0, 1], or NaN where there was no test.
-        least: The smallest that the random samples of the test can show; 0 for a test without.
-        raw: What came out of the test, if the p-value was corrected for several.
-    """
-    if math.isnan(pvalue):
-        return "-"
-    mark = f"{AT_MOST} " if 0.0 < (pvalue if raw is None else raw) <= least else ""
-    return mark + (f"{pvalue:.4f}" if pvalue >= 0.001 else f"{pvalue:.1e}")
 
 
 def least_pvalue(comparison: Comparison) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED, corpus_interval
 from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text
-from vlgauge.results import DIGITS, INTERVAL, to_cell, to_table
+from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
 from vlgauge.scoring.columns import shortened
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
@@ -71,7 +71,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
     numbers = []
     for key in keys:
         low, high = ends.get(key, (None, None))
-        numbers.append(Number(key, name, result[key], low, high, *_reading(key, result)))
+        numbers.append(Number(key, name, shown_number(key, result[key]), low, high, *_reading(key, result)))
     return numbers
 
 

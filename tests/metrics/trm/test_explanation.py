@@ -45,5 +45,5 @@ def test_shares_are_those_of_the_details():
     explained = explain("trm", columns, result)
     counts = result["trm_details"][1]["counts_lone_reference"]
     assert explained.shares(1, "counts_lone_reference") == pytest.approx([count / sum(counts) for count in counts])
-    assert explained.reason(1) == "p 0.008; two by the model: the shortest side in 100%"
+    assert explained.reason(1) == "p 0.0079; two by the model: the shortest side in 100%"
     assert " · separate " in explained.extra(1)
