@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import folder_module
-from vlgauge.results import pvalue_text
+from vlgauge.results import shown_number, to_cell
 from vlgauge.statistics import SetTest, partitions, permutation_pvalues
 
 Floats = npt.NDArray[np.float64]
@@ -103,7 +103,7 @@ def main() -> int:
     print(f"kernel anew per partition: {reference:.2f} ms per example, from {n_reference}")
     print(f"ratio for the exact p: {reference / per_example:.0f}x")
     print(f"maximum difference of value and p: {difference:.1e}")
-    print(f"stratified z {summary['z']:.2f}, p {pvalue_text(summary['pvalue'])}")
+    print(f"stratified z {summary['z']:.2f}, p {to_cell(shown_number('pvalue', summary['pvalue']))}")
     return int(not difference <= TOLERANCE)
 
 

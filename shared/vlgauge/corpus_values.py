@@ -14,6 +14,7 @@ from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
 from vlgauge.signature_checks import bounds_signed
+from vlgauge.signatures import made_by_toy
 from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_intervals, summed_value
 
 Floats = npt.NDArray[np.float64]
@@ -70,6 +71,47 @@ class _InFolders(Mapping[str, Counted]):
 
 COUNTED: Mapping[str, Counted] = _InFolders()
 """Metrics whose number adds counts; the numbers of all others are means."""
+
+
+ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
+"""Direction in a sign, by whether higher is better."""
+
+
+def number_title(
+    name: str,
+    *,
+    called: str = "",
+    signature: str = "",
+    of_row: bool = False,
+    higher_is_better: bool | None = None,
+) -> str:
+    """Return what a number is called in every table, page and picture, such as "bleu (corpus) \N{UPWARDS ARROW}".
+
+    Args:
+        name: Name of the score.
+        called: What to write in its place, such as "BLEU".
+        signature: Made with the score; a toy is named.
+        of_row: Whether it is the score of a single row, not the value of all.
+        higher_is_better: Direction, which becomes an arrow; None for no arrow.
+    """
+    kind = [("row" if of_row else "corpus")] if name in COUNTED else []
+    toy = ["toy"] if signature and made_by_toy(signature) else []
+    told = f" ({', '.join([*kind, *toy])})" if kind or toy else ""
+    return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
+
+
+def values_told(names: Mapping[str, str]) -> str:
+    """Return what the values of some scores are: "Means", "Values of the corpus", or which is which.
+
+    Args:
+        names: What each score is called, by its name.
+    """
+    added = [called for name, called in names.items() if name in COUNTED]
+    if not added:
+        return "Means"
+    return (
+        "Values of the corpus" if len(added) == len(names) else f"Means, for {', '.join(added)} values of the corpus,"
+    )
 
 
 def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:

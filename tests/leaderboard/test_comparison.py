@@ -168,7 +168,7 @@ def test_a_pair_is_told_apart_by_the_corrected_pvalue():
 def test_several_metrics_are_those_of_each_alone():
     one, two = three_systems(), three_systems("d_hm", seed=3)
     runs = {name: one[name] | two[name] for name in one}
-    both = compare(runs, ["rovist_nr", "d_hm"])
+    both = compare(runs, ["rovist_nr", "d_hm"], family="metric")
     for compared, alone in zip(both.metrics, (compare(one, ["rovist_nr"]), compare(two, ["d_hm"])), strict=True):
         (single,) = alone.metrics
         for own, other in zip([*compared.systems, *compared.pairs], [*single.systems, *single.pairs], strict=True):
@@ -372,11 +372,11 @@ def test_too_few_resamples_are_refused(systems, level, resamples, least):
 def test_a_family_of_all_metrics_needs_more():
     runs = {name: run | ladder(8, metric="d_hm")[name] for name, run in ladder(8).items()}
     both = ["rovist_nr", "d_hm"]
-    assert compare(runs, both).test_resamples == 10_000
-    assert compare(runs, both, family="all").test_resamples == 11_200
+    assert compare(runs, both, family="metric").test_resamples == 10_000
+    assert compare(runs, both).test_resamples == 11_200
     with pytest.raises(ValueError, match="at least 1119 for 56 tests"):
-        compare(runs, both, family="all", resamples=1_000)
-    compare(runs, both, resamples=1_000)
+        compare(runs, both, resamples=1_000)
+    compare(runs, both, family="metric", resamples=1_000)
 
 
 def test_holm_for_all_metrics_together():
@@ -388,7 +388,7 @@ def test_holm_for_all_metrics_together():
     assert [pair.adjusted_pvalue for compared in together.metrics for pair in compared.pairs] == holm(raw)
     for compared in alone.metrics:
         assert [pair.adjusted_pvalue for pair in compared.pairs] == holm([pair.pvalue for pair in compared.pairs])
-    with pytest.raises(ValueError, match="`family` must be one of 'metric', 'all', got 'both'"):
+    with pytest.raises(ValueError, match="`family` must be one of 'all', 'metric', got 'both'"):
         compare(runs, ["rovist_nr"], family="both")
 
 
@@ -602,7 +602,7 @@ def test_rows_of_bleu_are_joined_by_id_and_drawn_in_groups(by_bleu):
 
 def test_bleu_beside_means_is_each_alone(by_bleu):
     runs = {name: own | made_run(own["bleu_scores"]) for name, own in by_bleu.items()}
-    both = compare(runs, ["bleu", "rovist_nr"], resamples=300).metrics
+    both = compare(runs, ["bleu", "rovist_nr"], family="metric", resamples=300).metrics
     for compared in both:
         assert compared == only(compare(runs, [compared.metric], resamples=300))
 

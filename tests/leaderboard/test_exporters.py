@@ -296,9 +296,7 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
     # Scores of some of them.
     del given["org/igh"]
     readme = results_repository(records, "org/results", given)[1].content
-    assert (
-        f"{tests} (Holm's correction for 1 pair, 0.05) of the 2 systems whose scores of each row are there." in readme
-    )
+    assert f"{tests} (0.05) of the 2 systems whose scores of each row are there." in readme
 
 
 def test_scores_of_no_record_are_refused(records):

@@ -89,12 +89,12 @@ def test_text_marks_the_first_group_with_a_star(comparison):
 @pytest.mark.parametrize(
     ("metrics", "notes"),
     [
-        (["bleu"], ("Values of the corpus with 95 %", "not told apart by tests that swap rows (")),
+        (["bleu"], ("Values of the corpus with 95%", "not told apart by tests that swap rows (0.05).")),
         (
             ["rovist_nr", "bleu"],
             (
-                "Means, for bleu the value of the corpus, with 95 %",
-                "by paired sign-flip tests, for bleu tests that swap rows (",
+                "Means, for bleu values of the corpus, with 95%",
+                "by paired sign-flip tests, for bleu tests that swap rows (Holm's correction for 1 pair by each of 2",
             ),
         ),
     ],
@@ -108,12 +108,7 @@ def test_what_adds_counts_is_told(metrics, notes):
     assert told[0].startswith(notes[0])
     assert notes[1] in told[1]
     assert pairs_table(table).notes == [
-        "p (Holm) corrects for 1 pair"
-        + (
-            ", each metric by itself: that any of 2 metrics errs is likelier than 0.05; the family `all` has 2 tests."
-            if len(metrics) > 1
-            else "."
-        ),
+        *(["p (Holm) corrects for the 1 pair of all 2 metrics together, 2 tests."] if len(metrics) > 1 else []),
         UNCORRECTED,
         "too few rows that differ to tell apart: with so few rows that differ no outcome is significant; such a pair "
         "makes nothing bold.",
@@ -123,7 +118,7 @@ def test_what_adds_counts_is_told(metrics, notes):
     ]
     compared = table.metrics[-1]
     caption = differences_table(table, compared, compared.pairs[0], 1, {}).caption
-    assert caption == "Rows in which a and b differ most by sentence bleu ↑"
+    assert caption == "Rows in which a and b differ most by bleu (row) ↑"
 
 
 def test_only_a_metric_with_noise_tells_which_rows_tie(monkeypatch):
@@ -149,7 +144,8 @@ def test_both_tables_tell_how_many_pairs_they_correct_for():
     assert [row[-1].text for row in pairs.rows] == ["a", "b"]
     assert "(Holm's correction for 3 pairs, 0.01)" in systems.notes[1]
     assert pairs.notes == [
-        "p (Holm) corrects for 2 pairs, the groups for all 3: a pair may be told apart here and yet share a group.",
+        "p (Holm) corrects for 2 pairs.",
+        "The groups correct for all 3 pairs: a pair may be told apart here and yet share a group.",
         UNCORRECTED,
         FEW,
     ]
@@ -181,11 +177,7 @@ def test_a_system_in_several_groups_is_explained():
 
 def test_a_pvalue_at_its_floor_is_a_bound():
     runs = {"a": made_run(range(1, 41)), "b": made_run([0] * 40)}
-    for form, text in (
-        ("text", "≤ 1.0e-04  ≤ 1.0e-04"),
-        ("markdown", "≤ 1.0e-04 | ≤ 1.0e-04"),
-        ("html", ">≤ 1.0e-04<"),
-    ):
+    for form, text in (("text", "  ≤ 1.0e-04  "), ("markdown", " | ≤ 1.0e-04 | "), ("html", ">≤ 1.0e-04<")):
         assert text in render(pairs_table(compare(runs, ["rovist_nr"])), form)
     assert "$\\le$ 1.0e$-$04 &" in render(pairs_table(compare(runs, ["rovist_nr"])), "latex")
     # All signs of ten rows: a p-value by counting, not a bound.
@@ -245,9 +237,29 @@ def test_too_few_rows_are_told_and_nothing_is_bold():
     assert systems.bold == ""
 
 
+def test_holm_is_written_only_if_several_pvalues_were_corrected():
+    runs = {name: run | three_systems("d_hm")[name] for name, run in three_systems().items()}
+    two = {name: runs[name] for name in ("high", "low")}
+    alone = compare(two, ["rovist_nr"])
+    each = compare(two, ["rovist_nr", "d_hm"], family="metric")
+    for comparison in (alone, each):
+        for table in (systems_table(comparison), pairs_table(comparison)):
+            assert "Holm" not in render(table, "text")
+        assert pairs_table(comparison).header == [
+            *("metric", "systems", "difference", "p", "wins", "losses", "ties", "better")
+        ]
+    assert pairs_table(each).notes[0] == (
+        "Each metric is tested by itself: that any of 2 metrics errs is likelier than 0.05; the family `all` has 2 "
+        "tests."
+    )
+    for comparison in (compare(two, ["rovist_nr", "d_hm"]), compare(runs, ["rovist_nr"])):
+        assert "p (Holm)" in pairs_table(comparison).header
+        assert "(Holm's correction for " in systems_table(comparison).notes[1]
+
+
 def test_the_family_of_all_metrics_is_told():
     runs = {name: run | three_systems("d_hm")[name] for name, run in three_systems().items()}
-    comparison = compare(runs, ["rovist_nr", "d_hm"], family="all")
+    comparison = compare(runs, ["rovist_nr", "d_hm"])
     assert "(Holm's correction for 3 pairs by each of 2 metrics, 0.05)" in systems_table(comparison).notes[1]
     told = "p (Holm) corrects for the 3 pairs of all 2 metrics together, 6 tests."
     assert pairs_table(comparison).notes[0] == told

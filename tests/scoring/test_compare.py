@@ -1,17 +1,20 @@
 """`vlgauge.compare`: systems from tables of every form, the numbers of the command, and tables for papers."""
 
 import json
+import math
 import shutil
 import subprocess
 
 import apart_cases
 import pandas as pd
 import pytest
+from made_runs import made_run
 
 import vlgauge
 from vlgauge import leaderboard
 from vlgauge.cli import main
-from vlgauge.leaderboard.table import pairs_table, render, systems_table
+from vlgauge.leaderboard.paper import paper_latex, paper_table
+from vlgauge.leaderboard.table import Numbers, latex_text, pairs_table, render, systems_table
 
 METRICS = "rouge_l,bleu"
 
@@ -245,7 +248,7 @@ def test_numbers_of_a_paper_are_scaled_with_their_intervals():
     latex = found.to_latex()
     assert f"ours & \\textbf{{{cell}}} & " in latex
     assert "\\toprule" in latex
-    assert "$\\times$ 100 of 24 rows with 95 \\% bootstrap intervals" in latex
+    assert "$\\times$ 100 with 95\\% bootstrap intervals; 24 rows, 200 samples, seed 0." in latex
     assert "% {\\footnotesize\\raggedright\\texttt{rouge\\_l\\textbar\\allowbreak{}v:" in latex
     plain = found.to_latex(booktabs=False, intervals=False, digits=2, scale=1)
     assert "\\hline" in plain
@@ -259,10 +262,37 @@ def test_the_caption_says_what_daggers_are_and_why_nothing_is_bold():
     few = compared(wide(4), predictions=["ours", "base"])
     latex = few.to_latex()
     assert "]$^{\\dagger}$" in latex
-    assert "$^{\\dagger}$: of fewer than 20 rows" in latex
+    assert "$^{\\dagger}$ of fewer than 20 rows or groups of rows, an interval misses" in latex
     assert "Nothing is bold" in latex
     assert "textbf" not in latex
     assert "dagger" not in few.to_latex(intervals=False)
+
+
+@pytest.mark.filterwarnings("ignore:meteor. means, order, groups and tests are of")
+@pytest.mark.parametrize("intervals", [True, False])
+def test_a_table_of_a_paper_keeps_every_caveat_of_the_comparison(intervals):
+    nan = math.nan
+    runs = {
+        "silent": made_run([*[0.797] * 20, *[nan] * 20], "meteor"),
+        "honest": made_run([*[0.8] * 20, *[0.1] * 20], "meteor"),
+    }
+    for run in runs.values():
+        run |= {"cider_scores": [0.1 * (row % 7) for row in range(40)]}
+        run |= {"cider_signature": "cider|v:0.1.0|profile:paper|df:references@0123abcd"}
+    labels = {str(row): row // 2 for row in range(40)}
+    found = leaderboard.compare(runs, ["meteor", "cider"], family="metric", groups=labels)
+    numbers = Numbers(intervals=intervals)
+    told = [one for one in systems_table(found, numbers).notes if "|v:" not in one and not one.startswith("Systems ")]
+    told += [one for one in pairs_table(found, numbers).notes if one.startswith("Each metric is tested by itself")]
+    assert any("in 20 groups, which are drawn whole" in one for one in told)
+    assert sum(one.startswith(("meteor: means, order", "cider: samples of rows", "Each metric")) for one in told) == 3
+    told.append("meteor over all rows of its own: honest 0.4500 (0 undefined), silent 0.7970 (20 undefined).")
+    told.append("meteor with the worst score in place of none: honest 0.4500, silent 0.3985.")
+    notes = paper_table(found, numbers).notes
+    latex = paper_latex(found, numbers)
+    for one in told:
+        assert one in notes
+        assert latex_text(one) in latex
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs LaTeX")

@@ -36,8 +36,8 @@ def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
     panels = scores.plot().axes
     assert [panel.get_xlabel() for panel in panels] == [
         "clip_s (toy), higher is better",
-        "bleu, higher is better",
-        "chair, lower is better",
+        "bleu (row), higher is better",
+        "chair (row), lower is better",
     ]
     for panel, (name, line) in zip(panels, scores.summary().loc[["clip_s", "bleu", "chair"]].iterrows(), strict=True):
         assert lines(panel) == [line["value"]]
@@ -111,7 +111,7 @@ def test_curves_turn_what_is_better_lower_and_mark_the_best():
 def test_a_notebook_shows_the_picture(scores):
     picture = scores.plot(scores=["bleu"])
     assert picture._repr_png_().startswith(b"\x89PNG")
-    assert picture._repr_html_().startswith('<img alt="bleu, higher is better" src="data:image/png;base64,')
+    assert picture._repr_html_().startswith('<img alt="bleu (row), higher is better" src="data:image/png;base64,')
 
 
 def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame):

@@ -2,12 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
-from made_runs import made_run
+from made_runs import bleu_run, made_run
 
 from vlgauge.leaderboard import compare
 from vlgauge.scoring.forest import finding_of_two, forest
 
+BOTH = ["rovist_nr", "d_hm"]
 LOW, HIGH, MIXED = [0.1] * 30, [0.9] * 30, [0.1, 0.9] * 15
 
 
@@ -49,6 +51,36 @@ def test_right_is_better_for_the_first_also_where_lower_is_better():
     assert dots[0] < 10 < 90 < dots[1]
     assert "B is better" in page
     assert "one" not in re.findall(r"<th[^>]*>([^<]*)", page)
+
+
+def test_a_value_of_the_corpus_is_called_so_and_holm_needs_several_tests():
+    references = [f"a dog number {row} runs on the grass" for row in range(8)]
+    runs = {"one": bleu_run(references, references), "two": bleu_run(["a dog"] * 8, references)}
+    page = str(forest(compare(runs, ["bleu"]), "one", "two"))
+    assert re.findall(r'scope="row"[^>]*>([^<]*)', page) == ["BLEU (corpus) ↑"]
+    assert "sentence" not in page
+    assert "Holm" not in page
+    assert "Holm" in str(forest(compared((HIGH, LOW), (LOW, HIGH)), "one", "two"))
+    alone = compare({name: made_run(own) | made_run(own, "d_hm") for name, own in (("one", HIGH), ("two", LOW))}, BOTH)
+    assert "Holm" in str(forest(alone, "one", "two"))
+    each = compare(
+        {name: made_run(own) | made_run(own, "d_hm") for name, own in (("one", HIGH), ("two", LOW))},
+        BOTH,
+        family="metric",
+    )
+    assert "Holm" not in str(forest(each, "one", "two"))
+
+
+def test_two_equal_systems_are_rarely_told_apart_by_ten_metrics():
+    metrics = ["rovist_nr", "meteor", "rouge_l", "cider", "spice"]
+    rng, told = np.random.default_rng(0), 0
+    for _ in range(40):
+        runs = {"one": {}, "two": {}}
+        for metric in metrics:
+            for name in runs:
+                runs[name] |= made_run(rng.normal(size=25), metric)
+        told += not finding_of_two(compare(runs, metrics, resamples=999), "one", "two").startswith("Neither")
+    assert told <= 5  # 8 where each metric is corrected by itself
 
 
 def test_names_of_systems_are_shown_and_not_obeyed():

@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     words = "samples of intervals and tests (default: 10000 for intervals, as many as the pairs need for tests)"
     parser.add_argument("--resamples", type=int, metavar="N", help=words)
-    words = "tests that Holm's correction covers: the pairs of each metric (default), or of all metrics together"
+    words = "tests that Holm's correction covers: the pairs of all metrics together (default), or of each metric"
     parser.add_argument("--family", choices=FAMILIES, default=FAMILIES[0], help=words)
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of intervals and tests (default: 0)")
     parser.add_argument(

@@ -40,8 +40,8 @@ from vlgauge.statistics import (
 )
 from vlgauge.statistics.drawing import check_level, check_resamples, check_seed
 
-FAMILIES = ("metric", "all")
-"""What Holm's correction is for: the pairs of each metric by itself, or those of all metrics."""
+FAMILIES = ("all", "metric")
+"""What Holm's correction is for: the pairs of all metrics, the default, or those of each metric by itself."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,11 @@ class Comparison:
     n_groups: int | None
     metrics: tuple[MetricComparison, ...]
 
+    @property
+    def n_tests(self) -> int:
+        """Number of p-values of the pairs that are corrected together."""
+        return len(self.metrics[0].pairs) * (len(self.metrics) if self.family == "all" else 1)
+
 
 def compare(
     runs: Mapping[str, Run],
@@ -192,7 +197,7 @@ def compare(
     *,
     baseline: str | None = None,
     groups: Mapping[str, object] | None = None,
-    family: str = "metric",
+    family: str = FAMILIES[0],
     level: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
@@ -200,10 +205,10 @@ def compare(
     """Compare systems on the same rows, metric by metric.
 
     All numbers are of the rows that every system defines; where systems lack rows, a warning says which. Differences
-    have paired bootstrap intervals and sign-flip tests, corrected by Holm for the pairs of a metric that are tested, or
-    for those of all metrics. A metric such as BLEU adds the counts of rows: intervals draw these, and tests swap them
-    between two systems. Rank groups come from all pairs, whatever the baseline. Sets of captions must be
-    of equal sizes, row by row.
+    have paired bootstrap intervals and sign-flip tests, corrected by Holm for all pairs that are tested, those of all
+    metrics together unless `family` says otherwise. A metric such as BLEU adds the counts of rows: intervals draw
+    these, and tests swap them between two systems. Rank groups come from all pairs, whatever the baseline. Sets of
+    captions must be of equal sizes, row by row.
 
     Args:
         runs: By name of the system what `vlgauge score --output` writes as JSON: ``ids``, and per metric
@@ -212,7 +217,8 @@ def compare(
         metrics: Names of the metrics.
         baseline: Name of the system that all others are compared with; None for all pairs.
         groups: Label by id; rows of one label, such as the captions of one image, are drawn together.
-        family: What Holm's correction is for: "metric", the pairs of each metric by itself, or "all", those of all.
+        family: What Holm's correction is for: "all", the pairs of all metrics together, or "metric", those of each
+            metric by itself.
         level: Of the intervals; tests are significant at one minus it.
         resamples: Number of samples of the intervals and the tests; None for 10,000 of the intervals, and as many of
             the tests as their number needs, see `vlgauge.statistics.enough_resamples`.

@@ -1,21 +1,24 @@
 """The table of a paper: a row per system, a column per metric, and a caption that says what its marks mean."""
 
 from vlgauge.catalog import score_title
-from vlgauge.leaderboard.comparison import Comparison, MetricComparison
+from vlgauge.corpus_values import values_told
+from vlgauge.leaderboard.comparison import Comparison
 from vlgauge.leaderboard.table import (
-    ARROWS,
-    SIGN_FLIPS,
-    SWAPS,
     Cell,
     Numbers,
     Table,
-    alpha_text,
+    caveats,
+    drawn_told,
+    family_caveat,
+    intervals_told,
+    lack_others,
     latex_lines,
     latex_text,
+    own_values,
+    title,
+    told_by_tests,
 )
 from vlgauge.results import printable
-from vlgauge.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.statistics import FEW, FEW_MARK
 
 PERCENT = Numbers(digits=1, scale=100.0)
 """Numbers as papers have them."""
@@ -26,7 +29,7 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
 
     Bold are the systems of the first rank group, see `vlgauge.leaderboard.table.systems_table`.
     """
-    header = ["System", *(paper_title(compared) for compared in comparison.metrics)]
+    header = ["System", *(title(compared, spoken=True) for compared in comparison.metrics)]
     rows = []
     for first in comparison.metrics[0].systems:
         cells = [Cell(first.name)]
@@ -37,46 +40,30 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
     return Table(header, rows, notes=[*_sentences(comparison, numbers), *signatures(comparison)])
 
 
-def paper_title(compared: MetricComparison) -> str:
-    """What the field calls a metric, whether a toy made its scores, and the arrow that points to the better ones."""
-    toy = " (toy)" if made_by_toy(compared.signature) else ""
-    return f"{score_title(compared.metric)}{toy} {ARROWS[compared.higher_is_better]}"
-
-
 def signatures(comparison: Comparison) -> list[str]:
     """How the scores were made, a line per metric, for the appendix."""
     return [compared.signature for compared in comparison.metrics]
 
 
 def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
-    """What the caption says: of what the numbers are, and what bold and the marks mean."""
+    """Return what the caption says: what the numbers are, what bold and the marks mean, and every caveat."""
     every = [system for compared in comparison.metrics for system in compared.systems]
     times = "" if numbers.scale == 1 else f" \N{MULTIPLICATION SIGN} {numbers.scale:g}"
-    corpus = [score_title(one.metric) for one in comparison.metrics if one.value == "corpus"]
-    counts = sorted({one.n for one in comparison.metrics})
-    n_rows = f"{counts[0]} rows" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} rows"
-    what = "Means" if not corpus else f"Means, of {', '.join(corpus)} values of the corpus,"
-    what = "Values of the corpus" if len(corpus) == len(comparison.metrics) else what
-    drawn = "" if comparison.n_groups is None else f" in {comparison.n_groups} groups, which are drawn whole"
-    ends = f" with {100 * comparison.level:g} % bootstrap intervals" if numbers.intervals else ""
-    sentences = [f"{what}{times} of {n_rows}{drawn}{ends}."]
-    if any(system.bold for system in every):
-        tests = SWAPS if len(corpus) == len(comparison.metrics) else SIGN_FLIPS
-        tests += f", of {', '.join(corpus)} {SWAPS}," if corpus and tests == SIGN_FLIPS else ""
-        sentences.append(
-            f"Bold: the best system and others of which no two are told apart by {tests} with Holm's correction "
-            f"({alpha_text(comparison.level)})."
-        )
-    else:
-        sentences.append("Nothing is bold, as the rows that differ are too few to tell systems apart.")
-    if numbers.intervals and any(system.few for system in every):
-        sentences.append(
-            f"{FEW_MARK}: of fewer than {FEW} rows or groups of rows; such an interval misses more often than its "
-            "level says."
-        )
-    if toys := [score_title(one.metric) for one in comparison.metrics if made_by_toy(one.signature)]:
-        sentences.append(f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}.")
-    return sentences
+    values = values_told({one.metric: score_title(one.metric) for one in comparison.metrics})
+    scored = {score_title(one.metric): one.n for one in comparison.metrics if not lack_others(one)}
+    n_rows = len(comparison.ids)
+    tests = told_by_tests(comparison, spoken=True)
+    bold = f"Bold: the best system and others of which no two are told apart by {tests}."
+    if not any(system.bold for system in every):
+        bold = "Nothing is bold, as the rows that differ are too few to tell systems apart."
+    return [
+        f"{values}{times}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
+        bold,
+        *(f"{n} of {n_rows} rows have a score by {name}." for name, n in scored.items() if n < n_rows),
+        *family_caveat(comparison),
+        *caveats(comparison, numbers),
+        *own_values(comparison, numbers),
+    ]
 
 
 def paper_latex(

@@ -9,7 +9,7 @@ from vlgauge.errors import UsageError
 from vlgauge.leaderboard.comparison import compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.table import SIGN_FLIPS, SWAPS, groups_text, several_groups, told_apart
+from vlgauge.leaderboard.table import groups_text, groups_told, several_groups
 from vlgauge.set_sizes import without_draw
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
@@ -88,8 +88,7 @@ def _compared(
     groups |= {names[system.name].key: groups_text(system) for system in compared.systems}
     bold |= {names[system.name].key for system in compared.systems if system.bold}
     rest = "" if len(records) == n_all else f" of the {len(records)} systems whose scores of each row are there"
-    tests = SWAPS if compared.value == "corpus" else SIGN_FLIPS
-    said.append(f"{records[0].title}: {told_apart(len(records), found.level, tests)[:-1]}{rest}.")
+    said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
     return ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.catalog import score_title
-from vlgauge.corpus_values import COUNTED
+from vlgauge.corpus_values import ARROWS, COUNTED, number_title, values_told
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
 from vlgauge.results import AT_MOST, aligned, printable, pvalue_text
 from vlgauge.settings import one_of
@@ -16,13 +16,13 @@ from vlgauge.statistics import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"
+CORRECTED = "p (Holm)"  # written only if more than one p-value was corrected
 TOO_FEW = "too few rows that differ to tell apart"
 # In the signature of a metric that weighs words by the references of all rows.
 _WEIGHED = "|df:references@"
 # Batches of authors' code that scores a row by those beside it.
 _BESIDE = ("|released_batch:", "|emscore_batch:")
 _BESIDE_NOTE = "rows are scored by those beside them, but intervals and tests take them as independent"
-ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,15 @@ def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> lis
 
 def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     """The pairs that were tested: differences, p-values, rows won, and which system is better."""
-    header = ["metric", "systems", "difference", "p", "p (Holm)", "wins", "losses", "ties", "better"]
+    corrected = [CORRECTED] if comparison.n_tests > 1 else []
+    header = ["metric", "systems", "difference", "p", *corrected, "wins", "losses", "ties", "better"]
     rows = [
-        [
-            Cell(title(compared)),
-            Cell(f"{pair.first} - {pair.second}"),
-            *_pair_cells(pair, least_pvalue(comparison), numbers),
-        ]
+        [Cell(title(compared)), Cell(f"{pair.first} - {pair.second}"), *_pair_cells(comparison, pair, numbers)]
         for compared in comparison.metrics
         for pair in compared.pairs
     ]
-    notes = [*numbers.notes, f"p (Holm) corrects for {_family(comparison)}{_unlike_groups(comparison)}."]
+    notes = [*numbers.notes, *_correction(comparison), *family_caveat(comparison)]
+    notes += _unlike_groups(comparison)
     if numbers.intervals:
         notes.append(
             "Intervals are corrected for no other pair and need not agree with the tests: one may leave 0 out beside "
@@ -182,34 +180,57 @@ def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
     return Table(header, rows, notes=notes)
 
 
-def _family(comparison: Comparison) -> str:
-    """What Holm's correction is for, and by how much it would have to be for more."""
-    n_pairs, n_metrics = len(comparison.metrics[0].pairs), len(comparison.metrics)
-    if n_metrics == 1:
-        return _counted_pairs(n_pairs)
-    if comparison.family == "all":
-        return f"the {_counted_pairs(n_pairs)} of all {n_metrics} metrics together, {n_pairs * n_metrics} tests"
-    return (
-        f"{_counted_pairs(n_pairs)}, each metric by itself: that any of {n_metrics} metrics errs is likelier than "
-        f"{alpha_text(comparison.level)}; the family `all` has {n_pairs * n_metrics} tests"
-    )
+def _correction(comparison: Comparison) -> list[str]:
+    """Return what p-values are corrected for, if they are."""
+    n_pairs, n_tests = len(comparison.metrics[0].pairs), comparison.n_tests
+    if n_tests < 2:
+        return []
+    pairs = _counted_pairs(n_pairs)
+    if n_tests > n_pairs:
+        pairs = f"the {pairs} of all {len(comparison.metrics)} metrics together, {n_tests} tests"
+    return [f"{CORRECTED} corrects for {pairs}."]
 
 
-def _unlike_groups(comparison: Comparison) -> str:
+def family_caveat(comparison: Comparison) -> list[str]:
+    """Return that several metrics are tested each by itself, if they are."""
+    n_metrics = len(comparison.metrics)
+    if n_metrics < 2 or comparison.family == "all":
+        return []
+    return [
+        f"Each metric is tested by itself: that any of {n_metrics} metrics errs is likelier than "
+        f"{alpha_text(comparison.level)}; the family `all` has {n_metrics * len(comparison.metrics[0].pairs)} tests."
+    ]
+
+
+def _counted_pairs(n_pairs: int) -> str:
+    return f"{n_pairs} {'pairs' if n_pairs > 1 else 'pair'}"
+
+
+def _unlike_groups(comparison: Comparison) -> list[str]:
     """That the groups correct for other pairs than the table of pairs, if they do."""
     n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
     if n_pairs == every:
-        return ""
+        return []
     of_each = " of each metric" if comparison.family == "all" and len(comparison.metrics) > 1 else ""
-    return f", the groups for all {every}{of_each}: a pair may be told apart here and yet share a group"
+    return [f"The groups correct for all {every} pairs{of_each}: a pair may be told apart here and yet share a group."]
 
 
-def _pair_cells(pair: Pair, least: float, numbers: Numbers) -> list[Cell]:
-    texts = [numbers.text(pair.difference, pair.low, pair.high, few=pair.few), pvalue_text(pair.pvalue, least=least)]
-    texts += [pvalue_text(pair.adjusted_pvalue, least=least, raw=pair.pvalue)]
+def pair_pvalue_text(comparison: Comparison, pair: Pair) -> str:
+    """Return the text of the p-value by which a pair is judged: the corrected one, if several were corrected."""
+    return pvalue_text(pair.adjusted_pvalue, least=least_pvalue(comparison), raw=pair.pvalue)
+
+
+def verdict(pair: Pair) -> str:
+    """Return the better system of a pair, or why there is none."""
+    return pair.better or (TOO_FEW if pair.too_few else "not told apart")
+
+
+def _pair_cells(comparison: Comparison, pair: Pair, numbers: Numbers) -> list[Cell]:
+    texts = [numbers.text(pair.difference, pair.low, pair.high, few=pair.few)]
+    texts.append(pvalue_text(pair.pvalue, least=least_pvalue(comparison)))
+    texts += [pair_pvalue_text(comparison, pair)] if comparison.n_tests > 1 else []
     texts += map(str, (pair.wins, pair.losses, pair.ties))
-    verdict = pair.better or (TOO_FEW if pair.too_few else "not told apart")
-    return [*(Cell(text, right=True) for text in texts), Cell(verdict, bold=bool(pair.better))]
+    return [*(Cell(text, right=True) for text in texts), Cell(verdict(pair), bold=bool(pair.better))]
 
 
 def differences_table(
@@ -229,28 +250,22 @@ def differences_table(
         better = pair.first if (first > second) == compared.higher_is_better else pair.second
         scores = [Cell(mean_text(value), right=True) for value in (first, second, first - second)]
         rows.append([Cell(key), *scores, Cell(better), *(Cell(texts[name][key]) for name in told)])
-    what = f"Rows in which {pair.first} and {pair.second} differ most by {row_title(compared)}"
+    what = f"Rows in which {pair.first} and {pair.second} differ most by {title(compared, of_row=True)}"
     header = ["id", *names, "difference", "better", *(f"text of {name}" for name in told)]
     return Table(header, rows, what if rows else f"{what}: none, they tie in every row")
 
 
-def title(compared: MetricComparison, name: str | None = None) -> str:
-    """Name of a metric, of what is compared, whether a toy made it, and the arrow that points to the better scores."""
-    what = "" if compared.value == "score" else f" {compared.value}"
-    toy = " (toy)" if made_by_toy(compared.signature) else ""  # here, since a paper keeps of a table its cells alone
-    return f"{name or compared.metric}{what}{toy} {ARROWS[compared.higher_is_better]}"
+def title(compared: MetricComparison, *, spoken: bool = False, of_row: bool = False) -> str:
+    """Return what a compared number is called, see `number_title`.
 
-
-def row_title(compared: MetricComparison, name: str | None = None) -> str:
-    """The same of the scores of single rows, where those are not what is compared."""
-    if compared.value != "corpus":
-        return title(compared, name)
-    return f"sentence {name or compared.metric} {ARROWS[compared.higher_is_better]}"
-
-
-def spoken_title(compared: MetricComparison) -> str:
-    """What `row_title` says, with the name that people know: "TRM" for `trm`."""
-    return row_title(compared, score_title(compared.metric))
+    Args:
+        compared: The metric.
+        spoken: Whether to use the name that people know, such as "TRM" for `trm`.
+        of_row: Whether the number is the score of a single row.
+    """
+    called = score_title(compared.metric) if spoken else ""
+    higher, signature = compared.higher_is_better, compared.signature
+    return number_title(compared.metric, called=called, signature=signature, of_row=of_row, higher_is_better=higher)
 
 
 def mean_text(
@@ -286,17 +301,32 @@ def several_groups(systems: Iterable[System]) -> list[str]:
     return [f"Group {found}: in each of these groups, and not told apart from the others of each."] if found else []
 
 
-def _counted_pairs(n_pairs: int) -> str:
-    return f"{n_pairs} {'pairs' if n_pairs > 1 else 'pair'}"
+def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
+    """Return by what tests systems are told apart, after what correction and at which level.
 
-
-def told_apart(n_systems: int, level: float, tests: str = SIGN_FLIPS, n_metrics: int = 1) -> str:
-    """What rank groups mean."""
+    Args:
+        comparison: The systems.
+        spoken: Whether to use the names that people know.
+    """
+    n_pairs = _pairs_of(len(comparison.metrics[0].systems))
+    n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
     together = f" by each of {n_metrics} metrics" if n_metrics > 1 else ""
-    return (
-        f"Systems that share a group are not told apart by {tests} "
-        f"(Holm's correction for {_counted_pairs(_pairs_of(n_systems))}{together}, {alpha_text(level)})."
-    )
+    corrected = f"Holm's correction for {_counted_pairs(n_pairs)}{together}, " if n_pairs * n_metrics > 1 else ""
+    added = [one.metric for one in comparison.metrics if one.value == "corpus"]
+    added = [score_title(name) for name in added] if spoken else added
+    tests = SWAPS if len(added) == len(comparison.metrics) else SIGN_FLIPS
+    tests += f", for {', '.join(added)} {SWAPS}" if added and tests == SIGN_FLIPS else ""
+    return f"{tests} ({corrected}{alpha_text(comparison.level)})"
+
+
+def groups_told(comparison: Comparison) -> str:
+    """Return what rank groups mean."""
+    return f"Systems that share a group are not told apart by {told_by_tests(comparison)}."
+
+
+def the_test(comparison: Comparison) -> str:
+    """Return what a picture calls the test of its pairs."""
+    return f"the test with Holm's correction for {comparison.n_tests} tests" if comparison.n_tests > 1 else "the test"
 
 
 def alpha_text(level: float) -> str:
@@ -304,35 +334,57 @@ def alpha_text(level: float) -> str:
     return f"{float(alpha(level)):.2g}"
 
 
-def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
-    percent = f"{100 * comparison.level:g} %"
+def drawn_told(comparison: Comparison) -> str:
+    """Return which rows are drawn, how often and by which seed."""
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
         drawn += f" in {comparison.n_groups} groups, which are drawn whole"
-    added = [compared.metric for compared in comparison.metrics if compared.value == "corpus"]
-    values, tests = "Means", SIGN_FLIPS
-    if len(added) == len(comparison.metrics):
-        values, tests = "Values of the corpus", SWAPS
-    elif added:
-        names = ", ".join(added)
-        values, tests = f"Means, for {names} the value of the corpus,", f"{tests}, for {names} {SWAPS}"
     samples = f"{comparison.resamples} samples"
     if comparison.test_resamples != comparison.resamples:
         samples += f", {comparison.test_resamples} of the tests"
-    n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
+    return f"{drawn}, {samples}, seed {comparison.seed}"
+
+
+def intervals_told(comparison: Comparison, numbers: Numbers) -> str:
+    """Return that the values have intervals, if they have."""
+    return f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
+
+
+def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+    """Return what else a reader of the values has to know, in every form of a table."""
+    systems = [system for compared in comparison.metrics for system in compared.systems]
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
     beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
     toys = [compared.metric for compared in comparison.metrics if made_by_toy(compared.signature)]
     return [
         *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
-        f"{values}{f' with {percent} bootstrap intervals' if numbers.intervals else ''}; {drawn}, {samples}, seed "
-        f"{comparison.seed}.",
-        told_apart(len(comparison.metrics[0].systems), comparison.level, tests, n_metrics),
-        *several_groups(system for compared in comparison.metrics for system in compared.systems),
-        *few_notes(system.few and numbers.intervals for compared in comparison.metrics for system in compared.systems),
+        *few_notes(system.few and numbers.intervals for system in systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
         *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
         *([f"{', '.join(beside)}: {_BESIDE_NOTE}."] if beside else []),
+    ]
+
+
+def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+    """Return the values over all rows of each system, as sentences for a table that has no columns for them."""
+    notes = []
+    for compared in comparison.metrics:
+        if lack_others(compared):
+            own = [f"{one.name} {numbers.text(one.own_value)} ({one.undefined} undefined)" for one in compared.systems]
+            notes.append(f"{compared.metric} over all rows of its own: {', '.join(own)}.")
+        if compared.systems[0].worst_value is not None:
+            worst = [f"{one.name} {numbers.text(one.worst_value or 0.0)}" for one in compared.systems]
+            notes.append(f"{compared.metric} with the worst score in place of none: {', '.join(worst)}.")
+    return notes
+
+
+def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
+    values = values_told({compared.metric: compared.metric for compared in comparison.metrics})
+    return [
+        f"{values}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
+        groups_told(comparison),
+        *several_groups(system for compared in comparison.metrics for system in compared.systems),
+        *caveats(comparison, numbers),
         *(compared.signature for compared in comparison.metrics),
     ]
 

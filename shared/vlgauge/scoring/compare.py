@@ -50,7 +50,7 @@ def compare(
     system: str | None = None,
     groups: str | Mapping[str, object] | None = None,
     baseline: str | None = None,
-    family: str = "metric",
+    family: str = "all",
     level: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,
@@ -77,7 +77,7 @@ def compare(
         groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
             together.
         baseline: Name of the system to compare all others with; None for all pairs.
-        family: Tests that Holm's correction covers: "metric", the pairs of each metric, or "all".
+        family: Tests that Holm's correction covers: "all", the pairs of all metrics, or "metric", those of each metric.
         level: Level of the intervals; tests use one minus it.
         resamples: Samples of intervals and tests; None for as many as they need.
         seed: Seed of both, and of the draw of captions if sets have unequal sizes.

@@ -11,10 +11,11 @@ from html import escape
 from typing import Any
 
 from vlgauge.catalog import metric_names, score_facts
+from vlgauge.corpus_values import COUNTED, number_title
 from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.installed import not_importable
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
-from vlgauge.leaderboard.table import title
+from vlgauge.leaderboard.table import the_test
 from vlgauge.scoring.numbers import CONFIDENCE, numbers_of
 from vlgauge.scoring.scored import Scored
 from vlgauge.settings import nearest, one_of
@@ -75,8 +76,8 @@ class _Column:
     @property
     def label(self) -> str:
         """Its name, whether a toy made it, and which scores are better."""
-        toy = " (toy)" if made_by_toy(self.signature) else ""
-        return f"{self.name}{toy}, {'higher' if self.higher_is_better else 'lower'} is better"
+        name = number_title(self.name, signature=self.signature, of_row=True)
+        return f"{name}, {'higher' if self.higher_is_better else 'lower'} is better"
 
 
 def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
@@ -126,7 +127,7 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
     number = next(one for one in numbers_of(scored.results) if one.name == column.name)
     if not math.isnan(number.value):
-        kind = "mean" if score_facts(column.name).is_mean else "value of the corpus"
+        kind = "value of the corpus" if column.name in COUNTED else "mean"
         axes.axvline(number.value, color=BLACK, linewidth=1.6, label=f"{kind} {number.value:.4g}")
     if number.low is not None and number.high is not None:
         words = f"{100 * CONFIDENCE:g} % interval {number.low:.4g} to {number.high:.4g}"
@@ -180,7 +181,7 @@ def _correlation(columns: Sequence[_Column]) -> Any:
         for place, value in enumerate(own):
             text = "-" if math.isnan(value) else f"{value:.2f}"
             axes.text(place, row, text, ha="center", va="center", color="white" if abs(value) > 0.6 else "black")
-    names = [f"{one.name} {'↑' if one.higher_is_better else '↓'}" for one in columns]
+    names = [number_title(one.name, of_row=True, higher_is_better=one.higher_is_better) for one in columns]
     axes.set_xticks(range(n), names, rotation=40, ha="right")
     axes.set_yticks(range(n), names)
     bar = figure.colorbar(shown, ax=axes, shrink=0.8)
@@ -198,7 +199,7 @@ def _spearman(one: _Column, other: _Column) -> float:
 def comparison_figure(comparison: Comparison) -> Any:
     """A forest plot: per metric the paired differences of systems with their intervals; right of 0 the first is better.
 
-    A filled mark is a pair that the corrected test tells apart, an open one a pair that it does not.
+    A filled mark is a pair that the test tells apart, after the correction for all tests; an open one is not.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -220,10 +221,14 @@ def comparison_figure(comparison: Comparison) -> Any:
         axes.set_yticks(range(n_pairs), [f"{pair.first} - {pair.second}" for pair in compared.pairs])
         axes.set_ylim(n_pairs - 0.4, -0.6)
         words = "higher" if compared.higher_is_better else "lower"
-        _score_axis(axes, compared, f"difference in {title(compared).rpartition(' ')[0]}, {words} is better")
+        _score_axis(
+            axes,
+            compared,
+            f"difference in {number_title(compared.metric, signature=compared.signature)}, {words} is better",
+        )
         axes.tick_params(labelsize=9)
-    percent = f"{100 * comparison.level:g} %"
-    note = f"right of 0 the first is better; filled: told apart by the corrected test; {percent} intervals, uncorrected"
+    note = f"right of 0 the first is better; filled: told apart by {the_test(comparison)}; "
+    note += f"{100 * comparison.level:g}% intervals, uncorrected"
     figure.suptitle(note, fontsize=8, x=0.01, ha="left")
     _tell_of_toys(figure, [compared.signature for compared in metrics])
     return figure

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from vlgauge.explain.findings import in_letters
 from vlgauge.explain.pages import fragment
 from vlgauge.leaderboard import Comparison, MetricComparison, Pair
-from vlgauge.leaderboard.table import TOO_FEW, least_pvalue, pvalue_text, spoken_title
+from vlgauge.leaderboard.table import TOO_FEW, pair_pvalue_text, title, verdict
 
 _HALF = 48.0  # percent of the width on either side of nought
 
@@ -24,7 +24,7 @@ def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, 
         lines=lines,
         level=comparison.level,
         n_rows=len(comparison.ids),
-        corrected=sum(len(compared.pairs) for compared in comparison.metrics) > 1,
+        corrected=comparison.n_tests > 1,
         few=any(pair.few for _, pair in pairs),
     )
 
@@ -65,13 +65,11 @@ def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names:
     span = max(map(abs, [value, *(ends or ())])) or 1.0
     tone = "nil" if pair.better is None else "for" if pair.better == pair.first else "against"
     values = {one.name: one.value for one in compared.systems}
-    verdict = TOO_FEW if pair.too_few else "not told apart"
-    if pair.better is not None:
-        verdict = f"{names[pair.better != pair.first]} is better"
+    found = verdict(pair) if pair.better is None else f"{names[pair.better != pair.first]} is better"
     return {
-        "metric": spoken_title(compared),
+        "metric": title(compared, spoken=True),
         "higher": compared.higher_is_better,
-        "verdict": verdict,
+        "verdict": found,
         "tone": tone,
         "values": [values[pair.first], values[pair.second]],
         "difference": value,
@@ -80,7 +78,7 @@ def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names:
         "digits": 3 if span >= 0.01 else 4,
         "at": f"{50 + _HALF * value / span:.2f}%",
         "whiskers": [f"{50 + _HALF * end / span:.2f}%" for end in ends or ()],
-        "p": pvalue_text(pair.adjusted_pvalue, least=least_pvalue(comparison), raw=pair.pvalue),
+        "p": pair_pvalue_text(comparison, pair),
         "outcomes": [(kind, n) for kind, n in (("wins", pair.wins), ("ties", pair.ties), ("losses", pair.losses)) if n],
         "wins": pair.wins,
         "ties": pair.ties,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED, corpus_interval
-from vlgauge.leaderboard.table import ARROWS, Cell, Table, mean_text
+from vlgauge.corpus_values import COUNTED, corpus_interval, number_title
+from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
 from vlgauge.scoring.columns import shortened
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
@@ -116,8 +116,8 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
     """The numbers as a table for a page; numbers of toys say so beside their names."""
     rows = []
     for one in numbers_of(results, confidence):
-        toy = " (toy)" if made_by_toy(str(results[one.metric][f"{one.metric}_signature"])) else ""
-        arrow = "" if one.better is None else f" {ARROWS[one.better == 'higher']}"
+        signature = str(results[one.metric][f"{one.metric}_signature"])
+        higher = None if one.better is None else one.better == "higher"
         if one.name.endswith("_undefined"):
             continue  # it is what n lacks
         scores = results[one.metric].get(f"{one.name}_scores")
@@ -127,7 +127,8 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
         else:
             value = mean_text(one.value, one.low, one.high, few=defined < FEW)
         n = "" if scores is None else f"{defined}" if defined == len(scores) else f"{defined} of {len(scores)}"
-        cells = [Cell(f"{one.name}{toy}{arrow}"), Cell(value, right=True), Cell(n, right=True)]
+        named = number_title(one.name, signature=signature, higher_is_better=higher)
+        cells = [Cell(named), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])
     signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
     notes = [*(f"{note}." for note in _toys_of(results))]

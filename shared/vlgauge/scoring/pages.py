@@ -9,7 +9,7 @@ from vlgauge.explain import Differing, Explanation, Row, differences, explain, r
 from vlgauge.explain.pages import safe, whole_page
 from vlgauge.leaderboard import Comparison, rows_that_differ
 from vlgauge.leaderboard.runs import row_keys
-from vlgauge.leaderboard.table import pairs_table, render, spoken_title, systems_table
+from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
 from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.scoring.scored import Scored
 
@@ -46,7 +46,7 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
                 key = comparison.ids[row]
                 difference = compared.scores[first][row] - compared.scores[second][row]
                 rows.append(Row(key, (places[first][key], places[second][key]), difference))
-            headline = f"{first} and {second} by {spoken_title(compared)}"
+            headline = f"{first} and {second} by {title(compared, spoken=True, of_row=True)}"
             pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
     names = list(dict.fromkeys((pair.first, pair.second) for one in comparison.metrics for pair in one.pairs))

@@ -13,7 +13,7 @@ from vlgauge.errors import UsageError
 from vlgauge.leaderboard import Record, read_records
 from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
 from vlgauge.leaderboard.record_tables import tables
-from vlgauge.leaderboard.table import Cell, render, spoken_title, systems_table, title
+from vlgauge.leaderboard.table import Cell, render, systems_table, title
 from vlgauge.signatures import made_by_toy
 from vlgauge.workbench import bundled_systems as systems
 from vlgauge.workbench.chosen import MODEL
@@ -169,7 +169,7 @@ def filters(records: Sequence[Record]) -> list[Any]:
 def page_of_systems() -> str:
     """The table of the systems that come with the package, scored here."""
     found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
-    made, titles = systems_table(found), {title(one): spoken_title(one) for one in found.metrics}
+    made, titles = systems_table(found), {title(one): title(one, spoken=True) for one in found.metrics}
     header = [titles.get(one, one) for one in made.header]
     table = replace(made, header=header, caption="Six made-up systems, each with five captions of ten scenes")
     # The page counts the places anew when it sorts.

@@ -11,7 +11,7 @@ from vlgauge.catalog import metric_title
 from vlgauge.explain import Explanation
 from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import Comparison, MetricComparison, rows_that_differ
-from vlgauge.leaderboard.table import lack_others
+from vlgauge.leaderboard.table import lack_others, the_test, title
 from vlgauge.row_sources import Origin
 from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
@@ -97,7 +97,8 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         pairs=compared.pairs,
         pairs_said=[(str(number), " and ".join(one)) for number, one in enumerate(compared.pairs)],
         pair=pair,
-        level=f"{100 * comparison.level:g} %",
+        level=f"{100 * comparison.level:g}%",
+        the_test=the_test(comparison),
         headline=finding_of_two(comparison, *names),
         forest=forest(comparison, *names),
         n_rows=len(comparison.ids),
@@ -119,7 +120,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
 def _beside(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any]:
     """The values of two systems over all rows of their own, where these are not the rows of both."""
     own = [one for name in names for one in compared.systems if one.name == name]
-    return {"metric": metric_title(compared.metric), "systems": own}
+    return {"metric": title(compared, spoken=True), "systems": own}
 
 
 def _row(
