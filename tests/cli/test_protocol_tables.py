@@ -181,6 +181,13 @@ def test_metrics_that_lack_an_image_count_it_and_the_others_do_not(drawn, protoc
     out = protocol(*words, "--missing", "nan", data=tmp_path)
     assert "clip_s: 3 rows have no score and do not count" in out
     assert "rouge_l: " not in out
+    assert "figures, intervals and differences are of the 15 rows for which every metric has a score; " in out
+    rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
+    alone = json.loads(protocol("--metric", "rouge_l", "--resamples", 0, "--format", "json", data=drawn))["rouge_l"]
+    assert (rows["rouge_l"][-3], rows["clip_s (embedded)"][-3]) == ("15", "15")
+    tau_b = alone["figures"]["tau_b"]["value"]
+    assert rows["rouge_l, on all its own"][-3:] == [f"{tau_b:.2f}", f"{alone['figures']['tau_c']['value']:.2f}", "18"]
+    assert "clip_s (embedded), on all its own" not in rows
     difference = next(line for line in out.splitlines() if re.match("tau_b +rouge_l - clip_s", line))
     assert difference.split()[-1] == "15"
 

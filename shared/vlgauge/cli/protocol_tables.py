@@ -1,5 +1,6 @@
 """What `vlgauge protocol` shows: tables with the published rows in them, JSON, and the plot over the references."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,7 @@ def tables_of(judged: Judged) -> list[Table]:
         counts = [Cell(str(number), right=True) for number in (own.n, own.n_groups, own.undefined)]
         figures = [Cell(_cell(figure), right=True) for figure in own.figures.values()]
         rows.append([Cell(f"{scores.name} (embedded)" if _is_embedded(scores) else scores.name), *figures, *counts])
+        rows += [_own_cells(scores.name, own)] if own.n_own != own.n else []
         rows += [_published_cells(row, own) for row in _beside(task, scores)]
     notes = [f"left out: {count} {reason}" for reason, count in task.left_out.items() if count]
     notes += [
@@ -49,6 +51,12 @@ def tables_of(judged: Judged) -> list[Table]:
         for scores in found
         if evaluations[scores.name].undefined
     ]
+    if any(own.n_own != own.n for own in evaluations.values()):
+        n = max(own.n for own in evaluations.values())
+        notes.append(
+            f"figures, intervals and differences are of the {n} {task.unit} for which every metric has a score; "
+            "published rows are compared with the figures on all of a metric's own"
+        )
     notes += [
         f"{scores.name}: not compared with the published row: {row.apart}"
         for scores in found
@@ -92,6 +100,12 @@ def _beside(task: Task, scores: Scores) -> list[Row]:
     return rows_beside(task.name, task.rules, scores.name, scores.signature)[:1]
 
 
+def _own_cells(name: str, own: Evaluation) -> list[Cell]:
+    """Return the row of the figures on all rows or pairs that a metric defines."""
+    figures = [Cell(_figure_text(value), right=True) for value in own.own_values.values()]
+    return [Cell(f"{name}, on all its own"), *figures, Cell(str(own.n_own), right=True), Cell(""), Cell("")]
+
+
 def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
     shown = []
     for column in own.figures:
@@ -102,8 +116,7 @@ def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
 
 
 def _verdict(row: Row, column: str, own: Evaluation) -> str:
-    figure = own.figures[column]
-    return verdict(row, column, figure.value, (figure.low, figure.high))
+    return verdict(row, column, own.own_values[column], own.drawn.get(column, ()))
 
 
 def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
@@ -169,7 +182,10 @@ def _is_embedded(scores: Scores) -> bool:
 
 
 def _cell(figure: Figure) -> str:
-    if figure.value != figure.value:
-        return "undefined"
     interval = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low == figure.low else ""
-    return f"{figure.value:.2f}{interval}"
+    return f"{_figure_text(figure.value)}{interval}"
+
+
+def _figure_text(value: float) -> str:
+    """Return a figure as a table has it."""
+    return "undefined" if math.isnan(value) else f"{value:.2f}"

@@ -44,8 +44,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     words = "a setting, of every metric that has it; METRIC.NAME=VALUE for one of several"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=words)
     add_limits(parser)
-    words = "samples of the intervals, if references are drawn (default: 1000)"
-    parser.add_argument("--resamples", type=int, default=1000, metavar="N", help=words)
     parser.add_argument("--format", choices=("json", *FORMS), default="text", help="output format (default: text)")
     parser.add_argument("--output", metavar="FILE", help="write everything as JSON to this file")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
@@ -67,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         return load_metric(name, config_name, **given)
 
     data = Data(options.data, options.images, options.videos)
-    tools = Tools(load, options.metrics, options.backbone, options.resamples)
+    tools = Tools(load, options.metrics, options.backbone)
     results = list(verified(data, tools))
     found = [one for one in results if isinstance(one, Finding)]
     lacking = [one for one in results if isinstance(one, Unchecked)]
@@ -88,8 +86,8 @@ def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[st
             "column": one.column,
             "published": one.row.values[one.column],
             "ours": one.ours,
-            "low": one.interval[0],
-            "high": one.interval[1],
+            "low": one.spread[0],
+            "high": one.spread[1],
             "difference": one.difference,
             "verdict": one.verdict,
         }

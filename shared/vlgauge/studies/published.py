@@ -5,9 +5,10 @@ They stand once, in ``data/published.json``; cards, `vlgauge protocol` and `vlga
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from statistics import stdev
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
@@ -166,10 +167,41 @@ def _fields_of(signature: str) -> dict[str, str]:
         return {}
 
 
-def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = (math.nan, math.nan)) -> str:
-    """How our number is to the published one: "same" if it rounds to it.
+def spread_of_draws(row: Row, ours: float, drawn: Sequence[float]) -> tuple[float, float]:
+    """Return where the published number lies in 95 of 100 cases if only its draws of references are others.
 
-    Where references are drawn at random, a published number in our interval is as good.
+    The published number is a mean over as many draws as the rules of the row say, ours over those that are given; both
+    are of the same images and captions. Their difference divided by its standard error, which the standard deviation of
+    our draws gives, has Student's t distribution.
+
+    Args:
+        row: The published row.
+        ours: Our number.
+        drawn: The number of each of our draws.
+
+    Returns:
+        Low and high end; NaN where references are not drawn, or are not read.
+    """
+    n_published = row.rules.get("draws")
+    if not isinstance(n_published, int) or row.metric in REFERENCE_FREE or len(drawn) < 2:
+        return math.nan, math.nan
+    from scipy.special import stdtrit  # takes longer to import than most calls need altogether
+
+    reach = float(stdtrit(len(drawn) - 1, 0.975)) * stdev(drawn) * math.sqrt(1 / len(drawn) + 1 / n_published)
+    return ours - reach, ours + reach
+
+
+def verdict(row: Row, column: str, ours: float, drawn: Sequence[float] = ()) -> str:
+    """Return how our number compares with the published one: "same" if it rounds to it.
+
+    Where references are drawn at random, a published number that other draws explain is as good; see
+    `spread_of_draws`.
+
+    Args:
+        row: The published row.
+        column: Name of the number in it.
+        ours: Our number; NaN if it is undefined.
+        drawn: Where references are drawn, the number of each of our draws.
     """
     if row.apart:
         return f"not compared: {row.apart}"
@@ -177,10 +209,12 @@ def verdict(row: Row, column: str, ours: float, interval: tuple[float, float] = 
         return "undefined"
     published = row.values[column]
     # A number that lies exactly between two roundings may have gone either way.
-    if abs(ours - published) <= 0.5 * 10**-row.digits + 1e-9:
+    rounding = 0.5 * 10**-row.digits + 1e-9
+    if abs(ours - published) <= rounding:
         return "same"
-    if "draws" in row.rules and row.metric not in REFERENCE_FREE and interval[0] <= published <= interval[1]:
-        return "within the interval"
+    low, high = spread_of_draws(row, ours, drawn)
+    if low - rounding <= published <= high + rounding:
+        return "within the spread of draws"
     if abs(ours - published) <= row.tolerance:
         return f"within {row.tolerance:g}: {row.because}"
     return f"differs by {ours - published:+.{row.digits + 1}f}"

@@ -128,26 +128,52 @@ def test_a_difference_is_that_of_paired_samples():
     assert (swapped.value, swapped.low, swapped.high, swapped.pvalue) == pytest.approx(turned)
 
 
-def test_a_difference_is_of_the_items_that_both_define():
+def test_all_figures_are_of_the_items_that_every_metric_defines():
     scores, ratings, groups = made(0)
     holes = np.where(np.arange(60) < 20, np.nan, made(1)[0])
+    other = np.where(np.arange(60) >= 50, np.nan, made(2)[0])
     task = rated(ratings, groups)
-    found = judge(task, {"whole": scores.tolist(), "holes": holes.tolist()}, resamples=40)
-    assert [found.evaluations[name].undefined for name in ("whole", "holes")] == [0, 20]
-    difference = found.differences[0]
-    kept = rated(ratings[20:], groups[20:])
-    alone = [values(evaluated(kept, own[20:].tolist(), resamples=0))["tau_b"] for own in (scores, holes)]
-    assert (difference.n, difference.value) == (40, pytest.approx(alone[0] - alone[1]))
+    given = {"whole": scores.tolist(), "holes": holes.tolist(), "other": other.tolist()}
+    found = judge(task, given, resamples=119)
+    assert [(one.undefined, one.n_own, one.n) for one in found.evaluations.values()] == [
+        (0, 60, 30),
+        (20, 40, 30),
+        (10, 50, 30),
+    ]
+    kept = slice(20, 50)
+    alone = judge(rated(ratings[kept], groups[kept]), {name: own[kept] for name, own in given.items()}, resamples=119)
+    for name, own in found.evaluations.items():
+        assert own.figures == alone.evaluations[name].figures
+        rows = np.flatnonzero(~np.isnan(np.array(given[name])))
+        expected = values(evaluated(rated(ratings[rows]), np.array(given[name])[rows].tolist(), resamples=0))
+        assert own.own_values == expected
+    assert found.differences == alone.differences
+    by_pair = {(one.first, one.second): one.value for one in found.differences if one.figure == "tau_b"}
+    taus = {name: own.figures["tau_b"].value for name, own in found.evaluations.items()}
+    assert by_pair == {pair: taus[pair[0]] - taus[pair[1]] for pair in by_pair}
 
-    def by_hand(drawn):
-        kept = drawn[drawn >= 20]
-        return [100 * kendalltau(own[kept], ratings[kept], variant="b").statistic for own in (scores, holes)]
 
-    taus = grouped_samples(by_hand, groups, resamples=40)
-    ends = tuple(np.quantile(taus[:, 0] - taus[:, 1], [0.025, 0.975]))
-    assert (difference.low, difference.high) == pytest.approx(ends)
-    figure = found.evaluations["holes"].figures["tau_b"]
-    assert (figure.low, figure.high) == pytest.approx(tuple(np.quantile(taus[:, 1], [0.025, 0.975])))
+def test_a_metric_that_defines_nothing_takes_no_rows_from_the_others():
+    scores, ratings, groups = made(0)
+    given = {"one": scores.tolist(), "none": [math.nan] * 60, "other": made(1)[0].tolist()}
+    found = judge(rated(ratings, groups), given, resamples=119)
+    without = judge(rated(ratings, groups), {name: given[name] for name in ("one", "other")}, resamples=119)
+    assert [found.evaluations[name] for name in ("one", "other")] == list(without.evaluations.values())
+    assert found.differences[1].value == without.differences[0].value
+    assert math.isnan(found.differences[0].value)
+
+
+# -- draws of references ----------------------------------------------------------------------------------------------
+def test_draws_of_references_have_figures_of_their_own():
+    rng = np.random.default_rng(4)
+    scores = rng.normal([0.5, 0.0], size=(5, 40, 2))
+    task = pairs([RIGHT] * 40, kinds=["HC", "HI"] * 20, rows=400, draws=5)
+    found = evaluated(task, scores.ravel().tolist(), resamples=0)
+    right = scores[:, :, 0] > scores[:, :, 1]
+    assert found.drawn["HC"] == pytest.approx((100 * right[:, ::2].mean(axis=1)).tolist())
+    assert found.drawn["mean"] == pytest.approx((100 * right.mean(axis=1)).tolist())
+    assert {name: np.mean(own) for name, own in found.drawn.items()} == pytest.approx(values(found))
+    assert evaluated(pairs([RIGHT] * 3), [1, 2] * 3, resamples=0).drawn == {}
 
 
 def test_equal_and_opposite_metrics():

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -49,7 +50,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Difference(Figure):
-    """Two metrics on the n items that both define: the first less the second, by one figure.
+    """Two metrics on the n items that all metrics define: the first less the second, by one figure.
 
     Its p-value is NaN without samples of the interval; the adjusted one is after Holm's correction for all pairs.
     """
@@ -67,11 +68,14 @@ class Evaluation:
     """How a metric does on a data set.
 
     Attributes:
-        figures: By name, in the order of the papers' tables.
-        n: Number of rows, or of pairs, that counted.
+        figures: By name, in the order of the papers' tables, on the rows or pairs that every metric defines.
+        n: Number of these.
         n_groups: Number of images or videos they belong to, which the intervals resample.
-        undefined: Number of rows, or of pairs, that were left out because a score is NaN.
+        undefined: Number of rows, or of pairs, that this metric leaves undefined.
         signature: The rules, as `task_signature` writes them.
+        own_values: The figures on all rows or pairs that this metric defines, as papers have them.
+        n_own: Number of these.
+        drawn: For rules that draw references several times, the figures of each draw on these; else empty.
     """
 
     figures: Mapping[str, Figure]
@@ -79,6 +83,9 @@ class Evaluation:
     n_groups: int
     undefined: int
     signature: str
+    own_values: Mapping[str, float]
+    n_own: int
+    drawn: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,15 @@ class Task(ABC):
             ValueError: If there is not one score per row.
             TypeError: If a score is no number.
         """
+
+    def values_of_draws(self, scores: Sequence[float]) -> Floats:
+        """Return `item_values` of each draw of references, shape ``(n_draws, n_items)``; one draw where none are drawn.
+
+        Raises:
+            ValueError: If there is not one score per row.
+            TypeError: If a score is no number.
+        """
+        return self.item_values(scores)[None]
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
@@ -157,10 +173,10 @@ def judge(
     resamples: int | None = None,
     seed: int = 0,
 ) -> Judgement:
-    """The figures of several metrics, and how sure their differences are.
+    """Return the figures of several metrics, and how sure their differences are.
 
-    Items whose value is NaN are left out and counted. All metrics are resampled together, by image or video, so that a
-    difference is that of paired samples; it is of the items that both define.
+    All figures and differences are of the same items: those that every metric defines, a metric that defines none left
+    aside. All metrics are resampled together, by image or video, so that a difference is that of paired samples.
 
     Args:
         task: The data set.
@@ -186,36 +202,48 @@ def judge(
         list(combinations(scores, 2)) if against is None else [(name, against) for name in scores if name != against]
     )
     resamples = checked_resamples(resamples, len(pairs), level)
-    common = {pair: np.intersect1d(defined[pair[0]], defined[pair[1]]) for pair in pairs}
-    # A metric on some items; most pairs define the same ones, and share the samples of their metrics.
-    wanted = {(name, own.tobytes()): own for name, own in defined.items()}
-    wanted |= {(name, own.tobytes()): own for pair, own in common.items() for name in pair}
-    found = {key: task.figures_of(values[key[0]], own) for key, own in wanted.items()}
-    samples = _samples(task, values, wanted, resamples, seed)
+    every = _common([own for own in defined.values() if len(own)])
+    common = {name: every if len(own) else own for name, own in defined.items()}
+    found = {name: task.figures_of(values[name], own) for name, own in common.items()}
+    samples = _samples(task, values, common, resamples, seed)
 
     def ends(drawn: Floats) -> Iterator[tuple[float, float]]:
         return (percentile_interval(column, level) for column in drawn.T)
 
     signature = task_signature(task.name, {**task.rules, "level": level, "resamples": resamples, "seed": seed})
     evaluations = {}
-    for name, items in defined.items():
-        key = (name, items.tobytes())
-        figures = {
-            figure: Figure(value, *end)
-            for (figure, value), end in zip(found[key].items(), ends(samples[key]), strict=True)
-        }
-        n_groups = len({task.groups[i] for i in items.tolist()})
-        undefined = len(values[name]) - len(items)
-        evaluations[name] = Evaluation(figures, len(items), n_groups, undefined, signature)
+    for name, items in common.items():
+        own = defined[name]
+        of_draws = task.values_of_draws(scores[name])
+        drawn = [task.figures_of(one, own) for one in of_draws] if len(of_draws) > 1 else []
+        evaluations[name] = Evaluation(
+            {
+                figure: Figure(value, *end)
+                for (figure, value), end in zip(found[name].items(), ends(samples[name]), strict=True)
+            },
+            n=len(items),
+            n_groups=len({task.groups[i] for i in items.tolist()}),
+            undefined=len(values[name]) - len(own),
+            signature=signature,
+            own_values=task.figures_of(values[name], own),
+            n_own=len(own),
+            drawn={figure: [one[figure] for one in drawn] for figure in found[name]} if drawn else {},
+        )
     differences = []
-    for (first, second), items in common.items():
-        one, other = (first, items.tobytes()), (second, items.tobytes())
-        drawn = samples[one] - samples[other]
-        for i, (figure, end) in enumerate(zip(found[one], ends(drawn), strict=True)):
-            value = found[one][figure] - found[other][figure]
-            pvalue = bootstrap_pvalue(drawn[:, i])
-            differences.append(Difference(value, *end, first, second, figure, pvalue, math.nan, len(items)))
+    for first, second in pairs:
+        apart = samples[first] - samples[second]
+        n = min(len(common[first]), len(common[second]))
+        for i, (figure, end) in enumerate(zip(found[first], ends(apart), strict=True)):
+            value = found[first][figure] - found[second][figure]
+            differences.append(
+                Difference(value, *end, first, second, figure, bootstrap_pvalue(apart[:, i]), math.nan, n)
+            )
     return Judgement(evaluations, _adjusted(differences), len(pairs), resamples, level)
+
+
+def _common(every: Sequence[Ints]) -> Ints:
+    """Return the items that are in each of several lists; none without a list."""
+    return reduce(np.intersect1d, every) if every else np.zeros(0, dtype=np.intp)
 
 
 def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
@@ -227,31 +255,28 @@ def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
 
 
 def _samples(
-    task: Task,
-    values: Mapping[str, Floats],
-    wanted: Mapping[tuple[str, bytes], Ints],
-    resamples: int,
-    seed: int,
-) -> dict[tuple[str, bytes], Floats]:
-    """Figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each."""
-    union = np.unique(np.concatenate(list(wanted.values()))) if wanted else np.zeros(0, dtype=np.intp)
-    parts: list[tuple[Ints, Sampled]] = []
-    for (name, _), items in wanted.items():
-        # Where an item of the union stands among those of the metric; -1 for one that it does not define.
-        place = np.full(len(union), -1, dtype=np.intp)
-        place[np.searchsorted(union, items)] = np.arange(len(items))
-        parts.append((place, task.sampled(values[name], items)))
+    task: Task, values: Mapping[str, Floats], common: Mapping[str, Ints], resamples: int, seed: int
+) -> dict[str, Floats]:
+    """Return the figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each.
+
+    Args:
+        task: The data set.
+        values: By metric what each item counts.
+        common: By metric its items: the same ones, or none.
+        resamples: Number of samples.
+        seed: Of the samples.
+    """
+    if not common:
+        return {}
+    items = max(common.values(), key=len)
+    parts = [(len(own), task.sampled(values[name], own)) for name, own in common.items()]
 
     def statistic(drawn: Ints) -> list[float]:
-        numbers: list[float] = []
-        for place, sampled in parts:
-            own = place[drawn]
-            numbers += sampled(own[own >= 0])
-        return numbers
+        return [number for n, sampled in parts for number in sampled(drawn if n else drawn[:0])]
 
-    groups = [task.groups[i] for i in union.tolist()]
+    groups = [task.groups[i] for i in items.tolist()]
     drawn = grouped_samples(statistic, groups, resamples=resamples, seed=seed, progress=None)
-    return dict(zip(wanted, np.hsplit(drawn, len(wanted)), strict=True)) if wanted else {}
+    return dict(zip(common, np.hsplit(drawn, len(common)), strict=True))
 
 
 def _adjusted(differences: Sequence[Difference]) -> list[Difference]:

@@ -101,12 +101,16 @@ class CaptionPairs(Task):
 
     def item_values(self, scores: Sequence[float]) -> Floats:
         """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``."""
+        return np.asarray(np.mean(self.values_of_draws(scores), axis=0))
+
+    def values_of_draws(self, scores: Sequence[float]) -> Floats:
+        """Return how right the scores are about each pair in each draw, shape ``(draws, n_pairs)``."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)
         first = first_is_better(self.votes, self.ties.votes, self.ties.seed)
-        drawn = [pair_credits(part, first, self.ties.scores) for part in values.reshape(self.draws, len(self.votes), 2)]
-        return np.mean(drawn, axis=0)
+        by_draw = values.reshape(self.draws, len(self.votes), 2)
+        return np.stack([pair_credits(part, first, self.ties.scores) for part in by_draw])
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
         """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same."""

@@ -1,6 +1,5 @@
 """What a check finds, and what it works with: the user's data, the metrics, which of them are wanted."""
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import FilePath
 from vlgauge.studies.protocols import TEXT_FAMILIES
-from vlgauge.studies.published import Row, rows, verdict
+from vlgauge.studies.published import Row, rows, spread_of_draws, verdict
 
 # What is raised where weights, packages or data are missing, or files are not what they should be.
 UNABLE = (ImportError, OSError, ValueError, LookupError)
@@ -20,17 +19,29 @@ BACKBONE = "ViT-B/32"
 
 @dataclass(frozen=True)
 class Finding:
-    """A published number beside ours; NaN where that is undefined, or has no interval."""
+    """A published number next to ours.
+
+    Attributes:
+        row: The published row.
+        column: Name of the number in it.
+        ours: Our number; NaN if it is undefined.
+        drawn: Where references are drawn, the number of each of our draws.
+    """
 
     row: Row
     column: str
     ours: float
-    interval: tuple[float, float] = (math.nan, math.nan)
+    drawn: Sequence[float] = ()
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Return the ends of `vlgauge.studies.published.spread_of_draws`."""
+        return spread_of_draws(self.row, self.ours, self.drawn)
 
     @property
     def verdict(self) -> str:
         """See `vlgauge.studies.published.verdict`."""
-        return verdict(self.row, self.column, self.ours, self.interval)
+        return verdict(self.row, self.column, self.ours, self.drawn)
 
     @property
     def difference(self) -> float:
@@ -106,14 +117,12 @@ class Data:
 class Tools:
     """What checks compute with.
 
-    The loader has the settings of the user; no names of metrics stand for all of them; the samples are those of
-    intervals where references are drawn.
+    The loader has the settings of the user; no names of metrics stand for all of them.
     """
 
     load: Callable[..., Any]
     metrics: Sequence[str] = ()
     backbone: str = BACKBONE
-    resamples: int = 1000
 
     def wanted(self, protocol: str) -> list[Row]:
         """Published rows of a check that are of these metrics and of this backbone."""
@@ -139,15 +148,20 @@ TEXT_METRICS = {metric_of(family) for family in TEXT_FAMILIES}
 def compared(
     found: Sequence[Row],
     values: Mapping[str, Mapping[str, float]],
-    intervals: Mapping[str, Mapping[str, tuple[float, float]]] | None = None,
+    drawn: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
 ) -> Iterator[Finding]:
-    """Published rows beside our numbers by family of scores and column; rows of other families are left alone."""
+    """Yield published rows next to our numbers by family of scores and column; rows of other families are left alone.
+
+    Args:
+        found: The published rows.
+        values: Our numbers by family of scores and column.
+        drawn: Where references are drawn, the numbers of each draw, likewise.
+    """
     for row in found:
         own = values.get(row.metric or "", {})
         for column in row.values:
             if column in own:
-                interval = (intervals or {}).get(row.metric or "", {}).get(column, (math.nan, math.nan))
-                yield Finding(row, column, own[column], interval)
+                yield Finding(row, column, own[column], (drawn or {}).get(row.metric or "", {}).get(column, ()))
 
 
 def attempted(found: Sequence[Row], how: str, work: Callable[[], Iterable[Finding]]) -> Iterator[Finding | Unchecked]:

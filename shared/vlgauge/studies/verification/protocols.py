@@ -137,13 +137,11 @@ def _compared(
         settings["backbone"] = tools.backbone
     scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
     values = {one.name: one.values for one in scores}
-    resamples = tools.resamples if any("draws" in row.rules for row in found) else 0
-    judged = judge(task, values, resamples=resamples).evaluations
-    figures = {family: evaluation.figures for family, evaluation in judged.items()}
+    judged = judge(task, values, resamples=0).evaluations
     yield from compared(
         found,
-        {family: {key: one.value for key, one in drawn.items()} for family, drawn in figures.items()},
-        {family: {key: (one.low, one.high) for key, one in drawn.items()} for family, drawn in figures.items()},
+        {family: evaluation.own_values for family, evaluation in judged.items()},
+        {family: evaluation.drawn for family, evaluation in judged.items()},
     )
 
 
