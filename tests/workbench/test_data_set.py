@@ -11,6 +11,7 @@ import av
 import gradio as gr
 import pytest
 from folders import EXAMPLES
+from gradio_client import handle_file
 from gradio_loops import loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
@@ -23,7 +24,7 @@ from vlgauge.media import images
 from vlgauge.media.tables import read_rows
 from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows, archive_rows
-from vlgauge.workbench import data_set, runs
+from vlgauge.workbench import data_set, runs, sent_files
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
@@ -307,6 +308,54 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
         call("clip_s", "org/pictures", "test", rows=201)
     with pytest.raises(ValueError, match="which is unknown or private"):
         call("clip_s", "org/private", "test")
+
+
+def test_the_call_scores_an_uploaded_table_with_its_images(client, tmp_path):
+    rows = [{"caption": f"a scene {i}", "image": f"{i}.png"} for i in range(3)]
+    table = tmp_path / "rows.json"
+    table.write_text(json.dumps(rows))
+    for i in range(3):
+        (tmp_path / f"{i}.png").write_bytes(picture(("red", "green", "blue")[i]))
+    words = {"metric": "clip_s", "api_name": "/score_dataset"}
+    files = [handle_file(str(tmp_path / f"{i}.png")) for i in range(3)]
+    answer = client.predict(dataset=handle_file(str(table)), files=files, **words)
+    images_of = [str(tmp_path / f"{i}.png") for i in range(3)]
+    expected = vlgauge.load("clip_s", profile="embedded").compute(
+        predictions=[row["caption"] for row in rows], images=images_of
+    )
+    assert [one["score"] for one in answer["scores"]] == pytest.approx(expected["clip_s_scores"], rel=1e-5)
+    assert (answer["left_out"], answer["dataset"]["id"]) == ([], "rows.json")
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as packed:
+        for path in (table, *map(Path, images_of)):
+            packed.write(path, path.name)
+    packed = client.predict(dataset=handle_file(str(tmp_path / "packed.zip")), **words)
+    assert packed["scores"] == answer["scores"]
+    # Columns that a metric does not read are ignored, as by `compute`.
+    ignored = client.predict(dataset=handle_file(str(table)), files=files, styles="nothing", **words)
+    assert ignored["scores"] == answer["scores"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"dataset": "org/pictures", "files": [{}]}, "`files` must be left out with a dataset of the Hub"),
+        ({"dataset": {"path": "/etc/hostname"}}, "`dataset` must be a file that was uploaded, got"),
+        ({"dataset": 3}, "`dataset` must be a file that was uploaded, got 3; send it with gradio_client.handle_file"),
+    ],
+)
+def test_the_call_opens_no_file_but_an_upload(given, message):
+    with pytest.raises(ValueError, match=message):
+        score_dataset_of(OWN_MACHINE)("clip_s", **given)
+
+
+def test_settings_of_the_hub_are_refused_with_an_upload(monkeypatch, tmp_path):
+    monkeypatch.setattr(sent_files, "get_upload_folder", lambda: str(tmp_path))
+    (tmp_path / "rows.csv").write_text("caption\na dog\n")
+    sent = {"path": str(tmp_path / "rows.csv"), "meta": {"_type": "gradio.FileData"}}
+    with pytest.raises(ValueError, match="`split` must be left out with an uploaded table"):
+        score_dataset_of(OWN_MACHINE)("bleu", sent, "test")
+    with pytest.raises(ValueError, match=r"`files\[0\]` must be a file that was uploaded, got '/etc/hostname'"):
+        score_dataset_of(OWN_MACHINE)("bleu", sent, files=["/etc/hostname"])
 
 
 def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub, space):

@@ -2,11 +2,13 @@
 
 import base64
 import html
+from pathlib import Path
 
 import gradio as gr
 import numpy as np
 import pytest
 from folders import EXAMPLES
+from gradio_client import handle_file
 from gradio_client.exceptions import AppError
 from PIL import Image
 
@@ -15,7 +17,7 @@ from vlgauge import scenes
 from vlgauge.catalog import metric_names
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import inputs, one, scoring
+from vlgauge.workbench import inputs, one, scoring, sent_files
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
 
@@ -170,12 +172,46 @@ def test_api_takes_pictures_as_base64(client):
     assert answer["score"] == pytest.approx(expected["clip_s"], rel=1e-5)
 
 
+@pytest.mark.parametrize("form", [lambda file: file, lambda file: [file]], ids=["one", "list"])
+def test_api_takes_files_as_the_client_sends_them(client, form):
+    picture = str(PICTURES / "scene.png")
+    words = {"metric": "clip_s", "predictions": "A red ball.", "api_name": "/score"}
+    answer = client.predict(images=form(handle_file(picture)), **words)
+    assert answer == client.predict(images=[base64.b64encode(Path(picture).read_bytes()).decode()], **words)
+    clip = inputs.examples_for(scoring.metric_of("clip_s", config="video"))[0].cells["videos"]
+    words |= {"config": "video"}
+    answer = client.predict(videos=handle_file(clip), **words)
+    assert answer == client.predict(videos=base64.b64encode(Path(clip).read_bytes()).decode(), **words)
+    assert answer["score"] is not None
+
+
+def test_api_ignores_columns_as_compute_does(client):
+    words = {"metric": "rouge_l", "predictions": "a dog", "references": ["a dog ran"], "api_name": "/score"}
+    alone = client.predict(**words)
+    beside = client.predict(**words, styles="plain", images=["no picture"], videos="no clip")
+    assert beside.pop("notes") == ["rouge_l reads no images and styles and videos, but predictions, references"]
+    assert beside == {key: value for key, value in alone.items() if key != "notes"}
+
+
+def forged(path):
+    return {"path": str(path), "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize("sent", [forged("/etc/hostname"), {"path": "/etc/hostname"}, {}, 3, [], {"meta": 1}])
+def test_no_file_but_an_upload_is_opened(sent, monkeypatch, tmp_path):
+    monkeypatch.setattr(sent_files, "get_upload_folder", lambda: str(tmp_path / "uploads"))
+    (tmp_path / "uploads").mkdir()
+    (tmp_path / "outside.png").write_bytes((PICTURES / "scene.png").read_bytes())
+    for file in (sent, forged(tmp_path / "outside.png"), forged(tmp_path / "uploads" / ".." / "outside.png")):
+        with pytest.raises(ValueError, match=r"`images\[0\]` must be the bytes of a file in base64"):
+            scoring.score("clip_s", "A dog.", images=[file])
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"images": ["/etc/hostname"]}, "must be the bytes of a file in base64, got '/etc/hostname'"),
         ({"images": [{"path": "/etc/hostname"}]}, ""),
-        ({"styles": "plain"}, "`styles` must be left out, as clip_s reads predictions, images, references"),
         ({"config": "mine"}, "`config_name` is no configuration of clip_s"),
     ],
 )

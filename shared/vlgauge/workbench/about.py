@@ -101,12 +101,11 @@ def python_call(call: dict[str, Any], address: str) -> str:
         lines.append(f"    {name}={pformat(cell, width=100)},".replace("\n", "\n" + " " * (len(name) + 5)))
     imports = ["from gradio_client import Client"]
     if files := [name for name in FILES if name in call]:
-        imports = ["import base64", "from pathlib import Path", "", *imports]
-        imports += ["", "", "def encoded(name):", "    return base64.b64encode(Path(name).read_bytes()).decode()", ""]
+        imports = ["from gradio_client import Client, handle_file"]
         for name in files:
             cell = call[name]
-            many = f"[encoded(name) for name in {cell!r}]"
-            lines.append(f"    {name}={many if isinstance(cell, list) else f'encoded({cell!r})'},")
+            many = f"[handle_file(name) for name in {cell!r}]"
+            lines.append(f"    {name}={many if isinstance(cell, list) else f'handle_file({cell!r})'},")
     lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
     made = [f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
     note = ["", OWN_FILES] if files else [""]

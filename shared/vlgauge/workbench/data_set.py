@@ -15,7 +15,7 @@ from vlgauge.explain import Explanation
 from vlgauge.row_sources import Source, guessed_titles
 from vlgauge.row_sources.guessing import NAMES
 from vlgauge.row_sources.hub import Pinned, configurations, pinned, search, splits
-from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
+from vlgauge.row_sources.tables import ARCHIVES
 from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.downloads import refuse_model, written
@@ -267,8 +267,7 @@ class _Tab:
     def _uploaded(self, table: str | None, pictures: Sequence[str] | None) -> Any:
         if not table:
             return None
-        is_archive = table.lower().endswith(ARCHIVES)
-        return archive_rows(table, self.hosting.limits) if is_archive else UploadedRows(table, pictures or ())
+        return runs.uploaded(table, pictures or (), self.hosting)
 
     @in_words_of(_LABELS)
     def _begun(

@@ -1,19 +1,38 @@
-"""The call `/score_dataset`: a data set of the Hub by one metric, without a browser."""
+"""The call `/score_dataset`: a dataset of the Hub or an uploaded table by one metric, without a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from vlgauge.errors import UsageError
 from vlgauge.results import without_nan
-from vlgauge.row_sources import guessed_titles
+from vlgauge.row_sources import Source, guessed_titles
+from vlgauge.settings import shown
 from vlgauge.workbench import runs
 from vlgauge.workbench.errors import hidden
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import metric_of
+from vlgauge.workbench.sent_files import is_upload
 
+_HOW = "send it with gradio_client.handle_file"
 _COLUMNS = ("predictions", "references", "images", "videos", "styles", "id")
+
+
+def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], token: str, hosting: Hosting) -> Source:
+    """Return the rows of a dataset of the Hub, or of an upload and the files beside it."""
+    if isinstance(dataset, str):
+        if files:
+            raise UsageError.about("files", "must be left out with a dataset of the Hub", "they belong to a table")
+        with hidden(token):
+            return runs.opened(dataset, *of_hub, token, hosting)
+    for name, sent in (("dataset", dataset), *((f"files[{i}]", one) for i, one in enumerate(files))):
+        if not is_upload(sent):
+            raise UsageError.about(name, f"must be a file that was uploaded, got {shown(sent)}", _HOW)
+    if given := [name for name, word in zip(("dataset_config", "split", "revision"), of_hub, strict=True) if word]:
+        raise UsageError.about(given[0], "must be left out with an uploaded table")
+    return runs.uploaded(dataset["path"], [one["path"] for one in files], hosting)
 
 
 def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
@@ -21,8 +40,8 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
 
     def score_dataset(
         metric: str,
-        dataset: str,
-        split: str,
+        dataset: str | dict[str, Any],
+        split: str = "",
         predictions: str | None = None,
         references: list[str] | None = None,
         images: str | None = None,
@@ -36,13 +55,14 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         config: str = "",
         profile: str = "embedded",
         token: str = "",
+        files: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Score rows of a data set of the Hub with one metric.
+        """Score rows of a dataset of the Hub, or of a table of yours, with one metric.
 
         Args:
             metric: Name of the metric.
-            dataset: OWNER/NAME of the data set.
-            split: Its split.
+            dataset: OWNER/NAME of a dataset of the Hub, or a table or archive from ``gradio_client.handle_file``.
+            split: Its split; of the Hub only.
             predictions: Title of the column of captions or stories; the likeliest if null, as with all columns.
             references: Titles of the columns of references.
             images: Title of the column of pictures.
@@ -55,7 +75,8 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             rows: How many.
             config: Configuration of the metric, such as "demo".
             profile: "embedded", which fetches nothing, or "paper".
-            token: Your token, for gated and private data sets.
+            token: Your token, for gated and private datasets.
+            files: Images and clips that a table names, from ``gradio_client.handle_file``.
 
         Returns:
             ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null where undefined),
@@ -66,8 +87,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             ValueError: If something is not there, or cannot be scored.
         """
         loaded = metric_of(metric, profile, config)
-        with hidden(token):
-            source = runs.opened(dataset, dataset_config, split, revision, token, hosting)
+        source = _source(dataset, files or [], (dataset_config, split, revision), token, hosting)
         named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guessed_titles(loaded.columns, source.kinds) | {"id": []} | given

@@ -17,6 +17,7 @@ from vlgauge.base.components import COMPONENTS, Components
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.errors import UsageError
 from vlgauge.explain.examples import Example, examples_of
+from vlgauge.workbench.sent_files import is_upload
 
 # Columns of files.
 FILES = ("images", "videos")
@@ -111,12 +112,28 @@ def text_of(cell: Any) -> str:
     return cell if isinstance(cell, str) else "\n".join(cell or ())
 
 
-def bytes_of(encoded: str, place: str) -> bytes:
-    """The file of a picture or a clip that a caller sends as base64."""
+def file_of(sent: Any, place: str) -> bytes | str:
+    """Return the file of an image or a clip that a caller of the API sends.
+
+    Args:
+        sent: Bytes in base64, or an upload as ``gradio_client.handle_file`` sends it.
+        place: Where it is, for messages.
+
+    Returns:
+        Bytes, or the path of the upload.
+
+    Raises:
+        UsageError: If it is neither.
+    """
+    if is_upload(sent):
+        return str(sent["path"])
     try:
-        return base64.b64decode(encoded.partition(",")[2] if encoded.startswith("data:") else encoded, validate=True)
+        return base64.b64decode(sent.partition(",")[2] if sent.startswith("data:") else sent, validate=True)
     except (binascii.Error, ValueError, AttributeError):
-        raise UsageError(f"`{place}` must be the bytes of a file in base64, got {str(encoded)[:60]!r}") from None
+        raise UsageError(
+            f"`{place}` must be the bytes of a file in base64, got {str(sent)[:60]!r}; "
+            "gradio_client.handle_file(...) sends a file as it is"
+        ) from None
 
 
 def check_size(name: str, cell: Any) -> None:

@@ -8,6 +8,7 @@ from vlgauge.box import reading
 from vlgauge.errors import UsageError
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
+from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
 from vlgauge.workbench.forecast import time_left
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, score_checked
@@ -162,3 +163,9 @@ def opened(
 ) -> HubRows:
     """Rows of a data set of the Hub, with a visitor's token or as the host may."""
     return HubRows(pinned(dataset, revision or None, token or hosting.token), config or None, split or None)
+
+
+def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
+    """Return the rows of an uploaded table or archive, with the files that were uploaded beside a table."""
+    is_archive = table.lower().endswith(ARCHIVES)
+    return archive_rows(table, hosting.limits) if is_archive else UploadedRows(table, files)

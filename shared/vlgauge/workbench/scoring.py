@@ -21,7 +21,7 @@ from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
 from vlgauge.workbench.errors import without_folders
 from vlgauge.workbench.forecast import heard
-from vlgauge.workbench.inputs import FILES, bytes_of, check_size
+from vlgauge.workbench.inputs import FILES, check_size, file_of
 from vlgauge.workbench.profiles import refuse_missing
 
 
@@ -171,9 +171,6 @@ def score_example(
     if tested and "pvalue" in setting_names(type(metric_of(name, profile, config))):
         settings["pvalue"] = "auto"
     loaded = metric_of(name, profile, config, **settings)
-    read = [column.name for column in loaded.columns]
-    if unread := [f"`{name}`" for name in given if name not in read]:
-        raise UsageError(f"{' and '.join(unread)} must be left out, as {name} reads {', '.join(read)}")
     for column, cell in given.items():
         check_size(column, cell)
     given, others = among(given, beside if explanation.ranks_rows else ())
@@ -216,21 +213,21 @@ def score(
     metric: str,
     predictions: str | list[str] | dict[str, float],
     references: str | list[str] | dict[str, float] | None = None,
-    images: list[str] | None = None,
+    images: str | dict[str, Any] | list[str | dict[str, Any]] | None = None,
     styles: str | None = None,
-    videos: str | None = None,
+    videos: str | dict[str, Any] | None = None,
     config: str = "",
     profile: str = "embedded",
 ) -> dict[str, Any]:
-    """Score one example with one metric.
+    """Score one example with one metric; columns that it does not read are ignored, as by `compute`.
 
     Args:
         metric: Name of the metric.
         predictions: Caption, story (a list of sentences), set of captions, or scores of a story by metric.
-        references: References, captions of people, or scores of a human story.
-        images: Files of pictures in base64, one or as many as the story has.
+        references: References, human captions, or scores of a human story.
+        images: Images, one or as many as the story has; files from ``gradio_client.handle_file``, or base64.
         styles: Style that the caption should have.
-        videos: File of a clip in base64.
+        videos: Clip; a file from ``gradio_client.handle_file``, or base64.
         config: Configuration of the metric, such as "demo".
         profile: "embedded", which fetches nothing, or "paper".
 
@@ -238,18 +235,23 @@ def score(
         ``score`` (null where undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
 
     Raises:
-        ValueError: If something is not what the metric reads.
+        UsageError: If something is not what the metric reads.
     """
-    given: dict[str, Any] = {"predictions": predictions, "references": references, "styles": styles}
-    if images is not None:
-        given["images"] = [bytes_of(one, f"images[{i}]") for i, one in enumerate(images)]
-    if videos is not None:
-        given["videos"] = bytes_of(videos, "videos")
+    sent = {"predictions": predictions, "references": references, "images": images, "styles": styles, "videos": videos}
+    read = [column.name for column in metric_of(metric, profile, config).columns]
+    given: dict[str, Any] = {name: cell for name, cell in sent.items() if cell is not None and name in read}
+    ignored = [name for name, cell in sent.items() if cell is not None and name not in read]
+    notes = [f"{metric} reads no {' and '.join(ignored)}, but {', '.join(read)}"] if ignored else []
+    if "images" in given:
+        of_story = images if isinstance(images, list) else [images]
+        given["images"] = [file_of(one, f"images[{i}]") for i, one in enumerate(of_story)]
     with tempfile.TemporaryDirectory(prefix="vlgauge-clip-") as folder:
-        if videos is not None:  # a clip is read from a file
-            clip = Path(folder, "clip")
-            clip.write_bytes(given["videos"])
-            given["videos"] = str(clip)
+        if "videos" in given:
+            given["videos"] = file_of(videos, "videos")
+            if isinstance(given["videos"], bytes):  # a clip is read from a file
+                clip = Path(folder, "clip")
+                clip.write_bytes(given["videos"])
+                given["videos"] = str(clip)
         found = score_example(metric, profile, config, given, "0")
     facts = metric_facts(metric)
     answer = {
@@ -257,6 +259,6 @@ def score(
         "higher_is_better": facts.higher_is_better,
         "range": facts.score_range,
         "signature": found.explanation.signature,
-        "notes": list(found.notes),
+        "notes": [*notes, *found.notes],
     }
     return without_nan(answer)

@@ -67,13 +67,25 @@ def _file_fault(one: dict[str, Any], hosts: Collection[str]) -> str:
         return "an address"
     try:
         host = urlsplit(file.url or "").hostname
-        is_upload = Path(file.path).resolve().is_relative_to(Path(get_upload_folder()).resolve())
-        is_there = is_upload and Path(file.path).is_file()
+        is_there = _is_upload(file.path)
     except (ValueError, OSError):
         return "a path or an address that can be none"
     if host is not None and host not in hosts:
         return "the address of another server"
     return "" if is_there else "another path"
+
+
+def _is_upload(path: str) -> bool:
+    """Whether a path is that of a file that was uploaded to this server."""
+    return Path(path).resolve().is_relative_to(Path(get_upload_folder()).resolve()) and Path(path).is_file()
+
+
+def is_upload(value: Any) -> bool:
+    """Whether a value of a call is an uploaded file, as ``gradio_client.handle_file`` sends it."""
+    try:
+        return isinstance(value, dict) and _is_file(value) and _is_upload(value["path"])
+    except (KeyError, TypeError, ValueError, OSError):
+        return False
 
 
 def own_hosts(scope: MutableMapping[str, Any]) -> set[str]:
