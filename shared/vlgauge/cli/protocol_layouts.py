@@ -46,6 +46,10 @@ LAYOUTS = {
         "nocaps-val-foil.json: [{baseline, foil, references, image_path, domain}],",
         "in-domain, near-domain or out-domain",
     ),
+    "thumb": (
+        "mscoco_THumB-1.0.jsonl: {hyp, human_score, seg_id, image} in each line; for",
+        "references also mscoco_references.json: {seg_id, refs} in each line",
+    ),
     "coco_systems": (
         "COCO's captions: {images: [{id, file_name}], annotations: [{image_id,",
         "caption}]}; and a file per captioner: [{image_id, caption}]",

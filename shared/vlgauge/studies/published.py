@@ -28,6 +28,7 @@ PAPERS = {
     "specs": "Chen et al., 2025",
     "polos": "Wada et al., 2024",
     "deneb": "Matsuda et al., 2024",
+    "dn": "Zhou et al., 2023",
 }
 # Families whose scores do not depend on how many references a row has.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")

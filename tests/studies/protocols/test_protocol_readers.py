@@ -272,8 +272,8 @@ WRITERS = {
 
 def test_no_protocol_is_forgotten():
     # sDCI has a test of its own: it has no references, and one of its rules leaves pictures out.
-    # HAT and nocaps-FOIL have tests of their own, too.
-    assert {*PROTOCOLS} == {*WRITERS, "sdci", "hat", "nocaps_foil"}
+    # HAT, nocaps-FOIL and THumB have tests of their own, too.
+    assert {*PROTOCOLS} == {*WRITERS, "sdci", "hat", "nocaps_foil", "thumb"}
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -32,6 +32,7 @@ from vlgauge.studies.protocols.scoring import (
     read_scores,
 )
 from vlgauge.studies.protocols.sdci import read_sdci
+from vlgauge.studies.protocols.thumb import read_thumb
 from vlgauge.studies.protocols.vatex_eval import read_vatex_eval
 
 PROTOCOLS: dict[str, Callable[..., Task]] = {
@@ -48,6 +49,7 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "sdci": read_sdci,
     "hat": read_hat,
     "nocaps_foil": read_nocaps_foil,
+    "thumb": read_thumb,
 }
 """Readers by name; what follows the files are the rules of a protocol, as keywords."""
 
@@ -83,6 +85,7 @@ __all__ = [
     "read_polaris",
     "read_scores",
     "read_sdci",
+    "read_thumb",
     "read_vatex_eval",
     "system_values",
 ]

@@ -42,6 +42,7 @@ FILES = {
         *("final_right_video_sentences.json", "final_foil_video_sentences.json"),
         *("anet_entities_test_1.json", "anet_entities_test_2.json"),
     ],
+    "thumb": ["mscoco_THumB-1.0.jsonl", "mscoco_references.json"],
 }
 CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": "train.json"}
 SOURCES = {
@@ -55,6 +56,7 @@ SOURCES = {
     "foil": "FOIL's site and COCO's have them",
     "vatex_eval": "they are in the download of ShiYaya/emscore",
     "activitynet_foil": "they are in the download of ShiYaya/emscore",
+    "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
 }
 # Metrics whose regions are in nobody's files.
 NEED_REGIONS = ("groovist", "rovist_vg")
