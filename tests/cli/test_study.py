@@ -53,6 +53,10 @@ def test_studies_print_write_and_draw(file, tmp_path, capsys, study, options, ti
     assert drawn in plot.read_text()
     if study == "central":
         assert "words more than the others of the image: 0.00 [0.00, 0.00]†, 3 images" in table
+        assert "of captions dealt to the images at random: 0.00 [0.00, 0.00]†, 3 images" in table
+        assert "more than by chance: 0.00 [0.00, 0.00]†, 3 images" in table
+        assert len(json.loads(out.read_text())["by_chance"]) == n_rows
+        assert "captions dealt at random 0.00" in plot.read_text()
 
 
 @pytest.mark.parametrize(

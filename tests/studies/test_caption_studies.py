@@ -10,7 +10,8 @@ import pytest
 from coco_captions import coco, needs_coco
 
 import vlgauge
-from vlgauge.studies.central_captions import central_captions
+from vlgauge.statistics import bootstrap_interval
+from vlgauge.studies.central_captions import central_captions, central_captions_by_chance
 from vlgauge.studies.people_splits import equal_splits, people_splits
 from vlgauge.studies.sensitivity import sensitivity
 from vlgauge.studies.temperature_curve import curve
@@ -193,6 +194,44 @@ def test_the_central_caption_is_the_hypothesis():
     own = meteor.compute(predictions=[found.caption] * 2, references=[[text] for text in others])["meteor_scores"]
     assert found.caption == "a dog runs fast home today"
     assert found.distance == pytest.approx(1 - np.mean(own))
+
+
+def test_central_captions_of_random_draws_are_no_longer_than_by_chance():
+    """Directed METEOR finds the longest caption central where no caption is."""
+    rng = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(12)]
+    references = [
+        [" ".join(rng.choice(words, rng.integers(4, 13), replace=False)) for _ in range(5)] for _ in range(120)
+    ]
+    trm = vlgauge.load("trm", keep_in_memory=True)
+    found, chance = central_captions(references, trm), central_captions_by_chance(references, trm, seed=1)
+    longer = bootstrap_interval([one.more_words for one in found])
+    assert longer.low > 1.0
+    apart = bootstrap_interval([own.more_words - other.more_words for own, other in zip(found, chance, strict=True)])
+    assert apart.low < 0.0 < apart.high
+
+
+def test_captions_are_dealt_once_each():
+    captions = [["a b", "c d e", "f"], ["g"], ["h i", "j k l m", "n o", "p"]]
+    seen = []
+
+    class Compared:
+        def from_others(self, row, texts):
+            seen.append(list(texts))
+            return np.arange(len(texts) ** 2.0).reshape(len(texts), -1)
+
+    class Metric:
+        def compared(self, captions, references):
+            assert references == [list(texts) for texts in self.references]
+            return Compared()
+
+    metric = Metric()
+    metric.references = captions
+    found = central_captions_by_chance(captions, metric, seed=2)
+    assert [one is None for one in found] == [False, True, False]
+    assert list(map(len, seen)) == [3, 1, 4]
+    assert sorted(seen[0] + seen[2]) == sorted(captions[0] + captions[2])
+    assert seen[0] != captions[0]
 
 
 @needs_coco

@@ -16,13 +16,14 @@ from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
 from vlgauge.encoders.sentences.model import MINILM
 from vlgauge.errors import UsageError
+from vlgauge.leaderboard.table import mean_text
 from vlgauge.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.progress import progress_bar
-from vlgauge.results import plain, shown_number, to_table
+from vlgauge.results import mean_of_defined, plain, shown_number, to_table
 from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
-from vlgauge.studies.central_captions import CentralCaption, central_captions
+from vlgauge.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
 from vlgauge.studies.mauve_against_people import MauveRow, mauve_against_people
 from vlgauge.studies.mauve_baseline import SEED, mauve_package
 from vlgauge.studies.people_splits import people_splits
@@ -154,16 +155,21 @@ def run_central(options: argparse.Namespace) -> int:
     metrics = loaded_metrics(options, pvalue=None)
     if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
         raise UsageError(f"--metrics must be trm, with one distance, for central captions, got {options.metrics!r}")
-    found = central_captions(references, next(iter(metrics.values())))
+    metric = next(iter(metrics.values()))
+    found = central_captions(references, metric)
     known = [one for one in found if one is not None]
     if not known:
         raise UsageError("FILE must have three captions of an image or more, got fewer in every row")
     titles = ["central captions", "distance", "the others'", "words", "the others' words"]
     shown = known[: max(options.show, 0)]
     print(to_table(titles, [[one.caption, one.distance, one.others, one.words, one.words_of_others] for one in shown]))
-    _print_lengths(known, len(found) - len(known), options.seed)
-    table = [None if one is None else asdict(one) for one in found]
-    _write(options, {"rows": table}, lambda figure: _plot_central(figure, known))
+    chance = central_captions_by_chance(references, metric, options.seed)
+    _print_lengths(found, chance, options.seed)
+    tables = {
+        name: [None if one is None else asdict(one) for one in own]
+        for name, own in {"rows": found, "by_chance": chance}.items()
+    }
+    _write(options, tables, lambda figure: _plot_central(figure, known, [one for one in chance if one is not None]))
     return 0
 
 
@@ -184,14 +190,24 @@ def run_mauve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_lengths(known: Sequence[CentralCaption], left_out: int, seed: int) -> None:
-    """Whether central captions are shorter than the others."""
-    shorter = [one.words - one.words_of_others for one in known]
-    interval = bootstrap_interval(shorter, seed=seed)
-    around = f" [{interval.low:.2f}, {interval.high:.2f}]{FEW_MARK if interval.of_few else ''}" if interval else ""
-    words = f"words more than the others of the image: {np.mean(shorter):.2f}{around}, {len(known)} images"
-    print(f"\n{words}{f', {left_out} left out' if left_out else ''}")
-    if interval and interval.of_few:
+def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[CentralCaption | None], seed: int) -> None:
+    """Print whether central captions are longer than the others, and than chance makes them."""
+    pairs = [(own, other) for own, other in zip(found, chance, strict=True) if own is not None and other is not None]
+    left_out = f", {len(found) - len(pairs)} left out" if len(pairs) < len(found) else ""
+    lines = {
+        "words more than the others of the image": [own.more_words for own, _ in pairs],
+        "of captions dealt to the images at random": [other.more_words for _, other in pairs],
+        "more than by chance": [own.more_words - other.more_words for own, other in pairs],
+    }
+    print()
+    is_of_few = False
+    for words, numbers in lines.items():
+        interval = bootstrap_interval(numbers, seed=seed)
+        is_of_few |= interval is not None and interval.of_few
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        text = mean_text(mean_of_defined(numbers), low, high, digits=2, few=bool(interval and interval.of_few))
+        print(f"{words}: {text}, {len(pairs)} images{left_out}")
+    if is_of_few:
         print(f"{FEW_MARK} {FEW_NOTE}")
 
 
@@ -278,11 +294,14 @@ def _plot_splits(figure: Any, table: Table) -> None:
     axes.legend(fontsize="small")
 
 
-def _plot_central(figure: Any, known: Sequence[CentralCaption]) -> None:
+def _plot_central(figure: Any, known: Sequence[CentralCaption], chance: Sequence[CentralCaption]) -> None:
     axes = figure.subplots()
-    differences = [one.words - one.words_of_others for one in known]
+    differences, by_chance = ([one.more_words for one in own] for own in (known, chance))
     axes.hist(differences, bins=30)
     axes.axvline(float(np.mean(differences)), color="C1", label=f"mean {np.mean(differences):.2f}")
+    if by_chance:
+        label = f"captions dealt at random {np.mean(by_chance):.2f}"
+        axes.axvline(float(np.mean(by_chance)), color="k", linestyle="--", label=label)
     axes.set(xlabel="words of the central caption less those of the others", ylabel="images")
     axes.legend()
 
