@@ -55,16 +55,17 @@ def test_scores_of_a_data_set_are_those_of_compute(hub, tmp_path, capsys):
 
 def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys):
     output = tmp_path / "scores.csv"
-    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 0
+    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 3
     captured = capsys.readouterr()
     assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
+    assert captured.err.splitlines()[-1] == "12 of 14 rows were skipped and are in no number"
     told = "2 of 14 rows scored\n6 left out, the first is row 1: a picture or clip must be bytes or a file of the data"
     assert told in captured.out
     with output.open(newline="") as stream:
         assert [row["id"] for row in csv.DictReader(stream)] == ["0", "13"]
     left_out = json.loads((tmp_path / "scores.csv.json").read_text())["left_out"]
     assert [one["id"] for one in left_out] == list(range(1, 13))
-    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "-q", *CLIP]) == 0
+    assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "-q", *CLIP]) == 3
     captured = capsys.readouterr()
     assert captured.out.count("\n") == 1
     assert "6 left out, the first is row 1: " in captured.err
@@ -191,6 +192,60 @@ def test_clips_of_a_data_set_and_an_archive_are_scored_as_those_of_files(hub, tm
     assert "`0.mp4` must be a file of at most 10 bytes, got a larger one" in capsys.readouterr().err
 
 
+def written_rows(folder, *names, caption=b"A red square."):
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_bytes(picture("red"))
+        (folder / name).with_suffix(".txt").write_bytes(caption)
+    return str(folder)
+
+
+def test_a_folder_of_images_of_several_endings_is_scored_as_a_whole(tmp_path, capsys):
+    # The second ending comes late, and the names of screenshots have dots.
+    names = [*(f"{i:02}.png" for i in range(25)), "shot 10.15.23.jpg", "shot 10.15.24.JPG", "shot 10.15.24 b.webp"]
+    folder = written_rows(tmp_path / "rows", *names)
+    for own in ([], ["--images", "jpg,png,webp"], ["--images", "image"]):
+        assert main(["score", "clip_s", folder, *own, "--format", "json", *CLIP]) == 0
+        out, told = capsys.readouterr()
+        found = json.loads(out)
+        assert found["ids"] == sorted(name.rpartition(".")[0] for name in names)
+        assert found["left_out"] == []
+        assert ("columns taken: --predictions txt" in told) is not ("--images" in own and "columns taken: --im" in told)
+    assert main(["score", "clip_s", folder, "--images", "png", "-q", *CLIP]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "3 of 28 rows were skipped and are in no number"
+
+
+@pytest.mark.parametrize(("n_broken", "code"), [(0, 0), (1, 0), (2, 3)])
+def test_a_run_that_skipped_rows_says_so_last(tmp_path, capsys, n_broken, code):
+    folder = written_rows(tmp_path / "rows", *(f"{i}.png" for i in range(3)))
+    for i in range(n_broken):
+        (tmp_path / "rows" / f"{i}.txt").unlink()
+    output = tmp_path / "scores.json"
+    for own in ([], ["-q"], ["--format", "json"]):
+        assert main(["score", "clip_s", folder, "--output", str(output), *own, *CLIP]) == code
+        last = f"{n_broken} of 3 rows were skipped and are in no number"
+        assert (capsys.readouterr().err.splitlines()[-1] == last) is (n_broken > 0)
+        assert len(json.loads(output.read_text())["ids"]) == 3 - n_broken
+        output.unlink()
+
+
+@pytest.mark.filterwarnings("ignore:every score of rovist_nr is undefined")
+def test_undefined_scores_are_no_skipped_rows(tmp_path, capsys):
+    folder = written_rows(tmp_path / "rows", "0.png", "1.png", caption=b"One.")
+    assert main(["score", "rovist_nr", folder, "-q"]) == 0
+    assert "skipped" not in capsys.readouterr().err
+
+
+def test_skipped_rows_are_told_in_python(tmp_path):
+    folder = written_rows(tmp_path / "rows", "0.png", "1.png")
+    (tmp_path / "rows" / "1.txt").unlink()
+    told = (
+        "1 of 2 rows were skipped and are in no number; 1 left out, row '1': `predictions` must be given, got nothing"
+    )
+    with pytest.warns(UserWarning, match=told):
+        assert vlgauge.score(folder, "clip_s", profile="embedded").ids == ["0"]
+
+
 def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
     archive = tmp_path / "rows.tar"
     with tarfile.open(archive, "w") as made:
@@ -199,7 +254,7 @@ def test_a_picture_of_an_archive_that_cannot_be_read_is_named(tmp_path, capsys):
                 info = tarfile.TarInfo(member)
                 info.size = len(held)
                 made.addfile(info, io.BytesIO(held))
-    assert main(["score", "clip_s", str(archive), *CLIP]) == 0
+    assert main(["score", "clip_s", str(archive), *CLIP]) == 3
     captured = capsys.readouterr()
     assert "--images png" in captured.err
     assert "1 of 3 rows scored\n2 left out, the first is row 'a/1': `images` must be a readable image" in captured.out

@@ -9,7 +9,8 @@ import pytest
 from made_data_sets import COLOURS, archive, picture
 
 from vlgauge.base.columns import References, Text
-from vlgauge.base.video_columns import OneImage
+from vlgauge.base.video_columns import OneImage, Videos
+from vlgauge.errors import UsageError
 from vlgauge.files import limits
 from vlgauge.row_sources import RowLimits, RowReader, guessed_titles
 from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
@@ -90,7 +91,7 @@ def test_members_that_lead_out_are_refused_or_mere_names(tmp_path):
     link = "must be a regular file, got a link or a device"
     assert [told["c"], told["d"], told["e"]] == [f"`c.txt` {link}", f"`d.png` {link}", f"`e.png` {link}"]
     assert told["f"] == "`f.png` must be a file of at most 10,000 bytes, got a larger one"
-    assert "codec can't decode" in told["g"]
+    assert told["g"] == "`txt` must be UTF-8 text, got byte 0xff in line 1 of 'g.txt'; save it as UTF-8"
     assert sorted(path.name for path in tmp_path.parent.parent.iterdir()) == before
 
 
@@ -175,6 +176,74 @@ def test_several_columns_are_references_side_by_side(tmp_path):
     titles = guessed_titles(COLUMNS, source.kinds)
     assert titles["references"] == ["ref_1", "ref_2", "ref_4"]
     assert read(source).columns["references"] == [["Two.", "Three."]]
+
+
+def test_names_of_folders_are_cut_at_their_last_dot_and_those_of_webdataset_at_the_first(tmp_path):
+    names = ["shot 10.15.23.png", "shot 10.15.24.png"]
+    for name in names:
+        (tmp_path / name).write_bytes(picture("red"))
+    (row, other) = FolderRows(str(tmp_path), MOST).rows(["__key__"])
+    assert [row["__key__"], other["__key__"]] == ["shot 10.15.23", "shot 10.15.24"]
+    members = [("0.png", picture("red")), ("0.seg.png", picture("blue")), ("0.txt", b"A red square.")]
+    source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
+    assert (source.kinds, source.n_rows) == ({"__key__": "text", "png": "image", "txt": "text"}, 1)
+
+
+def test_a_key_that_comes_back_is_the_same_row_and_a_file_that_does_is_refused(tmp_path):
+    red, blue = picture("red"), picture("blue")
+    apart = [("0.png", red), ("1.png", blue), ("0.txt", b"A red square."), ("1.txt", b"A blue square.")]
+    reader = read(tar_rows(archive(tmp_path / "apart.tar", apart), MOST))
+    assert (reader.ids, reader.columns["images"], reader.left_out) == (["0", "1"], [red, blue], [])
+    told = r"FILE must have each file of a row once, got '0\.png' and '{}'; rename or remove one of them"
+    for name in ("0.png", "0.PNG"):
+        for between in ([], [("1.png", red), ("1.txt", b"One.")]):
+            members = [("0.png", red), ("0.txt", b"A red square."), *between, (name, blue)]
+            with pytest.raises(UsageError, match=told.format(name.replace(".", r"\."))):
+                tar_rows(archive(tmp_path / "twice.tar", members), MOST)
+
+
+def test_the_one_image_of_a_row_may_have_any_ending(tmp_path):
+    red, blue = picture("red"), picture("blue")
+    members = [(f"{i:02}.png", red) for i in range(30)] + [("30.jpg", blue), ("31.jpg", blue), ("31.png", red)]
+    members += [(f"{i:02}.txt", b"A square.") for i in range(32)]
+    source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
+    assert source.kinds["image"] == source.kinds["jpg"] == "image"
+    assert guessed_titles(COLUMNS, source.kinds)["images"] == ["image"]
+    reader = read(source)
+    assert reader.columns["images"] == [*[red] * 30, blue]
+    (left_out,) = reader.left_out
+    told = "`image` must be one file per row, got '31.jpg' and '31.png'; choose the column jpg or png"
+    assert (left_out.id, left_out.reason) == ("31", told)
+    both = read(source, {"predictions": ["txt"], "images": ["png", "jpg"]})
+    assert both.columns["images"] == [*[red] * 30, blue]
+    assert [one.reason for one in both.left_out] == ["`images` must be one image, got a list of 2"]
+    # An ending that every row has is the image, such as beside masks.
+    members = [
+        (f"{i}.{ending}", content) for i in range(3) for ending, content in (("png", red), ("txt", b"A square."))
+    ]
+    source = tar_rows(archive(tmp_path / "masks.tar", [*members, ("2.jpg", blue)]), MOST)
+    assert read(source).columns["images"] == [red] * 3
+
+
+def test_clips_may_have_any_ending(tmp_path):
+    members = [("0.mp4", b"one"), ("1.webm", b"two"), ("0.txt", b"A."), ("1.txt", b"B.")]
+    source = tar_rows(archive(tmp_path / "clips.tar", members), MOST)
+    assert [row["video"]["bytes"] for row in source.rows(["video"])] == [b"one", b"two"]
+    assert guessed_titles([Videos("videos")], source.kinds)["videos"] == ["video"]
+
+
+def test_columns_are_found_in_all_rows_and_files_that_say_nothing_make_none(tmp_path):
+    for i in range(30):
+        (tmp_path / f"{i:02}.json").write_text(json.dumps({"refs": ["One."]} if i > 25 else {"refs": []}))
+    for name in ("Thumbs.db", "notes.md", ".hidden.txt", "data.bin"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "a.txt").write_text("x")
+    source = FolderRows(str(tmp_path), MOST)
+    assert (source.kinds, source.n_rows) == ({"__key__": "text", "json.refs": "texts"}, 30)
+    rows = [{"file_name": "a.png", "text": None, "refs": []}, {"file_name": "b.png", "text": "One.", "refs": ["Two."]}]
+    (tmp_path / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert FolderRows(str(tmp_path), MOST).kinds == {"file_name": "image", "text": "text", "refs": "texts"}
 
 
 def test_columns_that_are_missing_are_told_all_at_once(tmp_path):

@@ -1,6 +1,7 @@
 """FILE that is no table: a data set of the Hub, a WebDataset archive, or a folder, by the options of the command."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -11,9 +12,12 @@ from vlgauge.row_sources import Origin, RowReader, Source
 from vlgauge.row_sources.hub import PREFIX
 from vlgauge.scoring import sources
 from vlgauge.scoring.columns import COLUMNS
-from vlgauge.scoring.sources import lines_of, told
+from vlgauge.scoring.sources import lines_of, skipped, told
 
-__all__ = ["lines_of", "record_origin", "rows_of", "source_of", "told"]
+__all__ = ["code_after", "lines_of", "record_origin", "rows_of", "source_of", "told"]
+
+MOSTLY_SKIPPED = 3
+"""Exit code of a run that wrote its results but skipped more than half of the rows."""
 
 
 def source_of(file: str, options: argparse.Namespace) -> Source:
@@ -46,3 +50,14 @@ def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespa
     titles = {name: getattr(options, name) for name in (*COLUMNS, "id")}
     limits = row_limits(options)
     return sources.rows_of(source, metrics, titles, limits=limits, skip=options.skip, limit=options.limit)
+
+
+def code_after(reader: RowReader) -> int:
+    """Say in the last line of a run how many rows were skipped, and return its exit code.
+
+    Rows whose score is undefined are not skipped.
+    """
+    if not reader.left_out:
+        return 0
+    sys.stderr.write(f"{skipped(reader)}\n")
+    return MOSTLY_SKIPPED if 2 * len(reader.left_out) > reader.n_read else 0

@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         pages = import_module("vlgauge.scoring.pages")
         write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
-    return 0
+    return 0 if data_sets is None else data_sets.code_after(reader)
 
 
 def print_results(

@@ -1,5 +1,6 @@
 """What a column of rows holds, as far as its type or its first cells tell."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 # What a column holds, as far as its type or its first cells tell.
@@ -25,3 +26,16 @@ def kind_of_cell(cell: Any) -> Kind:
     if isinstance(cell, list) and cell:
         return {"text": "texts", "image": "images"}.get(kind_of_cell(cell[0]), "other")  # type: ignore[return-value]
     return "other"
+
+
+def kinds_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Kind]:
+    """What each column of a table seems to hold, by its first cell that is not empty and says so."""
+    found: dict[str, Kind] = {}
+    told: set[str] = set()
+    for row in rows:
+        for title, cell in row.items():
+            if title not in told and (cell or title not in found):
+                found[title] = kind_of_cell(cell)
+                if cell and found[title] != "other":
+                    told.add(title)
+    return found

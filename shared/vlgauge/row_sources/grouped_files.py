@@ -1,32 +1,40 @@
-"""Rows of files that lie together: those of one name are a row, their endings its columns, as in WebDataset.
+"""Rows of files that lie together: those of one name are a row, their endings its columns.
 
-A name is a label: no file is written, and none is opened but by the archive or folder that listed it.
+Names of a tar archive are cut at their first dot, as WebDataset does; those of a folder or zip archive at their last
+one, since names such as "shot 10.15.23.png" have others. A name is a label: no file is written, and none is opened but
+by the archive or folder that listed it.
 """
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vlgauge.errors import UsageError
-from vlgauge.files import check_objects, current_limits, json_bytes, open_file, parse_json
+from vlgauge.files import check_objects, current_limits, decoded, json_bytes, open_file, parse_json
 from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import read_rows
 from vlgauge.media.zips import zip_members
-from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell
+from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell, kinds_of_rows
 
 KEY = "__key__"
 TAR, ZIP = ".tar", ".zip"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_LOOKED_AT = 20  # rows that tell what columns there are
 _SHARE = 4  # what one file of JSON may take of what a table may
+# Columns of the one image or clip of a row, where rows have them in files of several endings.
+_ANY: Mapping[str, Sequence[str]] = {"image": _PICTURES, "video": CLIPS}
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(_TEXTS, "text"),
+    **dict.fromkeys(_PICTURES, "image"),
+    **dict.fromkeys(CLIPS, "video"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,17 +45,6 @@ class Listed:
     n_bytes: int
     read: Callable[[int], bytes] | None
 
-    @property
-    def key(self) -> str:
-        """What the files of a row share: folders, and the name up to its first point."""
-        folder, slash, name = self.name.rpartition("/")
-        return f"{folder}{slash}{name.partition('.')[0]}"
-
-    @property
-    def ending(self) -> str:
-        """The rest of the name, in small letters."""
-        return self.name.rpartition("/")[2].partition(".")[2].lower()
-
     def content(self, most_bytes: int) -> bytes:
         """What is in it."""
         if self.read is None:
@@ -56,89 +53,140 @@ class Listed:
             raise UsageError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
         return self.read(most_bytes)
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is what systems put beside files of the user."""
+        return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
+
+
+def parted(name: str, *, at_first_dot: bool) -> tuple[str, str]:
+    """What the files of a row share, folders and the name up to a dot, and the ending behind it in small letters."""
+    folder, slash, last = name.rpartition("/")
+    stem, _, ending = last.partition(".") if at_first_dot else last.rpartition(".")
+    return f"{folder}{slash}{stem}", ending.lower()
+
 
 class GroupedRows:
-    """Rows of the files of an archive or folder, those of a row side by side."""
+    """Rows of the files of an archive or folder, in the order of their first files.
 
-    def __init__(self, origin: Origin, listed: Callable[[], Iterator[Listed]], limits: RowLimits) -> None:
+    Args:
+        origin: Which rows they are.
+        files: All of them; those whose endings say nothing are left out.
+        limits: How much a file may hold.
+        at_first_dot: Whether names are cut at their first dot rather than at their last one.
+
+    Raises:
+        UsageError: If two files would be the same cell.
+    """
+
+    def __init__(self, origin: Origin, files: Iterable[Listed], limits: RowLimits, *, at_first_dot: bool) -> None:
         self.origin = origin
-        self.n_rows = None  # they are not listed before they are read
-        self._listed = listed
         self._limits = limits
+        self._rows: dict[str, dict[str, Listed]] = {}
+        for one in files:
+            key, ending = parted(one.name, at_first_dot=at_first_dot)
+            if one.is_hidden or ending not in (*_KINDS, "json"):
+                continue
+            other = self._rows.setdefault(key, {}).setdefault(ending, one)
+            if other is not one:
+                raise UsageError(
+                    f"FILE must have each file of a row once, got {other.name[-60:]!r} and {one.name[-60:]!r}; rename "
+                    "or remove one of them"
+                )
 
-    def _groups(self) -> Iterator[tuple[str, list[Listed]]]:
-        known = (one for one in self._listed() if one.ending and not one.name.rpartition("/")[2].startswith("."))
-        for key, files in groupby(known, lambda one: one.key):
-            yield key, list(files)
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._rows)
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """What each column holds, by the first rows."""
+        """What each column holds, by all rows."""
         found: dict[str, Kind] = {KEY: "text"}
-        for _, files in islice(self._groups(), _LOOKED_AT):
-            for one in files:
-                if one.ending in _TEXTS:
-                    found.setdefault(one.ending, "text")
-                elif one.ending in _PICTURES:
-                    found.setdefault(one.ending, "image")
-                elif one.ending in CLIPS:
-                    found.setdefault(one.ending, "video")
-                elif one.ending == "json":
-                    cells = _object(one, self._limits.picture_bytes)
-                    for title, cell in ({} if isinstance(cells, Exception) else cells).items():
-                        found.setdefault(f"json.{title}", kind_of_cell(cell))
+        for files in self._rows.values():
+            for ending, one in files.items():
+                if ending in _KINDS:
+                    found[ending] = _KINDS[ending]
+                    continue
+                cells = _object(one, self._limits.picture_bytes)
+                for title, cell in ({} if isinstance(cells, Exception) else cells).items():
+                    if found.get(f"json.{title}", "other") == "other":  # such as an empty list
+                        found[f"json.{title}"] = kind_of_cell(cell)
+        for title, endings in _ANY.items():
+            if len(found.keys() & {*endings}) > 1:
+                found[title] = _KINDS[endings[0]]
+        return found
+
+    @cached_property
+    def _in_all(self) -> Mapping[str, str | None]:
+        """The ending of `_ANY` that every row has which has one at all; None where there is no such ending."""
+        found: dict[str, str | None] = {}
+        for title, endings in _ANY.items():
+            own = [files.keys() & {*endings} for files in self._rows.values() if files.keys() & {*endings}]
+            found[title] = min(set.intersection(*own), key=endings.index, default=None) if own else None
         return found
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""
-        for key, files in islice(self._groups(), start, None):
-            by_ending = {one.ending: one for one in files}
-            yield {title: self._cell(title, key, by_ending) for title in titles}
+        for key, files in islice(self._rows.items(), start, None):
+            yield {title: self._cell(title, key, files) for title in titles}
 
     def _cell(self, title: str, key: str, files: Mapping[str, Listed]) -> Any:
         if title == KEY:
             return key
-        ending, _, name = title.partition(".") if title.startswith("json.") else (title, "", "")
-        if ending not in files:
-            return None
-        if name:
-            cells = _object(files[ending], self._limits.picture_bytes)
-            return cells if isinstance(cells, Exception) else cells.get(name)
         try:
+            ending, _, name = title.partition(".")
+            ending = self._any_of(title, files) if title in _ANY else ending
+            if ending not in files:
+                return None
+            if name:
+                cells = _object(files[ending], self._limits.picture_bytes)
+                return cells if isinstance(cells, Exception) else cells.get(name)
             most = self._limits.clip_bytes if ending in CLIPS else self._limits.picture_bytes
             content = files[ending].content(most)
-            # Windows may put a mark before a text, which is no letter of it.
-            return content.decode("utf-8-sig").strip() if ending in _TEXTS else {"bytes": content, "path": None}
-        except ValueError as error:
+            if ending in _TEXTS:
+                return decoded(content, f"`{ending}`", files[ending].name).strip()
+            return {"bytes": content, "path": None}
+        except UsageError as error:
             return error
+
+    def _any_of(self, title: str, files: Mapping[str, Listed]) -> str:
+        """The ending of the image or clip of a row, empty if it has none."""
+        if in_all := self._in_all[title]:
+            return in_all
+        there = [ending for ending in _ANY[title] if ending in files]
+        if len(there) > 1:
+            names = " and ".join(repr(files[ending].name[-60:]) for ending in there)
+            raise UsageError(f"`{title}` must be one file per row, got {names}; choose the column {' or '.join(there)}")
+        return there[0] if there else ""
 
     def file(self, path: str, most_bytes: int) -> bytes:
         """Nothing: what is in a row is in its files.
 
         Raises:
-            ValueError: Always.
+            UsageError: Always.
         """
         raise UsageError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
 
 
-def _object(file: Listed, most_bytes: int) -> dict[str, Any] | ValueError:
+def _object(file: Listed, most_bytes: int) -> dict[str, Any] | UsageError:
     """The object in a file of JSON, or why there is none.
 
     Read here: Python's reader is no danger to the process, and a text of few objects becomes no large one.
     """
     limit = current_limits().max_unpacked // _SHARE
     try:
-        text = file.content(most_bytes).decode("utf-8-sig")
+        text = decoded(file.content(most_bytes), "`json`", file.name)
         check_objects(json_bytes(text, limit), limit, "`json`", file.name)
         cells = parse_json(text, "`json`", file.name)
-    except ValueError as error:
+    except UsageError as error:
         return error
-    return cells if isinstance(cells, dict) else ValueError(f"`json` must be an object, got {type(cells).__name__}")
+    return cells if isinstance(cells, dict) else UsageError(f"`json` must be an object, got {type(cells).__name__}")
 
 
 def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
     """Rows of a WebDataset archive, which is not unpacked."""
-    rows = GroupedRows(Origin(Path(path).name), partial(_members, path), limits)
+    rows = GroupedRows(Origin(Path(path).name), _members(path), limits, at_first_dot=True)
     if rows.kinds.keys() == {KEY}:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
@@ -170,27 +218,28 @@ class FolderRows:
 
     def __init__(self, folder: str, limits: RowLimits) -> None:
         self._folder = Path(folder)
-        self._files = {one.name: one for one in _files_of(self._folder)}
+        files = _files_of(self._folder)
+        self._files = {one.name: one for one in files}
         self.origin = Origin(self._folder.absolute().name)
         tables = [name for name in _TABLES if name in self._files]
         self._table = read_rows(str(self._folder / tables[0])) if tables else None
-        self._grouped = GroupedRows(self.origin, lambda: iter(self._files.values()), limits)
+        self._grouped = GroupedRows(self.origin, () if tables else files, limits, at_first_dot=False)
         if self._table is None and self._grouped.kinds.keys() == {KEY}:
             raise UsageError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
 
-    @property
+    @cached_property
     def kinds(self) -> Mapping[str, Kind]:
         """What each column holds."""
         if self._table is None:
             return self._grouped.kinds
-        kinds = {title: kind_of_cell(cell) for title, cell in self._table[0].items()}
+        kinds = kinds_of_rows(self._table)
         named: Kind = "video" if is_clip(self._table[0].get("file_name")) else "image"
         return kinds | ({"file_name": named} if "file_name" in kinds else {})
 
     @property
-    def n_rows(self) -> int | None:
-        """Number of rows of the table, if there is one."""
-        return None if self._table is None else len(self._table)
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._grouped.n_rows if self._table is None else len(self._table)
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""
@@ -222,4 +271,9 @@ def _files_of(folder: Path) -> list[Listed]:
             found.append(Listed(path.relative_to(folder).as_posix(), known.st_size, read))
             if len(found) > current_limits().max_rows:
                 raise UsageError(f"FILE must have at most {current_limits().max_rows:,} files; raise --max-rows")
-    return sorted(found, key=lambda one: (one.key, one.name))
+    return in_order(found)
+
+
+def in_order(files: Iterable[Listed]) -> list[Listed]:
+    """Files of a folder or zip archive by their rows."""
+    return sorted(files, key=lambda one: (parted(one.name, at_first_dot=False), one.name))

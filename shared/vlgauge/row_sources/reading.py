@@ -82,6 +82,11 @@ class RowReader:
         for column in self.wanted:
             self.columns.setdefault(column.name, [] if self.titles.get(column.name) else None)
 
+    @property
+    def n_read(self) -> int:
+        """Number of rows that were read, whether they can be scored or not."""
+        return len(self.ids) + len(self.left_out)
+
     def clear(self) -> None:
         """Remove what was kept in files; the columns name some that are gone then."""
         self._kept.clear()
@@ -145,9 +150,13 @@ class RowReader:
                 raise cell
             if is_python_list(cell):
                 raise UsageError(f"`{column}` {NO_PYTHON_LIST} {AS_JSON}")
-        cell = side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
         if column not in PICTURED:
-            return cell
+            return side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
+        # Of several columns, such as one per ending of files, a row may fill one.
+        there = [one for one in found if not is_missing(one)]
+        if len(there) > 1 and column == "videos":
+            raise UsageError(f"`videos` must be one column of a row, got {' and '.join(titles)}; choose one of them")
+        cell = side_by_side(there) if len(there) > 1 else there[0] if there else None
         return self._clip(cell, column, files) if column == "videos" else self._picture(cell, column)
 
     def _picture(self, cell: Any, place: str) -> Any:

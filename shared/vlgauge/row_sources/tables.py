@@ -10,8 +10,8 @@ from typing import Any
 from vlgauge.errors import UsageError
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, read_rows
-from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, listed_files, tar_rows
-from vlgauge.row_sources.source import Kind, Origin, Source, kind_of_cell
+from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, in_order, listed_files, parted
+from vlgauge.row_sources.source import Kind, Origin, Source, kinds_of_rows
 
 ARCHIVES = (TAR, ZIP)
 _LONGEST_PATH = 4096
@@ -58,12 +58,10 @@ class UploadedRows:
     def _n_named(self) -> Mapping[str, int]:
         return n_files_named(self._rows)
 
-    @property
+    @cached_property
     def kinds(self) -> Mapping[str, Kind]:
         """What each column holds, by the first cell that is not empty."""
-        titles = dict.fromkeys(title for row in self._rows for title in row)
-        first = {title: next((row[title] for row in self._rows if row.get(title)), None) for title in titles}
-        return {title: kind_of_cell(cell) for title, cell in first.items()}
+        return kinds_of_rows(self._rows)
 
     @property
     def n_rows(self) -> int:
@@ -142,23 +140,17 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
 def archive_rows(path: str, limits: RowLimits) -> Source:
     """Rows of an archive: of the table in it that names its pictures, or of files of one name."""
     files = listed_files(path)
-    tables = [one for one in files if one.name.lower().endswith(_TABLES) and not _is_hidden(one)]
+    is_tar = path.lower().endswith(TAR)
+    keys = [parted(one.name, at_first_dot=is_tar)[0] for one in files]
+    tables = [one for one in files if one.name.lower().endswith(_TABLES) and not one.is_hidden]
     origin = Origin(Path(path).name)
     # A file of JSON beside a picture of its name is a row of these, as in WebDataset.
-    if len(tables) == 1 and sum(one.key == tables[0].key for one in files) == 1:
+    if len(tables) == 1 and keys.count(parted(tables[0].name, at_first_dot=is_tar)[0]) == 1:
         return UploadedRows.of(_rows_of(tables[0], limits), origin, files)
-    if path.lower().endswith(TAR):
-        return tar_rows(path, limits)
-    ordered = sorted((one for one in files if not _is_hidden(one)), key=lambda one: (one.key, one.name))
-    rows = GroupedRows(origin, lambda: iter(ordered), limits)
+    rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
     if len(rows.kinds) == 1:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
-
-
-def _is_hidden(file: Listed) -> bool:
-    """Whether it is what systems put beside files of ours."""
-    return any(part.startswith((".", "__MACOSX")) for part in file.name.split("/"))
 
 
 def _rows_of(table: Listed, limits: RowLimits) -> Rows:

@@ -19,7 +19,7 @@ from vlgauge.scoring.scored import score_columns
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.settings import shown, told_of_arguments, whole_number
+from vlgauge.settings import shown, told_of_arguments, warn, whole_number
 
 Titles = str | Sequence[str] | None
 
@@ -196,5 +196,7 @@ def _of_source(
 
         return pd.DataFrame({"id": reader.ids} | {k: v for k, v in reader.columns.items() if v is not None})
 
+    if reader.left_out:
+        warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
     return Given([{}], own, frame), reader.ids, reader.columns, sources.told(reader)

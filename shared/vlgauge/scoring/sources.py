@@ -96,9 +96,13 @@ def lines_of(reader: RowReader) -> list[str]:
     """The same, as lines below the table."""
     origin = reader.source.origin
     parts = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
-    n = len(reader.ids) + len(reader.left_out)
-    head = f"{', '.join(part for part in parts if part)}: {len(reader.ids)} of {n} rows scored"
+    head = f"{', '.join(part for part in parts if part)}: {len(reader.ids)} of {reader.n_read} rows scored"
     return [printable(line) for line in (head, *reasons(reader.left_out))]
+
+
+def skipped(reader: RowReader) -> str:
+    """How many rows were skipped, in a line."""
+    return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are in no number"
 
 
 def reasons(left_out: Sequence[LeftOut]) -> list[str]:
