@@ -8,6 +8,7 @@ from folders import METRICS, TOYS
 import vlgauge
 from vlgauge import catalog
 from vlgauge.catalog import MetricFacts
+from vlgauge.errors import UsageError
 
 
 @pytest.fixture
@@ -156,6 +157,25 @@ def test_missing_metric_folders_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(catalog, "_HERE", tmp_path / "a" / "b")
     with pytest.raises(FileNotFoundError, match=r"the metric folders are missing beside .*; install vlgauge again"):
         catalog.metrics_root()
+
+
+def test_every_score_has_its_own_direction_or_none():
+    directions = {
+        name: catalog.direction_of(name)
+        for name in ("chair", "chair_s", "chair_recall", "chair_f1", "ref_clip_s", "trm", "trm_base", "spice_objects")
+    }
+    assert [name for name, higher in directions.items() if not higher] == ["chair", "chair_s", "trm"]
+    for name in ("trm_pvalue", "chair_length", "trm_mean_log_pvalue", "ref_clip_s_median", "bleu_undefined", "bleurt"):
+        assert catalog.direction_of(name) is None
+    with pytest.raises(UsageError, match="`name` must be a score with a direction, got 'chair_length'; those of chair"):
+        catalog.score_facts("chair_length")
+
+
+@pytest.mark.parametrize("name", catalog.metric_names())
+def test_directions_are_those_of_numbers_of_the_metric(name):
+    facts = catalog.metric_facts(name)
+    assert all(one.startswith(f"{name}_") for one, _ in facts.directions)
+    assert {own for own, _, _ in facts.other_scores} <= {one for one, _ in facts.directions}
 
 
 def test_other_scores_have_the_title_and_range_that_their_metric_names():

@@ -50,6 +50,12 @@ class Bleu(base.TokenMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     signed = "profile:paper tokenizer?"
+    directions = (
+        ("bleu_1", True),
+        ("bleu_2", True),
+        ("bleu_3", True),
+        ("bleu_4", True),
+    )
     higher_is_better = True
     is_mean = False
 

@@ -67,6 +67,11 @@ class Capture(scene_graphs.PhraseGraphMetric):
     score_range = "[0, 1]; released (-inf, inf)"
     bounds_with = (("variant:paper", 0.0, 1.0),)
     signed = "enc? dtype? pooling?:model/cls variant:paper/released soft:True/False no_objects? parser"
+    directions = (
+        ("capture_objects", True),
+        ("capture_attributes", True),
+        ("capture_relations", True),
+    )
     higher_is_better = True
     needs = ("capture",)
 

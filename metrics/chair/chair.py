@@ -87,6 +87,12 @@ class Chair(scene_graphs.ObjectMetric):
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
     other_scores = (("chair_s", "CHAIRs", "[0, 1]"),)
+    directions = (
+        ("chair_s", False),
+        ("chair_recall", True),
+        ("chair_precision", True),
+        ("chair_f1", True),
+    )
     higher_is_better = False
     rewards_silence = True
     is_mean = False

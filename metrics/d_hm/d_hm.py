@@ -77,6 +77,11 @@ class DHm(base.ComponentMetric):
     score_range = "[0, inf)"
     bounds = (0.0, None)
     signed = "apply_tanh:True/False"
+    directions = (
+        ("d_hm_d_g", False),
+        ("d_hm_d_c", False),
+        ("d_hm_d_r", False),
+    )
     higher_is_better = False
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:

@@ -173,6 +173,7 @@ class FrechetBert(caption_sets.VectorSetMetric):
         "enc dtype? pooling?:model/cls pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number "
         "seed?:number"
     )
+    directions = (("frechet_bert_excess", False),)
     higher_is_better = False
     compares_sets = True
     needs = ("frechet-bert",)

@@ -91,6 +91,10 @@ class Groovist(grounding.GroundingMetric):
         "top_k?:number min_score?:number normalize:None/tanh analysis matching?:each/best reverse:True/False "
         "regions phrases concreteness theta"
     )
+    directions = (
+        ("groovist_reverse", True),
+        ("groovist_f", True),
+    )
     higher_is_better = True
     needs = ("groovist",)
     words, unit, source_settings = "noun_phrases", "phrase", SOURCE_SETTINGS

@@ -191,6 +191,7 @@ class MmdBert(caption_sets.VectorSetMetric):
         "enc dtype? pooling?:model/cls variant:paper/released estimator?:unbiased/biased bandwidth "
         "pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
     )
+    directions = (("mmd_bert_excess", False),)
     higher_is_better = False
     compares_sets = True
     needs = ("mmd-bert",)

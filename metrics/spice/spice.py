@@ -61,6 +61,14 @@ class Spice(scene_graphs.SceneGraphMetric):
     measures = "How much of what a caption says of the scene do its references say, and the other way round?"
     score_range = "[0, 2)"
     bounds = (0.0, 2.0)
+    directions = (
+        ("spice_objects", True),
+        ("spice_attributes", True),
+        ("spice_relations", True),
+        ("spice_colours", True),
+        ("spice_numbers", True),
+        ("spice_sizes", True),
+    )
     higher_is_better = True
     signed = "parser"
     needs = ("english",)

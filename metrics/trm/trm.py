@@ -102,6 +102,12 @@ class Trm(caption_sets.CaptionVectorMetric):
         "enc? dtype? pooling?:model/cls distance ties:fractional/paper tie_tol:number force_zero_self:True/False "
         "tokenizer? df? pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
     )
+    directions = (
+        ("trm_excess", False),
+        ("trm_separate", False),
+        ("trm_separate_excess", False),
+        ("trm_base", True),
+    )
     higher_is_better = False
     compares_sets = True
     needs = ()

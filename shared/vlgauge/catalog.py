@@ -48,6 +48,7 @@ class MetricFacts:
             each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
         bounds_with_references: The same of the score with references, where that has other ends; None where it has not.
         other_scores: Other scores with a title of their own: name, title, range as `score_range`.
+        directions: Names of the other numbers of a result that have a direction, and whether higher is better.
         signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and
             after a colon the only values, "True/False", or "number".
     """
@@ -63,6 +64,7 @@ class MetricFacts:
     bounds_with: tuple[tuple[str, float | str | None, float | str | None], ...] = ()
     bounds_with_references: tuple[tuple[str, float | str | None, float | str | None], ...] | None = None
     other_scores: tuple[tuple[str, str, str], ...] = ()
+    directions: tuple[tuple[str, bool], ...] = ()
     signed: str = ""
 
     @property
@@ -176,23 +178,36 @@ def is_score(name: str) -> bool:
 
 
 def score_facts(name: str) -> MetricFacts:
-    """Facts of a score: those of its metric, whose direction holds for its other scores, too, all means.
+    """Return the facts of a score: those of its metric with the direction of the score; other scores are means.
 
-    So do its bounds, but for those of the score with references where that has its own.
-
-    The range of another score is empty where the metric does not name it.
+    The bounds are those of the metric, or its own for the score with references. The range of another score is empty if
+    the metric does not name it.
 
     Raises:
-        ValueError: If no metric can have it.
+        UsageError: If no metric can have it, or its direction is not known.
     """
     owner = metric_of_score(name)
     facts = metric_facts(owner)
     if owner == name:
         return facts
+    directions = {WITH_REFERENCES + owner: facts.higher_is_better, **dict(facts.directions)}
+    if name not in directions:
+        raise UsageError.about(
+            "name", f"must be a score with a direction, got {name!r}; those of {owner} are {', '.join(directions)}"
+        )
     known = {own: score_range for own, _, score_range in facts.other_scores}
     own_ends = facts.bounds_with_references if name == WITH_REFERENCES + owner else None
     ends = facts.bounds_with if own_ends is None else own_ends
-    return replace(facts, name=name, is_mean=True, score_range=known.get(name, ""), bounds_with=ends)
+    own = {"higher_is_better": directions[name], "score_range": known.get(name, ""), "bounds_with": ends}
+    return replace(facts, name=name, is_mean=True, **own)
+
+
+def direction_of(name: str) -> bool | None:
+    """Return whether higher is better by a number of a result; None if that is not known, as of counts."""
+    try:
+        return score_facts(name).higher_is_better
+    except UsageError:
+        return None
 
 
 def score_title(name: str) -> str:

@@ -132,9 +132,10 @@ def test_mmd_bert_on_the_examples(capsys):
     numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
     assert numbers[0] == ["result", "value", "95", "%", "from", "to", "better", "range"]
     assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
-    assert [len(row) for row in numbers[2:4]] == [2, 4]
+    assert [len(row) for row in numbers[2:4]] == [2, 5]
+    assert numbers[3][4] == "lower"
     assert numbers[4][4] == "lower"
-    value, low, high = map(float, numbers[3][1:])
+    value, low, high = map(float, numbers[3][1:4])
     assert low < value < high
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+import warnings
 from pathlib import Path
 
 import datasets
@@ -252,6 +253,18 @@ def test_arguments_are_those_that_a_trainer_needs_to_keep_the_best_checkpoint(tm
         assert arguments.load_best_model_at_end
     with pytest.raises(ValueError, match='`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"'):
         metrics.arguments(best="rouge_l", eval_strategy="no")
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("chair", True), ("rouge_l", False)])
+def test_a_metric_that_rewards_silence_chooses_the_best_checkpoint_with_a_warning(name, is_told):
+    metrics = metrics_of(ROWS, [name])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        arguments = metrics.arguments(best=name)
+    assert arguments["greater_is_better"] == (name == "rouge_l")
+    assert ["should be a metric that falls when a caption says less" in str(one.message) for one in told] == [
+        True
+    ] * is_told
 
 
 def png(picture):

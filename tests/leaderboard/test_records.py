@@ -10,7 +10,7 @@ from made_runs import bleu_run, made_run, made_signature
 from vlgauge.catalog import metric_title
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.files import limits
-from vlgauge.leaderboard import Dataset, Model, Source, append_records, read_records, record_of
+from vlgauge.leaderboard import Dataset, Model, Source, append_records, parse_records, read_records, record_of
 from vlgauge.leaderboard.record import parse_record
 from vlgauge.statistics import METHOD, bootstrap_interval
 
@@ -141,9 +141,16 @@ def of_metric(name, value, **more):
     return changed(**{"metric": name, "title": title, "signature": told, "value": value, "ci": None, **lower, **more})
 
 
+def of_score(name, title):
+    """A record that says that higher is better."""
+    return changed(metric=name, title=title, signature=f"{name}|v:0.1.0|profile:paper")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        (of_score("chair_s", "CHAIRs"), "`higher_is_better` must be that of chair_s, False, got True"),
+        (of_score("trm_pvalue", "TRM pvalue"), "`metric` must be a score with a direction, got 'trm_pvalue'; those of"),
         (of_metric("bleu", 3.0), f"`value` must be at least 0 and at most 1, {EVERY.format('bleu')}, got 3.0"),
         (of_metric("cider", -0.5), f"`value` must be at least 0 and at most 10, {EVERY.format('cider')}, got -0.5"),
         (of_metric("d_hm", -1.0), f"`value` must be at least 0, {EVERY.format('d_hm')}, got -1.0"),
@@ -275,6 +282,13 @@ def test_values_that_a_metric_can_have_are_records(tmp_path, name, value, more):
     path = tmp_path / "results.jsonl"
     path.write_text(of_metric(name, value, **more), encoding="utf-8")
     assert [one.value for one in read_records(path)] == [value]
+
+
+def test_a_record_has_the_direction_of_its_own_score():
+    assert parse_records(of_score("chair_recall", "CHAIR recall").encode(), "x")[0].higher_is_better
+    run = {"ids": [0, 1], "chair_recall_scores": [0.5, 1.0], "chair_recall_signature": "chair_recall|v:1|profile:paper"}
+    made = record_of(run, "chair_recall", record().model, record().dataset, date="2026-11-22")
+    assert (made.title, made.higher_is_better) == ("CHAIR recall", True)
 
 
 def test_an_undefined_value_is_not_recorded():

@@ -108,6 +108,17 @@ def test_curves_turn_what_is_better_lower_and_mark_the_best():
         training_figure(history[:1])
 
 
+def test_each_curve_has_the_direction_of_its_own_score():
+    history = [{"eval_chair": 0.5, "eval_chair_recall": 0.9, "eval_trm_pvalue": 0.5, "step": 1}]
+    history.append({"eval_chair": 0.2, "eval_chair_recall": 0.1, "eval_trm_pvalue": 0.01, "step": 2})
+    chair, recall = training_figure(history, ["chair", "chair_recall"]).axes
+    assert [axes.get_title(loc="left") for axes in (chair, recall)] == ["best 0.2 at step 2", "best 0.9 at step 1"]
+    assert [axes.yaxis_inverted() for axes in (chair, recall)] == [True, False]
+    assert recall.get_ylabel() == "chair_recall\nhigher is better"
+    with pytest.raises(ValueError, match="must be a score with a direction, got 'trm_pvalue'"):
+        training_figure(history, ["trm_pvalue"])
+
+
 def test_a_notebook_shows_the_picture(scores):
     picture = scores.plot(scores=["bleu"])
     assert picture._repr_png_().startswith(b"\x89PNG")

@@ -70,6 +70,7 @@ class Metric(HostedMetric, ABC):
         bounds_with: Narrower ones with some settings, see `vlgauge.catalog.MetricFacts`.
         bounds_with_references: The same of ``ref_NAME`` where that has other ends, see there.
         other_scores: Other scores with a title and range of their own, see there.
+        directions: Directions of other numbers of a result, see there.
         signed: Fields of its signature, see there.
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
@@ -93,6 +94,7 @@ class Metric(HostedMetric, ABC):
     bounds_with: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...]] = ()
     bounds_with_references: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...] | None] = None
     other_scores: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    directions: ClassVar[tuple[tuple[str, bool], ...]] = ()
     signed: ClassVar[str] = ""
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()

@@ -8,6 +8,7 @@ import datasets
 import vlgauge
 from vlgauge.base import Captions, Metric, Story, Text
 from vlgauge.base.metric import PROJECT_COLUMNS
+from vlgauge.catalog import metric_of_score
 from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.scalars import scalars
 from vlgauge.settings import nearest, rows_of, shown, warn
@@ -64,6 +65,11 @@ class RowMetrics:
         """The metrics, and those that have a second score where there are references, as it is called."""
         both = [one.name for one in self.metrics if one.has_reference_scores and "references" in self.columns]
         return [*self.names, *(f"ref_{name}" for name in both)]
+
+    def rewards_silence(self, key: str) -> bool:
+        """Whether the metric that has a score cannot fall when a caption says less, see `Metric.rewards_silence`."""
+        owner = metric_of_score(key)
+        return any(one.rewards_silence for one in self.metrics if one.name == owner)
 
     def score(self, texts: Sequence[str]) -> dict[str, float]:
         """Scalars of all metrics; one that is undefined has no number, and warns at the first time.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge.catalog import WITH_REFERENCES, metric_facts
+from vlgauge.catalog import score_facts
 from vlgauge.settings import plain_number
 
 
@@ -29,9 +29,9 @@ def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def greater_is_better(name: str) -> bool:
-    """Direction of a metric, or of its form with references, such as ``"ref_clip_s"``; a trainer would guess higher.
+    """Return the direction of a score, such as ``"ref_clip_s"``; a trainer would guess higher.
 
     Raises:
-        ValueError: If there is no such metric.
+        UsageError: If no metric has the score, or it has no direction.
     """
-    return metric_facts(name.removeprefix(WITH_REFERENCES)).higher_is_better
+    return score_facts(name).higher_is_better

@@ -14,7 +14,7 @@ from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.processes import on_first_process, several_processes
 from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.scalars import greater_is_better
-from vlgauge.settings import one_of, whole_number
+from vlgauge.settings import one_of, warn, whole_number
 
 _PADDED = -100  # what the trainers fill up rows with
 
@@ -75,6 +75,12 @@ class GenerationMetrics(TrainerCallback):
         if best is None:
             return arguments | own
         self._best = one_of("best", best, self._scored.keys)
+        if self._scored.rewards_silence(best):
+            warn(
+                f"`best` should be a metric that falls when a caption says less, got {best}, which looks only at what "
+                "is said: a model that says next to nothing can be the best; choose by another one, such as 'spice', "
+                f"and log {best} next to it"
+            )
         when = getattr(own.get("eval_strategy"), "value", own.get("eval_strategy", "epoch"))
         if when == "no":
             raise UsageError('`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"')

@@ -187,7 +187,11 @@ def parse_record(content: Any) -> Record:
     if record.metric in metric_names():
         _check_facts(record, metric_facts(record.metric), fields)
     elif is_score(record.metric):
-        told = {"title": score_title(record.metric), "higher_is_better": score_facts(record.metric).higher_is_better}
+        try:
+            facts = score_facts(record.metric)
+        except UsageError as error:
+            raise NoRecord(f"`metric` {str(error).removeprefix('`name` ')}") from error
+        told = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
         _refuse_others(record, told, record.metric)
     _check_numbers(record)
     return record

@@ -240,10 +240,10 @@ def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] 
     Args:
         records: A dictionary per evaluation, with ``step`` and numbers, such as ``trainer.state.log_history``; those
             without a score are left out. A name may begin with ``eval_`` or ``test_``.
-        scores: Names of the scores; None for all that metrics have.
+        scores: Names of the scores; None for the main score of each metric, and those with references.
 
     Raises:
-        ValueError: If no record has a step and a score, or a score is in none.
+        UsageError: If no record has a step and a score, a score is in none, or it has no direction.
         ImportError: If matplotlib is not installed.
     """
     curves: dict[str, list[tuple[float, float]]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.catalog import score_facts
+from vlgauge.catalog import direction_of, score_facts
 from vlgauge.corpus_values import COUNTED, corpus_interval, number_title
 from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
@@ -76,11 +76,10 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> 
 
 
 def _reading(key: str, result: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Direction and range of a score that is signed, range where it is known; else nothing."""
-    if f"{key}_signature" not in result:
-        return None, None
-    facts = score_facts(key)
-    return facts.better, facts.score_range or None
+    """Return direction and range of a number, each None if it is not known; only signed scores have a range."""
+    higher = direction_of(key)
+    score_range = score_facts(key).score_range if f"{key}_signature" in result else ""
+    return None if higher is None else "higher" if higher else "lower", score_range or None
 
 
 def summary(
