@@ -10,8 +10,10 @@ import torch
 from image_samples import RGB, RGBA, RNG, encoded, in_mode, pixels
 from PIL import Image
 
+from vlgauge.base.columns import Images
 from vlgauge.media.images import image_cell, is_single_image, open_image
 from vlgauge.media.limits import MAX_PIXELS
+from vlgauge.media.videos import video_cell
 
 
 # -- from an input to its cell ----------------------------------------------------------------------------------------
@@ -196,3 +198,71 @@ def test_floats_of_a_large_picture_are_turned_to_bytes_by_parts():
     tensor[2, 1499, 1999] = 1.5
     with pytest.raises(ValueError, match=r"`images\[0\]` must be a tensor of floats in 0..1, got .* to 1\.5; give"):
         image_cell(tensor, "images[0]")
+
+
+class Foreign:
+    """An array of a library that numpy reads by one protocol alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+
+class ByArray(Foreign):
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+class ByInterface(Foreign):
+    @property
+    def __array_interface__(self):
+        return self.array.__array_interface__
+
+
+class ByDlpack(Foreign):
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnDevice(Foreign):
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("no implicit copies")
+
+
+@pytest.mark.parametrize("kind", [ByArray, ByInterface, ByDlpack])
+def test_arrays_of_other_libraries_are_their_pixels(kind):
+    pixels = RNG.integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)
+    batch, one = kind(pixels), kind(pixels[0])
+    assert is_single_image(one)
+    assert not is_single_image(batch)
+    column = Images("images")
+    expected = [image_cell(image, "x") for image in pixels]
+    assert column.store(one, "x") == expected[:1]
+    assert column.store([kind(image) for image in pixels], "x") == expected
+    assert video_cell(batch, "x")["frames"] == video_cell({"frames": batch}, "x")["frames"] == expected
+    with pytest.raises(TypeError, match=r"must be a uint8 array of .*, got float64 of shape \(4, 3\)"):
+        image_cell(kind(np.zeros((4, 3))), "x")
+    with pytest.raises(TypeError, match=r"must be an array of shape \(n_frames, .*, got shape \(5, 4, 3\)"):
+        video_cell(one, "x")
+
+
+def test_array_that_numpy_cannot_read_is_refused():
+    with pytest.raises(
+        TypeError, match=r"an array must be one that numpy can read, got OnDevice \(no implicit copies\)"
+    ):
+        Images("images").store(OnDevice(None), "x")
+
+
+def test_frames_of_a_tensor_are_a_video():
+    pixels = RNG.integers(0, 256, (2, 5, 4, 3), dtype=np.uint8)
+    expected = [image_cell(image, "x") for image in pixels]
+    assert video_cell(torch.from_numpy(pixels), "x")["frames"] == expected
+
+
+@pytest.mark.parametrize("value", [3, 3.5, np.float64("nan"), None, float("nan")])
+def test_numbers_are_no_images(value):
+    assert not is_single_image(value)
+    with pytest.raises(ValueError, match=f"`x` must be an image or a list of images, got {type(value).__name__}"):
+        Images("images").store(value, "x")

@@ -37,8 +37,31 @@ _AT_A_TIME = 2**20  # numbers of a tensor that are looked at together
 _LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
 
 
+def as_numpy(value: Any) -> Any:
+    """Return an array of another library, such as JAX, as one of numpy, and any other value as it is.
+
+    An array is what has ``__array__``, ``__array_interface__`` or ``__dlpack__`` and at least one dimension, but is no
+    PIL image, list of rows or tensor of torch, which is read as `_tensor_pixels` says.
+
+    Raises:
+        UsageTypeError: If numpy cannot read it, as where the library wants an explicit copy from a GPU.
+    """
+    known = isinstance(value, (np.ndarray, np.generic, Image.Image)) or is_tensor(value) or listed(value) is not None
+    own = [name for name in ("__array__", "__array_interface__", "__dlpack__") if hasattr(type(value), name)]
+    if known or not own:
+        return value
+    try:
+        array = np.from_dlpack(value) if own == ["__dlpack__"] else np.asarray(value)
+    except Exception as error:  # each library has errors of its own
+        raise UsageTypeError(
+            f"an array must be one that numpy can read, got {type(value).__name__} ({error}); copy it to the CPU"
+        ) from error
+    return array if array.ndim else value
+
+
 def is_single_image(value: Any) -> bool:
     """Whether a row is one image rather than a list of images."""
+    value = as_numpy(value)
     if isinstance(value, np.ndarray):
         return value.ndim in (2, 3) and value.dtype != object
     if is_tensor(value):
@@ -57,7 +80,7 @@ def images_of(row: Any) -> list[Any] | None:
 
     A batch has the shape ``(n, channels, height, width)`` or ``(n, height, width, channels)``.
     """
-    return list(row) if is_tensor(row) and row.ndim == 4 else listed(row)
+    return list(row) if is_tensor(row) and row.ndim == 4 else listed(as_numpy(row))
 
 
 def image_cell(image: Any, place: str) -> dict[str, Any]:
@@ -65,8 +88,8 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
 
     Args:
         image: Path, encoded bytes, mapping with ``bytes`` or ``path``, uint8 array of shape ``(height, width)`` or
-            ``(height, width, 3)``, or PIL image, of which the present pixels count; or a tensor of torch, see
-            `_tensor_pixels`.
+            ``(height, width, 3)`` of any library (see `as_numpy`), or PIL image, of which the present pixels count; or
+            a tensor of torch, see `_tensor_pixels`.
         place: Where the image stands, for messages.
     """
     if isinstance(image, (str, os.PathLike)):
@@ -75,8 +98,7 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
         return {"bytes": _not_empty(bytes(image), place), "path": None}
     if isinstance(image, Mapping):
         return _mapping_cell(image, place)
-    if is_tensor(image):
-        image = _tensor_pixels(image, place)
+    image = _tensor_pixels(image, place) if is_tensor(image) else as_numpy(image)
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
             raise UsageTypeError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.errors import UsageError, UsageTypeError
-from vlgauge.media.images import existing_file, image_cell
+from vlgauge.media.images import as_numpy, existing_file, image_cell, images_of, is_tensor
 
 _KEYS = ("path", "start", "end", "frames")
 
@@ -19,24 +19,27 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
 
     Args:
         video: Path of a file; mapping with ``path`` and, for a segment, ``start`` and ``end`` in seconds; mapping with
-            ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)``.
+            ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)`` of any library, or
+            tensor of torch.
         place: Where the video stands, such as ``"videos[3]"``, for messages.
     """
     if isinstance(video, (str, os.PathLike)):
         return {"path": existing_file(video, place, "video"), "start": None, "end": None, "frames": None}
     if isinstance(video, Mapping):
         return _mapping_cell(video, place)
-    if isinstance(video, np.ndarray) and video.ndim != 4:
+    array = as_numpy(video)
+    if (isinstance(array, np.ndarray) or is_tensor(array)) and array.ndim != 4:
         raise UsageTypeError(
-            f"`{place}` must be an array of shape (n_frames, height, width, 3), got shape {video.shape}; "
+            f"`{place}` must be an array of shape (n_frames, height, width, 3), got shape {tuple(array.shape)}; "
             "a single frame is passed as a list of one image"
         )
-    if isinstance(video, (list, tuple, np.ndarray)):
-        frames = [image_cell(frame, f"{place}[{i}]") for i, frame in enumerate(video)]
-        return {"path": None, "start": None, "end": None, "frames": frames}
-    raise UsageTypeError(
-        f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
-    )
+    images = list(array) if isinstance(array, np.ndarray) else images_of(array)
+    if images is None:
+        raise UsageTypeError(
+            f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
+        )
+    frames = [image_cell(frame, f"{place}[{i}]") for i, frame in enumerate(images)]
+    return {"path": None, "start": None, "end": None, "frames": frames}
 
 
 def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
     if frames is not None:
         if start is not None or end is not None:
             raise UsageError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
-        if not isinstance(frames, (list, tuple, np.ndarray)):
+        if images_of(frames) is None and not isinstance(as_numpy(frames), np.ndarray):
             raise UsageTypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
         return video_cell(frames, place)
     cell = video_cell(path, place) if isinstance(path, (str, os.PathLike)) else None
