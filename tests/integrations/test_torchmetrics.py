@@ -358,6 +358,20 @@ def test_score_with_references_is_a_value_of_its_own():
         both["ref_clip_s"].update(CAPTIONS, PICTURES)
 
 
+def test_other_scores_have_directions_of_their_own():
+    metrics = [VlgaugeMetric("chair"), VlgaugeMetric("chair", score="chair_recall")]
+    assert [metric.higher_is_better for metric in metrics] == [False, True]
+    collection = torchmetrics.MetricCollection(metrics)
+    collection.update(["a dog and a cat"], [["a dog"]])
+    assert collection.compute() == {"Chair": 0.5, "ChairRecall": 1.0}
+    missing = VlgaugeMetric("groovist", profile="embedded", score="groovist_f")
+    missing.update([["A red ring.", "A star."]], [PICTURES[:2]])
+    with pytest.raises(
+        ValueError, match="`score` must be in the result of groovist with its settings, got 'groovist_f'"
+    ):
+        missing.compute()
+
+
 def test_undefined_value_is_nan():
     metric = VlgaugeMetric("rouge_l")
     metric.update(["a"], [[]])

@@ -14,6 +14,7 @@ from trl import GRPOConfig, GRPOTrainer
 import vlgauge
 from vlgauge import scenes
 from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.errors import UsageError
 from vlgauge.integrations.trl import caption_reward, combined_reward, completion_text
 from vlgauge.signatures import parse_signature
 
@@ -94,6 +95,32 @@ def test_a_text_that_makes_its_score_undefined_gets_the_lowest_and_a_row_without
         0.0,
     ]
     assert (logged["rouge_l_undefined"], logged["rouge_l_unscored"]) == (0, pytest.approx(1 / 3))
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "clip_s", "polos"])
+def test_row_whose_references_are_none_has_no_reward(metric):
+    settings = {} if metric == "rouge_l" else {"profile": "embedded"}
+    reward = caption_reward(metric, references="captions", **settings)
+    rows = {"captions": [CAPTIONS[:1], None, [], CAPTIONS[:1]], "image": [drawn(0)] * 4}
+    found = reward(["p"] * 4, ["A red ring."] * 4, **rows)
+    assert [one is None for one in found] == [False, True, True, False]
+    assert found[0] == found[3]
+    both = combined_reward({reward.metric: 1.0, "rouge_l": 1.0}, references="captions")
+    assert [one is None for one in both(["p"] * 4, ["A red ring."] * 4, **rows)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_column_of_another_length_is_refused(n_rows):
+    reward = caption_reward("rouge_l", references="captions")
+    message = f"`captions` must have one row per completion, got {n_rows} for 2 completions"
+    for texts in (["a dog", "a cat"], ["", ""]):  # also if guards stop all of them
+        with pytest.raises(UsageError, match=message):
+            reward(["p"] * 2, texts, captions=[["a dog"]] * n_rows)
+    pictured = caption_reward("clip_s", profile="embedded")
+    with pytest.raises(UsageError, match=message.replace("captions", "image")):
+        pictured(["p"] * 2, ["a dog", "a cat"], image=[drawn(0)] * n_rows)
+    with pytest.raises(UsageError, match="`captions` must be a list of rows, got str"):
+        reward(["p"] * 2, ["a dog", "a cat"], captions="a dog")
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be read")

@@ -46,7 +46,7 @@ class VlgaugeMetric(torchmetrics.Metric):
 
     Args:
         metric: Name of a metric, or a metric from `vlgauge.load`.
-        score: Score that is the value, such as ``"ref_clip_s"`` or ``"chair_s"``; None for that of the metric.
+        score: Score that is the value, such as ``"ref_clip_s"`` or ``"chair_recall"``; None for that of the metric.
         **settings: Keywords of `torchmetrics.Metric`, such as ``sync_on_compute``, and settings of a metric given by
             name.
 
@@ -116,7 +116,12 @@ class VlgaugeMetric(torchmetrics.Metric):
         """
         together = self._is_synced and self.process_group is None
         self.result = on_first_process(self._score) if together else self._score()
-        number = self.result.get(self.score, math.nan)
+        # Without a single reference the result has no score with references.
+        number = self.result.get(self.score, math.nan if self._reads_references else None)
+        if number is None:
+            raise UsageError(
+                f"`score` must be in the result of {self.metric.name} with its settings, got {self.score!r}"
+            )
         return torch.tensor(number, dtype=self._value_dtype, device=self.device)
 
     def scalars(self, prefix: str = "") -> dict[str, float]:
@@ -244,7 +249,7 @@ def _checked_score(metric: Any, score: str | None) -> str:
             f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
         )
     name = metric_folder(metric if isinstance(metric, str) else metric.name, "metric").name
-    known = [name, f"{WITH_REFERENCES}{name}", *(one for one, _, _ in metric_facts(name).other_scores)]
+    known = [name, f"{WITH_REFERENCES}{name}", *(one for one, _ in metric_facts(name).directions)]
     if score is not None and score not in known:
         raise UsageError(f"`score` must be a score of {name}, got {shown(score)}; {nearest(str(score), known)}")
     return score or name

@@ -24,7 +24,7 @@ from vlgauge.clip_score.metric import PROMPT, ClipScoreMetric
 from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
-from vlgauge.settings import finite_number, shown
+from vlgauge.settings import finite_number, rows_of, shown
 from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
 
@@ -119,7 +119,8 @@ class CaptionReward:
             **columns: Columns of the training data, one row per completion, and what else trl passes.
 
         Raises:
-            ValueError: If the training data have no such column, or a completion is neither text nor messages.
+            UsageError: If the training data have no such column or another number of rows, or a completion is neither
+                text nor messages.
         """
         judged = self.judged(completions, log_metric=log_metric, log_extra=log_extra, **columns)
         return _rewards(judged.values)
@@ -141,10 +142,11 @@ class CaptionReward:
         texts = [completion_text(completion) for completion in completions]
         if not texts:
             return Judged(np.zeros(0), [])
+        rows = {name: self._rows(name, columns[column], len(texts)) for name, column in self._columns.items()}
         guards = self.hits(texts)
         free = [i for i, guard in enumerate(guards) if not guard]
         read = [without_prompts(texts[i], self._prompts) for i in free]
-        given = {name: [columns[column][i] for i in free] for name, column in self._columns.items()}
+        given = {name: [cells[i] for i in free] for name, cells in rows.items()}
         scores = np.full(len(texts), np.nan)
         own, unscored = self._scores(read, given)
         scores[free] = own
@@ -160,6 +162,16 @@ class CaptionReward:
         if log_extra is not None:
             log_extra(f"{self.metric.name}_guard", guards)
         return Judged(self._offset + self._scale * scores, guards)
+
+    def _rows(self, name: str, cells: Sequence[Any], n_texts: int) -> list[Any]:
+        """Cells of a column, one per completion; a row without references has none, whichever way its table says so."""
+        rows = rows_of(self._columns[name], cells)
+        if len(rows) != n_texts:
+            raise UsageError.about(
+                self._columns[name], f"must have one row per completion, got {len(rows)} for {n_texts} completions"
+            )
+        is_references = any(isinstance(own, References) for own in self.metric.columns if own.name == name)
+        return [[] if cell is None else cell for cell in rows] if is_references else rows
 
     def hits(self, texts: Sequence[str]) -> list[str]:
         """The first guard that hits each text, or ""."""
