@@ -14,6 +14,7 @@ from PIL import Image
 from tiny_clip import IMAGES, TINY, tiny_state, write_tiny
 
 import vlgauge
+from vlgauge.errors import UsageError
 
 GOOD = IMAGES / "syn_224.png"
 CLIP = IMAGES / "syn_clip.mp4"
@@ -100,7 +101,6 @@ def test_a_broken_image_leaves_the_metric_usable(clip_s):
 def test_images_that_are_no_files(clip_s, tolerant, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for image, message in [
-        (tmp_path / "missing.png", "must be an existing image file"),
         (tmp_path, "which is no regular file"),
         (tmp_path / "pipe", "which is no regular file"),
         ("https://example.org/a.png", "must be a local file, got the address"),
@@ -186,7 +186,14 @@ def test_unusual_texts(clip_s):
         ({"predictions": [3], "images": [GOOD]}, r"`predictions\[0\]` must be a string, got int"),
         ({"predictions": ["a"], "images": [GOOD, GOOD]}, "`images` must have one row per row of `predictions`"),
         ({"predictions": "a", "images": [GOOD]}, "`predictions` must be a list of rows, got str"),
-        ({"predictions": ["a"], "images": [3]}, r"`images\[0\]` must be an image or a list of images, got int"),
+        ({"predictions": ["a"], "images": [3]}, r"`images\[0\]` must be one image, got int"),
+        *(
+            (
+                {"predictions": ["a"], "images": [nothing]},
+                r"`images\[0\]` must be one image, got NoneType; leave out what is missing",
+            )
+            for nothing in (None, [None])
+        ),
         (
             {"predictions": ["a"], "images": [GOOD], "references": [[None]]},
             r"`references\[0\]\[0\]` must be a caption \(str\), got NoneType",
@@ -200,6 +207,32 @@ def test_unusual_texts(clip_s):
 def test_bad_rows_are_refused(clip_s, rows, message):
     with pytest.raises(ValueError, match=message):
         clip_s.compute(**rows)
+
+
+@pytest.mark.parametrize("form", [str, lambda path: [path], lambda path: {"path": str(path)}])
+def test_a_missing_file_is_one_that_cannot_be_read(load, tolerant, tmp_path, form):
+    rows = {"predictions": ["a dog"] * 2, "images": [form(tmp_path / "gone.png"), GOOD], "references": [["dogs"]] * 2}
+    with pytest.warns(UserWarning, match="1 of 2 images could not be read; their scores are undefined"):
+        result = tolerant.compute(**rows)
+    assert np.isnan(result["clip_s_scores"]).tolist() == np.isnan(result["ref_clip_s_scores"]).tolist() == [True, False]
+    with pytest.raises(
+        UsageError, match=r"`images\[0\]` must be an existing image file, got '.*gone.png', which is miss"
+    ):
+        load().compute(**rows)
+    # What could never be read is refused all the same.
+    for image in (str(tmp_path), "https://example.org/x.png", "a\0b"):
+        with pytest.raises(UsageError, match=r"`images\[0\]` must be"):
+            tolerant.compute(predictions=["a dog"], images=[image])
+
+
+@pytest.mark.parametrize("form", [str, lambda path: {"path": path, "end": 1.0}, lambda path: [str(path), GOOD]])
+def test_a_missing_video_is_one_that_cannot_be_read(load, tmp_path, form):
+    rows = {"predictions": ["a dog"] * 2, "videos": [CLIP, form(tmp_path / "gone.mp4")]}
+    with pytest.warns(UserWarning, match="1 of 2 videos could not be read"):
+        result = load(config="video", on_error="nan").compute(**rows)
+    assert np.isnan(result["clip_s_scores"]).tolist() == [False, True]
+    with pytest.raises(UsageError, match=r"must be an existing (image|video) file, got '.*gone.mp4', which is missing"):
+        load(config="video").compute(**rows)
 
 
 # -- videos -----------------------------------------------------------------------------------------------------------

@@ -40,10 +40,12 @@ class Column(ABC):
     Attributes:
         name: Keyword of `add_batch` and `compute`.
         optional: Whether the whole column may be left out; its rows are then None.
+        may_be_missing: Whether files of images and videos may be missing: they cannot be read later.
     """
 
     name: str
     optional: bool = False
+    may_be_missing: bool = False
 
     @abstractmethod
     def feature(self) -> Any:
@@ -194,11 +196,14 @@ class Images(Column):
         if row is None and self.optional:
             return None
         if is_single_image(row):
-            return [image_cell(row, place)]
+            return [image_cell(row, place, may_be_missing=self.may_be_missing)]
         images = images_of(row)
         if images is None:
-            raise UsageError(f"`{place}` must be an image or a list of images, got {type(row).__name__}")
-        return [image_cell(image, f"{place}[{i}]") for i, image in enumerate(images)]
+            got = f"{type(row).__name__}{what_to_do(row)}"
+            raise UsageError(f"`{place}` must be an image or a list of images, got {got}")
+        return [
+            image_cell(image, f"{place}[{i}]", may_be_missing=self.may_be_missing) for i, image in enumerate(images)
+        ]
 
     def restore(self, column: pa.ChunkedArray) -> "LazyRows":
         """Rows of cells that are read when asked for, so that the bytes of a call are never all in memory twice."""

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from vlgauge.base.columns import Column, Images, LazyRows
 from vlgauge.errors import UsageError
-from vlgauge.media.images import images_of
+from vlgauge.media.images import images_of, is_single_image
 from vlgauge.media.videos import video_cell
+from vlgauge.settings import what_to_do
 
 
 class OneImage(Images):
@@ -20,8 +21,9 @@ class OneImage(Images):
         if images is not None and len(images) != 1:
             raise UsageError(f"`{place}` must be one image, got a list of {len(images)}")
         image = row if images is None else images[0]
-        if images is not None and images_of(image) is not None:
-            raise UsageError(f"`{place}` must be one image, got a list in a list")
+        if not is_single_image(image):
+            got = f"{type(image).__name__}{what_to_do(image)}" if images_of(image) is None else "a list in a list"
+            raise UsageError(f"`{place}` must be one image, got {got}")
         return super().store(image, place)
 
 
@@ -38,7 +40,7 @@ class Videos(Column):
         """Cell ``{"path", "start", "end", "frames"}``."""
         if row is None and self.optional:
             return None
-        cell = video_cell(row, place)
+        cell = video_cell(row, place, may_be_missing=self.may_be_missing)
         # The host refuses None for a text within the first row; `LazyVideos` puts it back.
         return {**cell, "path": cell["path"] or ""}
 

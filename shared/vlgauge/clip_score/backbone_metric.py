@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -57,6 +58,8 @@ class BackboneMetric(Metric):
         self.long_text = one_of("long_text", long_text, POLICIES)
         self.on_error: Literal["raise", "nan"] = on_error
         one_of("on_error", on_error, ("raise", "nan"))
+        if on_error == "nan":
+            self.columns = tuple(replace(column, may_be_missing=True) for column in self.columns)
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
         self.feature_cache = feature_cache

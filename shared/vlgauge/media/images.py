@@ -83,7 +83,7 @@ def images_of(row: Any) -> list[Any] | None:
     return list(row) if is_tensor(row) and row.ndim == 4 else listed(as_numpy(row))
 
 
-def image_cell(image: Any, place: str) -> dict[str, Any]:
+def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[str, Any]:
     """Cell ``{"bytes": ..., "path": ...}`` that the host can store without touching a pixel.
 
     Args:
@@ -91,13 +91,14 @@ def image_cell(image: Any, place: str) -> dict[str, Any]:
             ``(height, width, 3)`` of any library (see `as_numpy`), or PIL image, of which the present pixels count; or
             a tensor of torch, see `_tensor_pixels`.
         place: Where the image stands, for messages.
+        may_be_missing: Whether there may be no file of a path.
     """
     if isinstance(image, (str, os.PathLike)):
-        return {"bytes": None, "path": existing_file(image, place)}
+        return {"bytes": None, "path": existing_file(image, place, may_be_missing=may_be_missing)}
     if isinstance(image, (bytes, bytearray)):
         return {"bytes": _not_empty(bytes(image), place), "path": None}
     if isinstance(image, Mapping):
-        return _mapping_cell(image, place)
+        return _mapping_cell(image, place, may_be_missing)
     image = _tensor_pixels(image, place) if is_tensor(image) else as_numpy(image)
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
@@ -165,18 +166,26 @@ def _not_empty(data: bytes, place: str) -> bytes:
     return data
 
 
-def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image", "video"] = "image") -> str:
-    """Absolute path of a regular file."""
+def existing_file(
+    path: str | os.PathLike[str],
+    place: str,
+    kind: Literal["image", "video"] = "image",
+    *,
+    may_be_missing: bool = False,
+) -> str:
+    """Absolute path of a regular file, or of none where it may be missing."""
     text = os.fspath(path)
     if is_address(text):
         raise UsageError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
         mode = absolute.stat().st_mode
-    except (OSError, ValueError):
-        raise UsageError(
-            f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
-        ) from None
+    except (OSError, ValueError) as error:
+        if not may_be_missing or not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            raise UsageError(
+                f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
+            ) from None
+        mode = stat.S_IFREG
     # Opening a pipe or a device could wait for ever.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
@@ -188,7 +197,7 @@ def existing_file(path: str | os.PathLike[str], place: str, kind: Literal["image
     return str(absolute)
 
 
-def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) -> dict[str, Any]:
     data, path = image.get("bytes"), image.get("path")
     for key, value, kinds in (("bytes", data, (bytes, bytearray, memoryview)), ("path", path, (str, os.PathLike))):
         if value is not None and not isinstance(value, kinds):
@@ -198,7 +207,7 @@ def _mapping_cell(image: Mapping[str, Any], place: str) -> dict[str, Any]:
         return {"bytes": _not_empty(bytes(data), place), "path": None}
     if path is None:
         raise UsageError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
-    return {"bytes": None, "path": existing_file(path, place)}
+    return {"bytes": None, "path": existing_file(path, place, may_be_missing=may_be_missing)}
 
 
 def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:

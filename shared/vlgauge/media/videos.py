@@ -14,7 +14,7 @@ from vlgauge.media.images import as_numpy, existing_file, image_cell, images_of,
 _KEYS = ("path", "start", "end", "frames")
 
 
-def video_cell(video: Any, place: str) -> dict[str, Any]:
+def video_cell(video: Any, place: str, *, may_be_missing: bool = False) -> dict[str, Any]:
     """Cell ``{"path", "start", "end", "frames"}`` that the host can store; nothing is decoded.
 
     Args:
@@ -22,11 +22,13 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
             ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)`` of any library, or
             tensor of torch.
         place: Where the video stands, such as ``"videos[3]"``, for messages.
+        may_be_missing: Whether there may be no file of a path.
     """
     if isinstance(video, (str, os.PathLike)):
-        return {"path": existing_file(video, place, "video"), "start": None, "end": None, "frames": None}
+        path = existing_file(video, place, "video", may_be_missing=may_be_missing)
+        return {"path": path, "start": None, "end": None, "frames": None}
     if isinstance(video, Mapping):
-        return _mapping_cell(video, place)
+        return _mapping_cell(video, place, may_be_missing)
     array = as_numpy(video)
     if (isinstance(array, np.ndarray) or is_tensor(array)) and array.ndim != 4:
         raise UsageTypeError(
@@ -38,11 +40,11 @@ def video_cell(video: Any, place: str) -> dict[str, Any]:
         raise UsageTypeError(
             f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
         )
-    frames = [image_cell(frame, f"{place}[{i}]") for i, frame in enumerate(images)]
+    frames = [image_cell(frame, f"{place}[{i}]", may_be_missing=may_be_missing) for i, frame in enumerate(images)]
     return {"path": None, "start": None, "end": None, "frames": frames}
 
 
-def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) -> dict[str, Any]:
     unknown = sorted(map(str, set(video) - set(_KEYS)))
     path, start, end, frames = map(video.get, _KEYS)
     if unknown or (path is None) == (frames is None):
@@ -53,8 +55,8 @@ def _mapping_cell(video: Mapping[str, Any], place: str) -> dict[str, Any]:
             raise UsageError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
         if images_of(frames) is None and not isinstance(as_numpy(frames), np.ndarray):
             raise UsageTypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
-        return video_cell(frames, place)
-    cell = video_cell(path, place) if isinstance(path, (str, os.PathLike)) else None
+        return video_cell(frames, place, may_be_missing=may_be_missing)
+    cell = video_cell(path, place, may_be_missing=may_be_missing) if isinstance(path, (str, os.PathLike)) else None
     if cell is None:
         raise UsageTypeError(f"`{place}` must have a path as `path`, got {type(path).__name__}")
     cell["start"], cell["end"] = checked_segment(start, end, place)

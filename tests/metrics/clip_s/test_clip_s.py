@@ -213,10 +213,19 @@ def test_vector_without_length_is_undefined(clip_s):
 
 @pytest.mark.filterwarnings("ignore:.* ref_clip_s lie beyond")
 def test_empty_texts_are_scored_and_counted(clip_s):
-    with pytest.warns(UserWarning, match="^3 of 4 captions and references are empty and were scored as such$"):
-        result = clip_s.compute(predictions=["", "east"], images=images(1, 1), references=[[""], [" \n"]])
+    with pytest.warns(UserWarning, match="^1 of 3 captions and references are empty and were scored as such$"):
+        result = clip_s.compute(predictions=["", "east"], images=images(1, 1), references=[["east"], []])
     assert result["clip_s_scores"] == pytest.approx([2.5 * 0.6, 2.5])
-    assert result["ref_clip_s_scores"][0] == pytest.approx(2 * 1.5 / 2.5)
+    assert 0 < result["ref_clip_s_scores"][0] < result["clip_s_scores"][0]
+
+
+def test_blank_references_are_left_out(clip_s):
+    rows = {"predictions": ["east", "east"], "images": images(1, 1)}
+    without = clip_s.compute(**rows, references=[["east"], []])
+    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 2 in 2 of 2 rows") as caught:
+        found = clip_s.compute(**rows, references=[["", "east"], [" \n"]])
+    assert len(caught) == 1
+    np.testing.assert_equal(found, without)
 
 
 def test_warning_stands_where_compute_was_called(clip_s):

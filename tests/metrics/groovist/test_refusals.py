@@ -10,6 +10,8 @@ import pytest
 from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, details, load, plain, score, usual
 from fake_clip import FakeClip
 
+from vlgauge.errors import UsageError
+
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
 
@@ -183,6 +185,19 @@ def test_missing_concreteness_names_both_ways(monkeypatch):
 def test_data_that_is_refused(data, message):
     with pytest.raises((ValueError, TypeError), match=message):
         score(**data)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([None, IMAGES], r"`images\[0\]` must have at least one image, got none"),
+        ([IMAGES, None], r"`images\[1\]` must have at least one image, got none"),
+        ([None, None], "`images` is missing: groovist needs images, or crops"),
+    ],
+)
+def test_a_row_without_images_is_named(rows, message):
+    with pytest.raises(UsageError, match=message):
+        score([STORY] * 2, phrases=[PHRASES] * 2, images=rows)
 
 
 def test_text_that_is_no_unicode():

@@ -271,6 +271,8 @@ def test_what_is_required(load, images, files):
         load().compute(**call, regions=[], features=[])
     with pytest.raises(ValueError, match=r"`images\[1\]` must have at least one image, got none"):
         load().compute(predictions=STORIES, images=[images[0], []], nouns=NOUNS)
+    with pytest.raises(ValueError, match=r"`images\[0\]` must have at least one image, got none"):
+        load().compute(predictions=STORIES, images=[None, images[1]], nouns=NOUNS)
 
 
 def test_word_vectors_of_another_training(load, images, files, tmp_path):
