@@ -1,9 +1,12 @@
 """SPICE: how much of what a caption says of the scene do its references say, and the other way round?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 from vlgauge import base  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import errors  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import scene_graphs  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import KINDS
 from .formula import f_score
@@ -72,6 +75,36 @@ class Spice(scene_graphs.SceneGraphMetric):
     higher_is_better = True
     signed = "parser"
     needs = ("english",)
+    own_parsers = (scene_graphs.SPICE,)
+    source_settings = ("parser", "pipeline", "jars")
+    unsigned = ("java",)
+
+    def __init__(self, *args: Any, parser: Any = "rules", java: Any = "java", jars: Any = None, **host: Any) -> None:
+        self.java = scene_graphs.checked_path("java", java)
+        self.jars = scene_graphs.checked_path("jars", jars, optional=True)
+        if jars is not None and parser != scene_graphs.SPICE:
+            raise errors.UsageError(
+                f'`jars` must be left out where `parser` is not "{scene_graphs.SPICE}", which alone reads it; got both'
+            )
+        super().__init__(*args, parser=parser, **host)
+
+    def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
+        """Fields of a signature that only a call knows; the program reads no model of a profile."""
+        found = super().made_with(parser, encoder)
+        return found | ({"profile": "paper"} if self.parser == scene_graphs.SPICE else {})
+
+    def look_for_sources(self, given: Any = None) -> preflight.Preflight:
+        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        found = super().look_for_sources(given)
+        if given is None and self.parser == scene_graphs.SPICE:
+            scene_graphs.look_for_program(found, self.java, self.jars)
+        return found
+
+    def _parser_of(self, captions: Sequence[str]) -> Any:
+        if self.parser != scene_graphs.SPICE:
+            return super()._parser_of(captions)
+        scene_graphs.warn_of_strange(captions)
+        return scene_graphs.SpiceProgram(self.java, self.jars)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False

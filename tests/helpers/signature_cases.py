@@ -6,6 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import spice_stand_in
 from metric_checks import PICTURES, SETS, class_of, family_of
 from own_cases import own
 from safetensors.numpy import save_file
@@ -164,6 +165,14 @@ class Files:
     def jar(self, content):
         return self.text(f"{content}.jar", content)
 
+    def java(self):
+        """What takes the place of Java with spice-1.0.jar."""
+        return str(spice_stand_in.write_java(self.folder))
+
+    def spice_jars(self, content):
+        """A folder of the jars of that program."""
+        return str(spice_stand_in.write_jars(self.folder / f"spice_{content}", content))
+
     def table(self, *captions):
         """A style table; all captions but the first are angry."""
         return StyleTable.fit(captions, ["plain", *["angry"] * (len(captions) - 1)])
@@ -235,6 +244,7 @@ UNSIGNED = {
         "chunk_bytes": 1,
         "device": "cpu",
         "details": True,
+        "java": "other",
     },
     **{"device_map": {"": "cpu"}, "reasons": True, "mean_aggregate": True, "top_k": 1, "return_style_matrix": True},
 }

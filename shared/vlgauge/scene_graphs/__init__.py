@@ -9,6 +9,7 @@ from vlgauge.scene_graphs.graph import Graph, given_graph, merged
 from vlgauge.scene_graphs.metric import GIVEN, NO_OBJECTS, ObjectMetric, SceneGraphMetric
 from vlgauge.scene_graphs.phrases import PhraseGraphMetric, phrases_of
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.scene_graphs.spice_program import SPICE, SpiceProgram, checked_path, look_for_program
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
 from vlgauge.scene_graphs.synsets import is_lemma, lemma, singular, synonyms, synsets
 from vlgauge.scene_graphs.tagged import NltkLemmas
@@ -16,6 +17,7 @@ from vlgauge.scene_graphs.tagged import NltkLemmas
 __all__ = [
     "GIVEN",
     "NO_OBJECTS",
+    "SPICE",
     "FactualParser",
     "Graph",
     "GraphParser",
@@ -24,9 +26,12 @@ __all__ = [
     "PhraseGraphMetric",
     "RuleParser",
     "SceneGraphMetric",
+    "SpiceProgram",
+    "checked_path",
     "given_graph",
     "is_lemma",
     "lemma",
+    "look_for_program",
     "merged",
     "phrases_of",
     "singular",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
@@ -10,6 +10,7 @@ from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
 from vlgauge.scene_graphs.graph import Graph, given_graph
 from vlgauge.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.scene_graphs.spice_program import SpiceProgram
 from vlgauge.scene_graphs.strange_captions import warn_of_strange
 from vlgauge.settings import PROFILES, shown, whole_number
 from vlgauge.text.noun_phrases import checked_source, look_for_phrases
@@ -35,11 +36,16 @@ class SceneGraphMetric(Metric):
 
     Its settings choose the parser: ``parser`` ("rules", "factual", or an object with ``graphs`` and ``identity``),
     ``pipeline``, the spaCy pipeline that the rules read, and ``device`` and ``batch_size`` of models.
+
+    Attributes:
+        own_parsers: Further names that ``parser`` may have; the metric makes these parsers itself.
     """
+
+    own_parsers: ClassVar[tuple[str, ...]] = ()
 
     columns = (Text("predictions"), References("references"))
     needs = ("english",)
-    source_settings = ("parser", "pipeline")
+    source_settings: ClassVar[tuple[str, ...]] = ("parser", "pipeline")
 
     def __init__(
         self,
@@ -50,7 +56,7 @@ class SceneGraphMetric(Metric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.parser = _checked_parser(parser)
+        self.parser = _checked_parser(parser, self.own_parsers)
         self.pipeline = checked_source(pipeline, "pipeline")
         if parser != RULES and pipeline is not None:
             raise UsageError(
@@ -97,7 +103,7 @@ class SceneGraphMetric(Metric):
 
     def _parsed(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:
         """What a method of a parser finds in each caption; a parser of the user's own need not know of bars."""
-        ours = isinstance(parser, (RuleParser, FactualParser))
+        ours = isinstance(parser, (RuleParser, FactualParser, SpiceProgram))
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
         if len(found) != len(captions):
             raise UsageError(
@@ -173,11 +179,12 @@ def _distinct(predictions: Sequence[str], references: Sequence[Sequence[str]]) -
     return captions
 
 
-def _checked_parser(parser: Any) -> Any:
+def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
     if isinstance(parser, str):
-        if parser != RULES and not names_factual(parser):
+        if parser not in (RULES, *own_parsers) and not names_factual(parser):
+            names = "".join(f'"{name}", ' for name in (RULES, *own_parsers))
             raise UsageError(
-                f'`parser` must be "{RULES}", "factual", "factual:" before a folder or an id of the Hub, or an object '
+                f'`parser` must be {names}"factual", "factual:" before a folder or an id of the Hub, or an object '
                 f"with `graphs(captions)` and `identity`, got {shown(parser)}"
             )
     elif not (callable(getattr(parser, "graphs", None)) and hasattr(parser, "identity")):

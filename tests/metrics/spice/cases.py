@@ -5,11 +5,15 @@ from signature_cases import each_of
 
 
 def changes(files):
-    return each_of(
-        {},
-        parser=(WordParser("one"), WordParser("two")),
-        pipeline=(renamed_pipeline("one"), renamed_pipeline("two")),
-    )
+    program = {"parser": "spice-1.0", "java": files.java()}
+    return {
+        **each_of(
+            {},
+            parser=(WordParser("one"), WordParser("two")),
+            pipeline=(renamed_pipeline("one"), renamed_pipeline("two")),
+        ),
+        **each_of(program, jars=(files.spice_jars("1"), files.spice_jars("2"))),
+    }
 
 
 def named(files):
