@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from vlgauge.errors import MissingFileError, UsageError
+from vlgauge.suites import SUITES
 
 _PACKAGE = "vlgauge_metric_{}"
 _MAKING = threading.Lock()
@@ -137,6 +138,11 @@ def metric_folder(name: str, argument: str = "name") -> Path:
     # As the folder is spelled, also where the disk takes capitals for small letters.
     if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
         return root / name
+    if name in SUITES:
+        raise UsageError(
+            f"`{argument}` must be a metric, got the suite {name!r}, which vlgauge.score and vlgauge.compare take; its "
+            f"metrics: {', '.join(SUITES[name].metrics)}"
+        )
     names = metric_names()
     # "CIDEr", or as the Hub has it: "vlgauge/rouge_l".
     plain = name.rpartition("/")[2].lower().replace("-", "_") if isinstance(name, str) else ""

@@ -96,8 +96,21 @@ def number_title(
     """
     kind = [("row" if of_row else "corpus")] if name in COUNTED else []
     toy = ["toy"] if signature and made_by_toy(signature) else []
-    told = f" ({', '.join([*kind, *toy])})" if kind or toy else ""
+    parser = parser_note(name, signature) if called else []
+    told = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
     return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
+
+
+def parser_note(name: str, signature: str) -> list[str]:
+    """Return what stands behind the name of SPICE when its scene graphs are not of the parser of its authors.
+
+    Args:
+        name: Name of the score.
+        signature: Made with the score.
+    """
+    if name != "spice" or not signature or "|parser:spice-1.0" in signature:
+        return []
+    return ["own parser" if "|parser:rules" in signature else "another parser"]
 
 
 def values_told(names: Mapping[str, str]) -> str:

@@ -18,14 +18,26 @@ from vlgauge.cli.record import add_record_options, check_record_options, record_
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
+from vlgauge.leaderboard.table import Numbers, Table, render
+from vlgauge.media.caption_files import join_references, references_by_id
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import Rows, located, read_rows
+from vlgauge.media.tables import Rows, located, read_rows, take_columns
 from vlgauge.results import DIGITS, shown_number, to_cell, to_json, to_table
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.numbers import CONFIDENCE, summary
+from vlgauge.scoring.score_suite import (
+    DISTANCE,
+    add_distance,
+    choose_metrics,
+    columns_of_source,
+    describe_failure,
+    find_suite,
+    suite_table,
+)
 from vlgauge.scoring.scored import score_columns
 from vlgauge.set_sizes import OPTION
+from vlgauge.suites import SUITES
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
@@ -34,6 +46,7 @@ _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, .txt with one prediction per line; - for standard input; hub:OWNER/NAME or "
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
+MARKUP = ("markdown", "latex")
 MOST_DIGITS = 17  # more than a number has
 MOST_SCALE = 1e9
 
@@ -55,7 +68,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "vlgauge score METRIC[,METRIC...] FILE [options]\n       vlgauge score FILE --metrics METRIC,METRIC..."
     )
-    parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
+    parser.add_argument(
+        "metric",
+        metavar="METRIC",
+        help=f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}",
+    )
     parser.add_argument("file", metavar="FILE", nargs="+", help=f"{_FILE_HELP}; several with --engine ray")
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same as METRIC")
     add_scoring(parser)
@@ -64,7 +81,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
     parser.add_argument("--seed", type=partial(at_least, 0), default=0, help="seed of --captions-per-row (default: 0)")
     parser.add_argument("--details", action="store_true", help="add the details of each score (JSON)")
-    parser.add_argument("--format", choices=("table", "json"), help="output format (default: table)")
+    words = "output format (default: table); markdown and latex are those of a suite"
+    parser.add_argument("--format", choices=("table", "json", *MARKUP), help=words)
+    parser.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply the table of a suite by X")
+    parser.add_argument("--without", metavar="METRIC,...", help="metrics of a suite to leave out")
+    words = "captions by image, joined by id: COCO's annotations, a dictionary of pycocoevalcap, or a table"
+    parser.add_argument("--annotations", metavar="FILE", help=words)
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
     parser.add_argument("--output", metavar="FILE", help=words)
     parser.add_argument(
@@ -90,16 +112,27 @@ def run(options: argparse.Namespace) -> int:
     if options.metrics is not None and options.file is not None:
         raise UsageError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
+    suite = find_suite(names)
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
         raise UsageError(f"{OPTION} must come without --engine ray, draw the captions before")
     if options.engine == "ray":
+        if suite is not None:
+            raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
         return score_with_ray(options, names, files)
+    if suite is None and (options.without is not None or options.format in MARKUP or options.scale != 1.0):
+        given = "--without" if options.without is not None else f"--format {options.format}"
+        given = "--scale" if options.scale != 1.0 else given
+        raise UsageError(f"{given} must come with a suite ({', '.join(SUITES)}), got {names}")
     (file,) = files
     if options.details and options.format == "table" and not options.output:
         raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
-    settings = settings_by_metric(options.set, metric_list(names))  # wrong names are told before the file is read
+    # Wrong names are reported before the file is read.
+    settings = settings_by_metric(options.set, metric_list(names) if suite is None else suite.metrics)
+    without = [name.strip() for name in (options.without or "").split(",") if name.strip()]
+    if suite is not None:
+        choose_metrics(suite, (), without)
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
     if options.plot_kind and not options.plot:
@@ -114,6 +147,17 @@ def run(options: argparse.Namespace) -> int:
         data_sets.record_origin(options, source.origin, file)
     check_record_options(options, file)
     rows = read_rows(file, options.input_format) if source is None else []
+    if options.annotations is not None:
+        if source is not None:
+            raise UsageError(f"--annotations must come with a table of rows, got {file!r}")
+        name = f"--annotations {options.annotations}"
+        rows = join_references(rows, references_by_id(read_rows(options.annotations), name), name)
+    human = None
+    if suite is not None:
+        titles = {*(rows[0] if source is None else columns_of_source(source))}
+        titles |= {column for column in COLUMNS if getattr(options, column) is not None}
+        settings = choose_metrics(suite, titles, without, settings)
+        human = settings.pop(DISTANCE, None)
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
     if reader is None:
@@ -129,12 +173,17 @@ def run(options: argparse.Namespace) -> int:
         captions_per_row=options.captions_per_row,
         seed=options.seed,
         told=None if data_sets is None else data_sets.told(reader),
+        describe_failure=None if suite is None else describe_failure,
     )
+    if human is not None:
+        chosen = rows[options.skip :][: len(ids)]
+        scored = add_distance(scored, metrics, take_columns(chosen, options.references or "references"))
     results = dict(scored.results) if options.details else scored.plain
     record = scored.run(details=options.details)
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Before anything is written: what took hours is seen, whatever becomes of the files.
-    print_results(results, record, scored.columns["predictions"] or [], of_rows, options)
+    table = None if suite is None else suite_table(suite, scored, Numbers(options.digits, options.scale))
+    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table)
     if options.output:
         write_result(options.output, record)
     record_results(results, options, ids)
@@ -145,6 +194,8 @@ def run(options: argparse.Namespace) -> int:
     if options.report:
         pages = import_module("vlgauge.scoring.pages")
         write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
+    if scored.failed:
+        return 1
     return 0 if data_sets is None else data_sets.code_after(reader)
 
 
@@ -154,8 +205,14 @@ def print_results(
     texts: Sequence[Any],
     of_rows: Sequence[str],
     options: argparse.Namespace,
+    table: Table | None = None,
 ) -> None:
-    """Print in the form that the options choose."""
+    """Print in the form that the options choose; the table of a suite comes first, or alone."""
+    if table is not None and options.format in MARKUP:
+        print(render(table, options.format), flush=True)
+        return
+    if table is not None and not options.quiet and options.format != "json":
+        print(render(table, "text") + "\n")
     if options.quiet:
         sys.stderr.write("".join(f"{line}\n" for line in of_rows))
         print(numbers_alone(results, options.digits), flush=True)

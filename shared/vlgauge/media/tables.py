@@ -3,6 +3,7 @@
 Relative paths of images and videos in such a file start at its folder; `located` makes them absolute.
 """
 
+import io
 import json
 import math
 import re
@@ -34,6 +35,8 @@ from vlgauge.files import (
     refuse,
     unpacked_limit,
 )
+from vlgauge.installed import importing
+from vlgauge.media.caption_files import add_columns, rows_of_object
 from vlgauge.parquet import parquet_rows
 from vlgauge.settings import listed, warn
 
@@ -42,7 +45,7 @@ Rows = list[dict[str, Any]]
 FILE = "FILE"
 _CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
 PICTURED = ("images", "videos")
-_SHEETS = ("xlsx", "xls", "xlsm", "ods")
+_SHEETS = ("xls", "xlsm", "ods")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
 # A list or tuple of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
@@ -100,8 +103,11 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
         raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
+    if chosen == "xlsx" and is_boxed():
+        raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet where it is not trusted, got {path!r}")
     data = read_bytes(path, name_of_rows())
     rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
+    rows = add_columns(rows)
     if not rows:
         raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
     return rows
@@ -358,6 +364,8 @@ def _read_json(data: bytes, path: str) -> Rows:
         if "Extra data" in str(error) and text.lstrip().startswith("{"):
             raise UsageError(f"{error}; name one object per line with --input-format jsonl") from None
         raise
+    if isinstance(content, dict) and (rows := rows_of_object(content)) is not None:
+        content = rows
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         got = "one object" if isinstance(content, dict) else "something else"
         raise UsageError(f"{name_of_rows()} must hold a JSON list of objects, one per row, got {got} in {path!r}")
@@ -415,6 +423,22 @@ def _read_txt(data: bytes, path: str) -> Rows:
     return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
 
 
+def _read_sheet(data: bytes, path: str) -> Rows:
+    """Read the first sheet of an Excel workbook; empty cells are None."""
+    with importing(f'{name_of_rows()} {path!r} needs openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
+        import openpyxl  # noqa: F401
+    import pandas as pd
+
+    try:
+        frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
+    except Exception as error:  # of a damaged file openpyxl raises nearly anything
+        why = " ".join(str(error).split())[:200]
+        raise UsageError(f"{name_of_rows()} must be a whole Excel workbook, got {path!r} ({why})") from error
+    frame = frame.where(frame != "", None)
+    records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]
+    return list(limited(records, name_of_rows(), path))
+
+
 READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "jsonl": _read_jsonl,
     "json": _read_json,
@@ -422,4 +446,5 @@ READERS: dict[str, Callable[[bytes, str], Rows]] = {
     "tsv": partial(_read_csv, delimiter="\t"),
     "parquet": lambda data, path: parquet_rows(data, name_of_rows(), path),
     "txt": _read_txt,
+    "xlsx": _read_sheet,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
@@ -63,8 +63,20 @@ def compute_all(
     *,
     details: bool = False,
     rows: Sequence[Mapping[str, Any]] = (),
+    on_failure: Callable[[str, Exception], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Result of each metric by its name.
+    """Compute every metric.
+
+    Args:
+        metrics: The metrics.
+        columns: Cells by name of the column.
+        details: Whether the results have the details of each row.
+        rows: The rows as they were read, for messages.
+        on_failure: Called with the name of a metric and what it raised; the others are computed all the same. None to
+            raise it.
+
+    Returns:
+        Result of each metric by its name, without those that failed.
 
     Raises:
         ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
@@ -75,16 +87,32 @@ def compute_all(
         look_for_all(metrics, columns)
     results = {}
     for metric in metrics:
-        own = {column.name: columns[column.name] for column in metric.columns}
         try:
-            results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
-        except UsageError as error:
-            line = _line_of(str(error), rows)
-            if len(metrics) == 1 and not line:
+            results[metric.name] = _compute(metric, columns, len(metrics), details=details, rows=rows)
+        except Exception as error:
+            if on_failure is None:
                 raise
-            of = "" if len(metrics) == 1 else f"{metric.name}: "
-            raise error.with_message(f"{of}{error}{line}") from error
+            on_failure(metric.name, error)
     return results
+
+
+def _compute(
+    metric: Metric,
+    columns: Mapping[str, list[Any] | None],
+    n_metrics: int,
+    *,
+    details: bool,
+    rows: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    own = {column.name: columns[column.name] for column in metric.columns}
+    try:
+        return metric.compute(**own, **_details(metric, details)) or {}
+    except UsageError as error:
+        line = _line_of(str(error), rows)
+        if n_metrics == 1 and not line:
+            raise
+        of = "" if n_metrics == 1 else f"{metric.name}: "
+        raise error.with_message(f"{of}{error}{line}") from error
 
 
 def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:

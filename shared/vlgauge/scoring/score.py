@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -11,15 +12,25 @@ from typing import Any
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_folder
 from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.media.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import located
+from vlgauge.media.tables import Rows, located, read_rows, take_columns
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import load_metrics
+from vlgauge.scoring.score_suite import (
+    DISTANCE,
+    add_distance,
+    choose_metrics,
+    columns_of_source,
+    describe_failure,
+    find_suite,
+)
 from vlgauge.scoring.scored import score_columns
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
 from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import shown, told_of_arguments, warn, whole_number
+from vlgauge.suites import SUITES
 
 Titles = str | Sequence[str] | None
 
@@ -49,10 +60,12 @@ def score(
     revision: str | None = None,
     captions_per_row: int | None = None,
     seed: int = 0,
+    annotations: Any = None,
+    without: str | Sequence[str] = (),
     details: bool = False,
     progress: bool | None = None,
 ) -> Scores:
-    """Score the rows of a table with one metric or several.
+    """Score the rows of a table with one metric, several or a suite.
 
     `Metric.compute` and `vlgauge score` give the same numbers, bit by bit.
 
@@ -60,7 +73,8 @@ def score(
         rows: A pandas frame; a polars frame, an Arrow table or anything else with the Arrow C interface; a
             `datasets.Dataset`; a list of dicts; or what `vlgauge score` takes as FILE: the path of a table, a folder,
             ``"hub:OWNER/NAME"``.
-        metrics: Names with commas, such as ``"cider,clip_s"``, loaded metrics with their settings, or a list of both.
+        metrics: Names with commas, such as ``"cider,clip_s"``, loaded metrics with their settings, a list of both, or
+            the name of a suite: ``"coco"``, ``"stories"`` or ``"sets"``.
         predictions: Title of the column with the predictions; None for "predictions".
         references: Likewise; several titles, in a list or with commas, are joined row by row.
         images: Likewise.
@@ -76,6 +90,9 @@ def score(
         revision: Commit, branch or tag of a Hub data set.
         captions_per_row: Number of captions to score per row, for metrics of caption sets; None for all.
         seed: Seed of the draw of these captions.
+        annotations: Captions by image, joined to the rows by their column `id` or `image_id`: the path of COCO's
+            annotations or of a table, or a dictionary as pycocoevalcap takes it.
+        without: Metrics of a suite to leave out.
         details: Whether to say at once how each score came about; `Scores.explain` and `Scores.report` otherwise score
             once more when they are called.
         progress: Whether to show bars; None for long work in a terminal or a notebook.
@@ -92,23 +109,49 @@ def score(
     whole_number("skip", skip, 0)
     if limit is not None:
         whole_number("limit", limit, 1)
+    suite = find_suite(metrics) if isinstance(metrics, str) else None
+    left_out = [without] if isinstance(without, str) else list(without)
+    if suite is None and left_out:
+        raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
+
+    def load(there: Iterable[str]) -> list[Metric]:
+        if suite is None:
+            return loaded_metrics(metrics, config=config, profile=profile, progress=progress)
+        own = choose_metrics(suite, {*there, *(name for name, title in titles.items() if title)}, left_out)
+        own.pop(DISTANCE, None)
+        return load_metrics(own, config=config, profile=profile, progress=progress)
+
     with words_of_python():
-        loaded = loaded_metrics(metrics, config=config, profile=profile, progress=progress)
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
+            if annotations is not None:
+                raise UsageError(
+                    "`annotations` must come with a table of rows, got a folder, an archive or a Hub dataset"
+                )
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
             of_source["progress"] = progress
-            given, ids, columns, told = _of_source(fspath(rows), loaded, titles | {"id": id}, **of_source)
+            given, ids, columns, told, loaded = _of_source(fspath(rows), load, titles | {"id": id}, **of_source)
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
                     raise UsageError(f"`{name}` must come with a data set of the Hub, `rows` is none")
             refuse_no_file(rows)
-            wanted = [*(titles[name] or name for name in COLUMNS), id or "id"]
+            if suite is None:
+                loaded = load(())  # wrong names are reported before the rows are read
+            wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id"]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
+            if annotations is not None:
+                captions = references_by_id(_annotation_rows(annotations), "`annotations`")
+                given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
+            if suite is not None:
+                loaded = load(given.rows[0])
             ids, columns, told = *read_given(given, loaded, titles, id), {}
         refuse_taken(given.titles, [metric.name for metric in loaded])
         how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
+        how["describe_failure"] = None if suite is None else describe_failure
         scored = score_columns(loaded, ids, columns, details=details, **how)
+        human = titles["references"] or "references"
+        if suite is not None and DISTANCE in suite.metrics and DISTANCE not in left_out and human in given.rows[0]:
+            scored = add_distance(scored, loaded, take_columns(given.rows, human))
     return Scores(scored, loaded, given.frame)
 
 
@@ -184,11 +227,25 @@ def _is_source(file: str) -> bool:
     return file.startswith("hub:") or is_tar or Path(file).is_dir()
 
 
+def _annotation_rows(annotations: Any) -> Rows:
+    """Return the rows of annotations that are a path or a dictionary."""
+    if not isinstance(annotations, Mapping):
+        refuse_no_file(annotations)
+        return read_rows(fspath(annotations))
+    rows = rows_of_object(annotations)
+    if rows is None:
+        raise UsageError(
+            "`annotations` must be COCO's annotations or a dictionary of lists of captions, got another one"
+        )
+    return rows
+
+
 def _of_source(
-    file: str, metrics: Sequence[Metric], titles: Mapping[str, str | None], **how: Any
-) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any]]:
+    file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
+) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric]]:
     sources, limits = import_module("vlgauge.scoring.sources"), RowLimits()
     source = sources.source_of(file, revision=how.pop("revision"), split=how.pop("split"), limits=limits)
+    metrics = load(columns_of_source(source))
     reader = sources.rows_of(source, metrics, titles, limits=limits, **how)
 
     def frame() -> Any:
@@ -199,4 +256,4 @@ def _of_source(
     if reader.left_out:
         warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    return Given([{}], own, frame), reader.ids, reader.columns, sources.told(reader)
+    return Given([{}], own, frame), reader.ids, reader.columns, sources.told(reader), metrics

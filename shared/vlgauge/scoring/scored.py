@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ class Scored:
         results: By name of the metric, with details where they were asked for.
         sizes: Numbers of candidates and references of each row, for metrics of sets of captions.
         told: What is known of the rows, such as the data set that they are of.
+        failed: Why metrics of a suite have no result, by their names.
     """
 
     ids: Sequence[Any]
@@ -32,6 +33,7 @@ class Scored:
     results: Mapping[str, dict[str, Any]]
     sizes: Sequence[tuple[int, int]] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plain(self) -> dict[str, dict[str, Any]]:
@@ -64,8 +66,12 @@ def score_columns(
     captions_per_row: int | None = None,
     seed: int = 0,
     told: Mapping[str, Any] | None = None,
+    describe_failure: Callable[[Exception], str] | None = None,
 ) -> Scored:
     """Score columns with every metric.
+
+    With `describe_failure`, a metric that fails costs no scores of the others, unless all fail; the function makes the
+    reason from what it raised.
 
     Raises:
         ValueError: As `compute_all` and `draw_captions`.
@@ -73,10 +79,15 @@ def score_columns(
     warn_of_repeated(ids)
     kept = dict(columns)
     there = draw_captions(kept, ids, metrics, captions_per_row, seed)
-    results = compute_all(metrics, kept, details=details, rows=rows)
+    errors: dict[str, Exception] = {}
+    on_failure = None if describe_failure is None else errors.__setitem__
+    results = compute_all(metrics, kept, details=details, rows=rows, on_failure=on_failure)
+    if errors and not results:
+        raise next(iter(errors.values()))
+    failed = {name: describe_failure(error) for name, error in errors.items()} if describe_failure else {}
     sizes = None
     if any(metric.compares_sets for metric in metrics):
         sizes = set_sizes(kept)
         for name, result in results.items():
             results[name] = result | signed_sizes(result, sizes, there=there, seed=seed)
-    return Scored(ids, kept, results, sizes, told or {})
+    return Scored(ids, kept, results, sizes, told or {}, failed)

@@ -9,6 +9,7 @@ from typing import Any
 
 from vlgauge.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.files import STDIN, first_repeated
+from vlgauge.media.caption_files import add_columns, rows_of_object
 from vlgauge.media.tables import Rows, read_rows, split_titles
 from vlgauge.settings import meant, shown
 
@@ -72,8 +73,12 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
         return _of_arrow(rows, wanted, chosen)
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
-        return _of_dicts([dict(row) for row in rows[chosen]])
+        return _of_dicts(add_columns([dict(row) for row in rows[chosen]]))
     if isinstance(rows, Mapping):
+        is_table = any(title in rows for title in ("predictions", "references"))
+        captions = None if is_table else rows_of_object(rows)
+        if captions is not None:
+            return _of_dicts(captions[chosen])
         raise UsageTypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
     if isinstance(rows, (list, tuple)):
         of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))

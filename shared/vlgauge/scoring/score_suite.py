@@ -1,0 +1,141 @@
+"""Scores of a suite: which of its metrics can be computed on some rows, and its table."""
+
+from __future__ import annotations
+
+import math
+import sys
+import traceback
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.corpus_values import parser_note
+from vlgauge.errors import UsageError, describe, is_of_user
+from vlgauge.leaderboard.table import Cell, Numbers, Table
+from vlgauge.results import printable
+from vlgauge.scoring.computing import Settings, compute_all, load_metric
+from vlgauge.scoring.scored import Scored
+from vlgauge.scoring.wording import option
+from vlgauge.settings import nearest
+from vlgauge.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.suites import SUITES, Column, Suite
+
+if TYPE_CHECKING:
+    from vlgauge.base import Metric
+    from vlgauge.row_sources import Source
+
+DISTANCE = "d_hm"
+_COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
+
+
+def find_suite(names: str) -> Suite | None:
+    """Return the suite that stands in place of metrics; None if these are metrics.
+
+    Raises:
+        UsageError: If a suite stands next to other names.
+    """
+    every = [name.strip() for name in names.split(",") if name.strip()]
+    found = [name for name in every if name in SUITES]
+    if found and len(every) > 1:
+        raise UsageError(f"the suite {found[0]} must be given alone, got {names!r}; its metrics: {_listed(found[0])}")
+    return SUITES[found[0]] if found else None
+
+
+def choose_metrics(
+    suite: Suite, titles: Collection[str], without: Sequence[str] = (), settings: Mapping[str, Settings] | None = None
+) -> dict[str, Settings]:
+    """Return the settings of the metrics of a suite that can score some rows.
+
+    Args:
+        suite: The suite.
+        titles: Columns that the rows have; a metric whose column is missing is left out.
+        without: Metrics to leave out.
+        settings: Settings of metrics, which win over those of the suite.
+
+    Raises:
+        UsageError: If `without` names a metric that the suite has not, or leaves nothing.
+    """
+    if unknown := [name for name in without if name not in suite.metrics]:
+        raise UsageError(
+            f"{option('without')} must name metrics of the suite {suite.name}, got {unknown[0]!r}; "
+            f"{nearest(unknown[0], suite.metrics)}"
+        )
+    chosen = [
+        name
+        for name in suite.metrics
+        if name not in without and suite.needs.get(name, "predictions") in {*titles, "predictions"}
+    ]
+    if not chosen:
+        raise UsageError(f"{option('without')} must leave a metric of the suite {suite.name}, got all of them")
+    given = settings or {}
+    return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
+
+
+def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:
+    """Return the table of a suite: a row of values, NaN for a metric that failed.
+
+    Args:
+        suite: The suite.
+        scored: Results by metric, and why others failed.
+        numbers: How numbers are written.
+    """
+    columns = [column for column in suite.columns if _is_there(column, scored)]
+    header, cells, notes = [], [], list(numbers.notes)
+    for column in columns:
+        result = scored.results.get(column.metric, {})
+        signature = str(result.get(f"{column.metric}_signature", ""))
+        note = [*parser_note(column.metric, signature), *(["toy"] if made_by_toy(signature) else [])]
+        header.append(column.title + (f" ({', '.join(note)})" if note else ""))
+        value = result.get(column.key, math.nan)
+        cells.append(Cell(numbers.text(value) if math.isfinite(value) else "NaN", right=True))
+    notes += [f"{name} failed: {printable(why)}" for name, why in scored.failed.items()]
+    if toys := [name for name, result in scored.results.items() if made_by_toy(str(result[f"{name}_signature"]))]:
+        notes.append(f"{', '.join(toys)}: scores of demo models, which {TOY_NUMBERS}.")
+    return Table(header, [cells], notes=notes)
+
+
+def describe_failure(error: Exception) -> str:
+    """Return why a metric of a suite failed; the traceback of a bug goes to standard error."""
+    if is_of_user(error):
+        return describe(error)
+    traceback.print_exception(error, file=sys.stderr)
+    return f"{type(error).__name__}: {error}"
+
+
+def columns_of_source(source: Source) -> set[str]:
+    """Return which of the columns that metrics of suites need a folder, an archive or a Hub dataset has."""
+    return {"images"} if "image" in source.kinds.values() else set()
+
+
+def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[Any]) -> Scored:
+    """Add d_HM to the scores of stories, from the same scores of human stories.
+
+    Args:
+        scored: Scores of the stories of the model, with those of `groovist` and `rovist`.
+        metrics: The metrics that computed them.
+        human_stories: The human stories of the same rows.
+
+    Returns:
+        The scores with d_HM; with the reason why there is none if `groovist` or `rovist` is missing.
+    """
+    needed = [one for one in metrics if one.name in ("groovist", "rovist") and one.name in scored.results]
+    if len(needed) < 2:
+        failed = {**scored.failed, DISTANCE: "it needs the scores of groovist and rovist"}
+        return replace(scored, failed=failed)
+    human_results = compute_all(needed, {**scored.columns, "predictions": human_stories})
+    sides = [_components(results) for results in (scored.results, human_results)]
+    result = load_metric(DISTANCE).compute(predictions=sides[0], references=sides[1]) or {}
+    return replace(scored, results={**scored.results, DISTANCE: result})
+
+
+def _components(results: Mapping[str, Mapping[str, Any]]) -> list[dict[str, float]]:
+    columns = [results["groovist" if name == "groovist" else "rovist"][f"{name}_scores"] for name in _COMPONENTS]
+    return [dict(zip(_COMPONENTS, scores, strict=True)) for scores in zip(*columns, strict=True)]
+
+
+def _is_there(column: Column, scored: Scored) -> bool:
+    return column.metric in scored.failed or column.key in scored.results.get(column.metric, {})
+
+
+def _listed(name: str) -> str:
+    return ",".join(SUITES[name].metrics)

@@ -1,0 +1,91 @@
+"""Suites: the columns of a table that papers report, under one name.
+
+A name of a suite is reserved: no metric has it. `vlgauge.score` and `vlgauge.compare` take it in place of metrics.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of a suite.
+
+    Attributes:
+        title: Title, as papers write it.
+        metric: Name of the metric.
+        key: Key of its result that holds the value.
+    """
+
+    title: str
+    metric: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Metrics that are reported together.
+
+    Attributes:
+        name: Reserved name.
+        purpose: What the table is, in a few words.
+        columns: Columns of the table, in the order in which papers have them.
+        settings: Settings of metrics that differ from their defaults, by metric.
+        needs: Metric -> column of the rows without which it is left out.
+    """
+
+    name: str
+    purpose: str
+    columns: tuple[Column, ...]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics, each once, in the order of the columns."""
+        return list(dict.fromkeys(column.metric for column in self.columns))
+
+
+_COCO = Suite(
+    "coco",
+    "the table of the COCO caption evaluation",
+    (
+        *(Column(f"BLEU-{order}", "bleu", f"bleu_{order}") for order in (1, 2, 3, 4)),
+        Column("METEOR", "meteor", "meteor"),
+        Column("ROUGE-L", "rouge_l", "rouge_l"),
+        Column("CIDEr", "cider", "cider"),
+        Column("SPICE", "spice", "spice"),
+        Column("CLIP-S", "clip_s", "clip_s"),
+        Column("RefCLIP-S", "clip_s", "ref_clip_s"),
+        Column("PAC-S", "pac_s", "pac_s"),
+    ),
+    needs={"clip_s": "images", "pac_s": "images"},
+)
+_STORIES = Suite(
+    "stories",
+    "grounding, coherence and repetition of visual stories",
+    (
+        Column("GROOViST", "groovist", "groovist"),
+        Column("RoViST-VG", "rovist", "rovist_vg"),
+        Column("RoViST-C", "rovist", "rovist_c"),
+        Column("RoViST-NR", "rovist", "rovist_nr"),
+        Column("RoViST", "rovist", "rovist"),
+        Column("d_HM", "d_hm", "d_hm"),
+    ),
+    # All published distances take the coherence of a sentence with everything before it.
+    settings={"rovist": {"c": {"context": "prefix"}}},
+    needs={"d_hm": "references"},
+)
+_SETS = Suite(
+    "sets",
+    "sets of sampled captions against sets of human captions",
+    (
+        Column("TRM", "trm", "trm"),
+        Column("MMD-BERT", "mmd_bert", "mmd_bert"),
+        Column("Fréchet-BERT", "frechet_bert", "frechet_bert"),
+    ),
+)
+
+SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_COCO, _STORIES, _SETS)}
+"""The suites by name."""
