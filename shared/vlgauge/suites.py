@@ -83,7 +83,7 @@ _SETS = Suite(
     (
         Column("TRM", "trm", "trm"),
         Column("MMD-BERT", "mmd_bert", "mmd_bert"),
-        Column("Fréchet-BERT", "frechet_bert", "frechet_bert"),
+        Column("Frechet-BERT", "frechet_bert", "frechet_bert"),
     ),
 )
 

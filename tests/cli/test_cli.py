@@ -174,7 +174,8 @@ def test_mmd_bert_on_the_examples(capsys):
             ["score", "rovist_nr", "lines.json"],
             "Extra data in line 2, .*; name one object per line with --input-format j",
         ),
-        (["score", "rovist_nr", "sheet.xlsx"], "got 'sheet.xlsx'; save the sheet as CSV$"),
+        (["score", "rovist_nr", "sheet.xlsx"], "must be a whole Excel workbook, got 'sheet.xlsx'"),
+        (["score", "rovist_nr", "sheet.ods"], "got 'sheet.ods'; save the sheet as CSV$"),
         (
             ["score", "rovist_nr", "excel.csv"],
             "must have commas between its cells, got ';' in the titles 'id;predictions' of 'excel.csv'; save it with",
@@ -223,6 +224,7 @@ def test_errors_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
         "quote.csv": b'id,predictions\n1,"A dog ran.\n2,"A dog sat."\n',
         "lines.json": b'{"predictions": "a"}\n{"predictions": "b"}\n',
         "sheet.xlsx": b"PK",
+        "sheet.ods": b"PK",
         "excel.csv": "\ufeffid;predictions\r\n1;A dog ran, and a cat.\r\n".encode(),
         "excel.tsv": b"id;predictions\n1;A dog ran.\n",
         "pair.csv": b"predictions,references\na dog,a dog\n",

@@ -12,7 +12,7 @@ from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
-from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.cli.scoring import add_scoring, add_suite_options, annotated_rows, metric_list, settings_by_metric
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
@@ -25,6 +25,7 @@ from vlgauge.media.tables import Rows, read_rows, take_column
 from vlgauge.results import DIGITS, plain, to_json
 from vlgauge.scoring.columns import COLUMNS, row_ids, shortened
 from vlgauge.scoring.computing import Settings, load_metrics
+from vlgauge.scoring.score_suite import choose_compared, choose_metrics, find_suite
 from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.systems import (
     GivenSystem,
@@ -34,6 +35,7 @@ from vlgauge.scoring.systems import (
     scored_systems,
     wide_systems,
 )
+from vlgauge.suites import SUITES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "`vlgauge score ... --output` wrote; their rows are joined by id. Differences have paired bootstrap intervals "
         "and sign-flip tests with Holm's correction; systems in one rank group cannot be told apart."
     )
-    parser.add_argument("metric", metavar="METRIC", help="name of a metric, or several with commas; see `vlgauge list`")
+    words = f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}"
+    parser.add_argument("metric", metavar="METRIC", help=words)
     words = "predictions or scores: one file per system, or one file with all (see --predictions, --system)"
     parser.add_argument("files", nargs="+", metavar="FILE", help=words)
     parser.add_argument("--names", metavar="NAME,...", help="names of the systems (default: names of the files)")
@@ -53,6 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--baseline", metavar="NAME", help="compare the other systems with this one only, not all pairs"
     )
     add_scoring(parser)
+    add_suite_options(parser)
     words = "resample rows with equal values in this column together, such as the captions of one image"
     parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument("--groups-file", metavar="FILE", help="table with ids and that column (default: first FILE)")
@@ -87,8 +91,15 @@ def run(options: argparse.Namespace) -> int:
     """Read or compute the scores of every system, compare, print."""
     _check_tables(options)
     check_target(options.output, options.files)
-    scores = score_list(options.metric)
-    settings = settings_by_metric(options.set, list(dict.fromkeys(map(metric_of_score, scores))))
+    suite = find_suite(options.metric)
+    without = [name.strip() for name in (options.without or "").split(",") if name.strip()]
+    if suite is None and without:
+        raise UsageError(f"--without must come with a suite ({', '.join(SUITES)}), got {options.metric}")
+    scores = [] if suite is not None else score_list(options.metric)
+    metrics = list(dict.fromkeys(map(metric_of_score, scores))) if suite is None else suite.metrics
+    settings = settings_by_metric(options.set, metrics)
+    if suite is not None:
+        choose_metrics(suite, (), without)
     check_report(options.report, options.files, list(settings))
     check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
@@ -98,6 +109,9 @@ def run(options: argparse.Namespace) -> int:
     files = _systems(scores, options)
     if options.report and (given := [one.file for one in files.values() if one.run is not None]):
         raise UsageError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
+    if suite is not None:
+        settings = choose_compared(suite, files, without, settings)
+        scores = list(settings)
     joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
     scored = _scored(files, settings, options)
     runs = runs_of(files, scored)
@@ -159,7 +173,7 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
         )
     if options.names is not None:
         raise UsageError("--names must come with a FILE per system, in one FILE they are named by columns or cells")
-    rows = read_rows(path, options.input_format)
+    rows = annotated_rows(read_rows(path, options.input_format), options)
     if options.system is not None:
         return long_systems(rows, _named_rows(rows, path, options), options.system, path)
     options.predictions = None
@@ -181,7 +195,7 @@ def _read(path: str, metrics: Sequence[str], options: argparse.Namespace) -> Giv
     found = None if options.input_format else read_run(path, metrics)
     if found is not None:
         return GivenSystem(found["ids"], found, file=path)
-    rows = read_rows(path, options.input_format)
+    rows = annotated_rows(read_rows(path, options.input_format), options)
     return GivenSystem(_named_rows(rows, path, options), rows=rows, file=path)
 
 

@@ -15,11 +15,10 @@ from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
-from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.cli.scoring import add_scoring, add_suite_options, annotated_rows, metric_list, settings_by_metric
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.table import Numbers, Table, render
-from vlgauge.media.caption_files import join_references, references_by_id
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_columns
 from vlgauge.results import DIGITS, shown_number, to_cell, to_json, to_table
@@ -76,6 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="+", help=f"{_FILE_HELP}; several with --engine ray")
     parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same as METRIC")
     add_scoring(parser)
+    add_suite_options(parser)
     add_row_options(parser)
     words = "score K captions of the system per row, drawn with --seed; keep all references"
     parser.add_argument("--captions-per-row", type=partial(at_least, 1), metavar="K", help=words)
@@ -84,9 +84,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     words = "output format (default: table); markdown and latex are those of a suite"
     parser.add_argument("--format", choices=("table", "json", *MARKUP), help=words)
     parser.add_argument("--scale", type=scale, default=1.0, metavar="X", help="multiply the table of a suite by X")
-    parser.add_argument("--without", metavar="METRIC,...", help="metrics of a suite to leave out")
-    words = "captions by image, joined by id: COCO's annotations, a dictionary of pycocoevalcap, or a table"
-    parser.add_argument("--annotations", metavar="FILE", help=words)
     words = f"write the result, as {', '.join(RESULT_ENDINGS)}; with --engine ray a folder"
     parser.add_argument("--output", metavar="FILE", help=words)
     parser.add_argument(
@@ -147,11 +144,10 @@ def run(options: argparse.Namespace) -> int:
         data_sets.record_origin(options, source.origin, file)
     check_record_options(options, file)
     rows = read_rows(file, options.input_format) if source is None else []
-    if options.annotations is not None:
-        if source is not None:
-            raise UsageError(f"--annotations must come with a table of rows, got {file!r}")
-        name = f"--annotations {options.annotations}"
-        rows = join_references(rows, references_by_id(read_rows(options.annotations), name), name)
+    if source is None:
+        rows = annotated_rows(rows, options)
+    elif options.annotations is not None:
+        raise UsageError(f"--annotations must come with a table of rows, got {file!r}")
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else columns_of_source(source))}

@@ -8,7 +8,8 @@ from typing import Any
 from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
 from vlgauge.errors import UsageError
-from vlgauge.media.tables import READERS
+from vlgauge.media.caption_files import join_references, references_by_id
+from vlgauge.media.tables import READERS, Rows, read_rows
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.computing import Settings, load_metric
 from vlgauge.settings import PROFILES, nearest, setting_names
@@ -37,6 +38,21 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="NAME", help="configuration, for metrics that have several")
     parser.add_argument("--profile", choices=PROFILES, help="paper: published weights; embedded: small bundled models")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+
+
+def add_suite_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of suites and of captions by image."""
+    parser.add_argument("--without", metavar="METRIC,...", help="metrics of a suite to leave out")
+    words = "captions by image, joined by id: COCO's annotations, a dictionary of pycocoevalcap, or a table"
+    parser.add_argument("--annotations", metavar="FILE", help=words)
+
+
+def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
+    """Return the rows with the references of `--annotations`, if it is given."""
+    if options.annotations is None:
+        return rows
+    name = f"--annotations {options.annotations}"
+    return join_references(rows, references_by_id(read_rows(options.annotations), name), name)
 
 
 def metric_list(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
@@ -13,9 +14,12 @@ from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.runs import labels_of
+from vlgauge.media.caption_files import join_references, references_by_id
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.comparison import Comparison
-from vlgauge.scoring.score import METRICS, Titles, given_ids, loaded_metrics, named_titles
+from vlgauge.scoring.computing import load_metrics
+from vlgauge.scoring.score import METRICS, Titles, given_ids, loaded_metrics, named_titles, read_annotations
+from vlgauge.scoring.score_suite import choose_compared, find_suite
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.systems import (
     GivenSystem,
@@ -28,6 +32,7 @@ from vlgauge.scoring.systems import (
 from vlgauge.scoring.tables import given_rows, refuse_no_file
 from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import told_of_arguments
+from vlgauge.suites import SUITES
 
 _OF_ONE = "it belongs to vlgauge.score, whose result is given for a system"
 
@@ -56,6 +61,8 @@ def compare(
     seed: int = 0,
     config: str | None = None,
     profile: str | None = None,
+    annotations: Any = None,
+    without: str | Sequence[str] = (),
     progress: bool | None = None,
 ) -> Comparison:
     """Compare systems on the same rows, metric by metric; see `vlgauge.leaderboard.compare` for intervals and tests.
@@ -65,7 +72,7 @@ def compare(
             `vlgauge.score` returned, or the path of a file of scores. Or one table for all: wide, with a column of
             predictions for each system (``predictions=["ours", "base"]``), or long, with a row for each system and
             each of its rows (``system="model"``).
-        metrics: As for `vlgauge.score`, or other scores by name, such as "ref_clip_s" or "chair_s".
+        metrics: As for `vlgauge.score`, a suite included, or other scores by name, such as "ref_clip_s" or "chair_s".
         predictions: Title of the column with the predictions; for a wide table one per system.
         references: Title of the column, as for `vlgauge.score`.
         images: Likewise.
@@ -83,6 +90,8 @@ def compare(
         seed: Seed of both, and of the draw of captions if sets have unequal sizes.
         config: Configuration, for metrics that have several.
         profile: Profile of the metrics that are given by name.
+        annotations: As for `vlgauge.score`.
+        without: Metrics of a suite to leave out.
         progress: Whether to show bars.
 
     Returns:
@@ -93,21 +102,32 @@ def compare(
             is missing, or a score is unknown.
         TypeError: If rows are not a table.
     """
+    suite = find_suite(metrics) if isinstance(metrics, str) else None
+    left_out = [without] if isinstance(without, str) else list(without)
+    if suite is None and left_out:
+        raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
     with words_of_python():
-        names, loaded_of = _named(metrics)
+        names, loaded_of = ([], []) if suite is not None else _named(metrics)
         titles = named_titles(predictions, references, images, videos, styles)
         several = [one.strip() for one in predictions.split(",")] if isinstance(predictions, str) else predictions or []
         is_wide = not isinstance(rows, Mapping) and system is None and len(several) > 1
         titles |= {"predictions": None} if is_wide else {}
         grouped = groups if isinstance(groups, str) else None
-        wanted = [*(titles[name] or name for name in COLUMNS), id or "id", system, grouped]
+        wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", system, grouped]
         systems = _systems(rows, names, wanted, id, several if is_wide else None, system)
+        if annotations is not None:
+            systems = {name: _annotated(one, annotations) for name, one in systems.items()}
         if len(systems) < 2:
             raise UsageError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
+        settings: dict[str, dict[str, Any]] = {}
+        if suite is not None:
+            settings = choose_compared(suite, systems, left_out)
+            names = list(settings)
         joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
         loaded: list[Metric] = []
         if any(one.run is None for one in systems.values()):
-            loaded = loaded_metrics(loaded_of, config=config, profile=profile, progress=progress)
+            how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
+            loaded = load_metrics(settings, **how) if suite is not None else loaded_metrics(loaded_of, **how)
         scored = scored_systems(systems, loaded, titles, seed=seed)
         runs = runs_of(systems, scored)
         refuse_unknown_scores(names, runs)
@@ -129,6 +149,13 @@ def compare(
         return scored_systems(systems, loaded, titles, details=True, seed=seed)
 
     return Comparison(found, scored, explained, runs)
+
+
+def _annotated(system: GivenSystem, annotations: Any) -> GivenSystem:
+    if system.run is not None:
+        raise UsageError("`annotations` must come with rows, got scores")
+    captions = references_by_id(read_annotations(annotations), "`annotations`")
+    return replace(system, rows=join_references(system.rows, captions, "`annotations`"))
 
 
 def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:

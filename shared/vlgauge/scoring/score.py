@@ -140,7 +140,7 @@ def score(
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id"]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
             if annotations is not None:
-                captions = references_by_id(_annotation_rows(annotations), "`annotations`")
+                captions = references_by_id(read_annotations(annotations), "`annotations`")
                 given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
             if suite is not None:
                 loaded = load(given.rows[0])
@@ -227,7 +227,7 @@ def _is_source(file: str) -> bool:
     return file.startswith("hub:") or is_tar or Path(file).is_dir()
 
 
-def _annotation_rows(annotations: Any) -> Rows:
+def read_annotations(annotations: Any) -> Rows:
     """Return the rows of annotations that are a path or a dictionary."""
     if not isinstance(annotations, Mapping):
         refuse_no_file(annotations)

@@ -23,6 +23,7 @@ from vlgauge.suites import SUITES, Column, Suite
 if TYPE_CHECKING:
     from vlgauge.base import Metric
     from vlgauge.row_sources import Source
+    from vlgauge.scoring.systems import GivenSystem
 
 DISTANCE = "d_hm"
 _COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
@@ -69,6 +70,31 @@ def choose_metrics(
         raise UsageError(f"{option('without')} must leave a metric of the suite {suite.name}, got all of them")
     given = settings or {}
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
+
+
+def choose_compared(
+    suite: Suite,
+    systems: Mapping[str, GivenSystem],
+    without: Sequence[str] = (),
+    settings: Mapping[str, Settings] | None = None,
+) -> dict[str, Settings]:
+    """Return the settings of the metrics of a suite by which all systems can be compared.
+
+    Args:
+        suite: The suite.
+        systems: Rows or scores of each system; a metric that the scores of one lack is left out.
+        without: Metrics to leave out.
+        settings: As for `choose_metrics`.
+    """
+    titles = set.intersection(
+        *(set(suite.needs.values() if one.run is not None else one.rows[0]) for one in systems.values())
+    )
+    chosen = choose_metrics(suite, titles, [*without, *({DISTANCE} & {*suite.metrics})], settings)
+    runs = [one.run for one in systems.values() if one.run is not None]
+    there = {name: own for name, own in chosen.items() if all(f"{name}_scores" in run for run in runs)}
+    if not there:
+        raise UsageError(f"the files must have scores of the suite {suite.name} ({', '.join(chosen)}), got none of all")
+    return there
 
 
 def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:

@@ -75,8 +75,9 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
         return _of_dicts(add_columns([dict(row) for row in rows[chosen]]))
     if isinstance(rows, Mapping):
-        is_table = any(title in rows for title in ("predictions", "references"))
-        captions = None if is_table else rows_of_object(rows)
+        # A dictionary of columns is not one of captions by image.
+        is_by_image = all(str(key).isdigit() or _holds_objects(value) for key, value in rows.items())
+        captions = rows_of_object(rows) if is_by_image or "annotations" in rows else None
         if captions is not None:
             return _of_dicts(captions[chosen])
         raise UsageTypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
@@ -86,6 +87,10 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
         hint = texts if of == "str" else "make a dict of each row"
         raise UsageTypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
     raise UsageTypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
 def refuse_no_file(rows: Any) -> None:

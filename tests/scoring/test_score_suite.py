@@ -1,0 +1,201 @@
+"""One call for the table of a paper, from the command line and from Python."""
+
+import json
+import math
+
+import pytest
+
+import vlgauge
+from vlgauge.cli import main
+from vlgauge.errors import UsageError
+
+pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+
+CAPTIONS = {
+    7: ("a dog runs on the grass", ["a brown dog runs on the grass", "a dog is running on green grass"]),
+    3: ("a cat sleeps on a red chair", ["a cat is sleeping on a chair", "the cat sleeps on a red chair by a window"]),
+    5: ("two men ride bikes", ["two men are riding bikes down a street", "men on bikes"]),
+    9: ("a plate of food", ["a plate with rice and meat on a table", "food on a white plate"]),
+}
+TEXT_ONLY = "spice,meteor"
+
+
+@pytest.fixture
+def files(tmp_path):
+    annotations = {
+        "images": [{"id": image} for image in CAPTIONS],
+        "annotations": [{"image_id": image, "caption": one} for image, (_, own) in CAPTIONS.items() for one in own],
+    }
+    results = [{"image_id": image, "caption": caption} for image, (caption, _) in CAPTIONS.items()]
+    others = [{"image_id": image, "caption": caption.replace("dog", "cow")} for image, (caption, _) in CAPTIONS.items()]
+    for name, content in (("annotations", annotations), ("results", results), ("others", others)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    return {name: str(tmp_path / f"{name}.json") for name in ("annotations", "results", "others")}
+
+
+@pytest.fixture
+def expected():
+    predictions, references = zip(*CAPTIONS.values(), strict=True)
+    scores = {}
+    for name in ("bleu", "rouge_l", "cider"):
+        scores |= vlgauge.load(name).compute(predictions=list(predictions), references=list(references))
+    return [scores[key] for key in ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider")]
+
+
+TITLES = ["BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-L", "CIDEr"]
+
+
+def test_the_table_of_coco_files(files, expected, capsys):
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    assert main([*words, "--format", "markdown", "-w", "12"]) == 0
+    header, _, cells, *_ = capsys.readouterr().out.splitlines()
+    assert header.strip("| ").split(" | ") == TITLES
+    assert [float(cell) for cell in cells.strip("| ").split(" | ")] == pytest.approx(expected, abs=1e-11)
+    assert main([*words, "--format", "latex", "--scale", "100", "-w", "1"]) == 0
+    assert " & ".join(f"{100 * value:.1f}" for value in expected) in capsys.readouterr().out
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == TITLES
+
+
+def test_python_reads_paths_lists_and_dictionaries(files, expected):
+    without = TEXT_ONLY.split(",")
+    results = [{"image_id": image, "caption": caption} for image, (caption, _) in CAPTIONS.items()]
+    res = {str(image): [{"caption": caption}] for image, (caption, _) in CAPTIONS.items()}
+    gts = {str(image): [{"caption": one} for one in own] for image, (_, own) in CAPTIONS.items()}
+    for rows, annotations in ((files["results"], files["annotations"]), (results, gts), (res, gts)):
+        scored = vlgauge.score(rows, "coco", annotations=annotations, without=without)
+        assert list(scored.results) == ["bleu", "rouge_l", "cider"]
+        found = [scored.results["bleu"][f"bleu_{order}"] for order in (1, 2, 3, 4)]
+        assert [*found, scored.results["rouge_l"]["rouge_l"], scored.results["cider"]["cider"]] == expected
+
+
+def test_metrics_of_images_come_with_images(files):
+    pytest.importorskip("open_clip")
+    rows = [{"predictions": "a dog", "references": ["a dog"], "images": vlgauge_image()}] * 2
+    scored = vlgauge.score(rows, "coco", without=["meteor", "spice"], profile="embedded")
+    assert list(scored.results) == ["bleu", "rouge_l", "cider", "clip_s", "pac_s"]
+    assert "ref_clip_s" in scored.results["clip_s"]
+
+
+def vlgauge_image():
+    from vlgauge import scenes
+
+    return scenes.stories(1, seed=0, split="test")[0].images()[0]
+
+
+def test_a_part_that_fails_is_nan_with_its_reason(files, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise UsageError("no memory for it")
+
+    monkeypatch.setattr("vlgauge.distances.cider.length_penalties", fail)
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    assert main([*words, "--format", "markdown"]) == 1
+    told = capsys.readouterr().out
+    assert told.splitlines()[2].endswith("| NaN |")
+    assert "cider failed: cider: no memory for it" in told
+
+
+def test_a_bug_in_a_part_leaves_a_traceback(files, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError("bug")
+
+    monkeypatch.setattr("vlgauge.distances.cider.length_penalties", fail)
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    assert main([*words, "--format", "json"]) == 1
+    told = capsys.readouterr()
+    assert "Traceback" in told.err
+    assert json.loads(told.out)["rouge_l"] > 0
+
+
+def test_nothing_but_failures_is_raised(files, monkeypatch):
+    def fail(*_, **__):
+        raise UsageError("no")
+
+    monkeypatch.setattr("vlgauge.distances.cider.length_penalties", fail)
+    with pytest.raises(UsageError, match="no"):
+        vlgauge.score(
+            files["results"], "coco", annotations=files["annotations"], without=["bleu", "rouge_l", "meteor", "spice"]
+        )
+
+
+def test_records_of_a_suite(files, tmp_path, capsys):
+    record = tmp_path / "results.jsonl"
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    names = ["--model", "me/m", "--dataset", "me/d", "--split", "test"]
+    assert main([*words, "--record", str(record), *names]) == 0
+    assert [json.loads(line)["metric"] for line in record.read_text().splitlines()] == ["bleu", "rouge_l", "cider"]
+
+
+def test_systems_are_compared_by_a_suite(files, capsys):
+    words = ["compare", "coco", files["results"], files["others"], "--annotations", files["annotations"]]
+    assert main([*words, "--without", TEXT_ONLY, "--format", "json", "--resamples", "200"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["metric"] for one in told["metrics"]] == ["bleu", "rouge_l", "cider"]
+    rows = {name: files[name] for name in ("results", "others")}
+    compared = vlgauge.compare(
+        rows, "coco", annotations=files["annotations"], without=TEXT_ONLY.split(","), resamples=200
+    )
+    assert "cider" in repr(compared)
+
+
+def test_sets_and_stories():
+    rows = [{"predictions": ["a dog", "a cow"], "references": ["a dog runs", "the dog"]}] * 4
+    scored = vlgauge.score(rows, "sets", without=["mmd_bert", "frechet_bert"])
+    assert math.isfinite(scored.results["trm"]["trm"])
+
+
+def test_stories_with_human_ones_have_their_distance():
+    pytest.importorskip("open_clip")
+    from vlgauge import scenes
+
+    stories = scenes.stories(2, seed=0, split="test")
+    rows = [
+        {"predictions": one.sentences, "images": one.images(), "references": other.sentences}
+        for one, other in zip(stories, stories[::-1], strict=True)
+    ]
+    scored = vlgauge.score(rows, "stories", profile="embedded")
+    assert list(scored.results) == ["groovist", "rovist", "d_hm"]
+    groovist = vlgauge.load("groovist", profile="embedded")
+    human = groovist.compute(predictions=[row["references"] for row in rows], images=[row["images"] for row in rows])
+    expected = [
+        abs(math.tanh(one) - math.tanh(other))
+        for one, other in zip(human["groovist_scores"], scored.results["groovist"]["groovist_scores"], strict=True)
+    ]
+    assert scored.results["d_hm"]["d_hm_d_g"] == pytest.approx(sum(expected) / 2, abs=1e-9)
+    without = vlgauge.score(
+        [{**row, "references": None} for row in rows], "stories", without=["d_hm"], profile="embedded"
+    )
+    assert list(without.results) == ["groovist", "rovist"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["score", "coco,chrf", "x.jsonl"], "the suite coco must be given alone"),
+        (
+            ["score", "coco", "x.jsonl", "--without", "chrf"],
+            "--without must name metrics of the suite coco, got 'chrf'",
+        ),
+        (["score", "cider", "x.jsonl", "--without", "bleu"], "--without must come with a suite"),
+        (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex must come with a suite"),
+        (["score", "cider", "x.jsonl", "--scale", "100"], "--scale must come with a suite"),
+        (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without must come with a suite"),
+        (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert"], "must leave a metric"),
+    ],
+)
+def test_wrong_words_are_one_line(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    for name in "xy":
+        (tmp_path / f"{name}.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_spice_of_our_parser_says_so(capsys, tmp_path):
+    pytest.importorskip("spacy")
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"predictions": "a dog runs", "references": ["a dog"]}\n' * 2)
+    assert (
+        main(["score", "coco", str(path), "--without", "meteor", "--profile", "embedded", "--format", "markdown"]) == 0
+    )
+    assert "SPICE (own parser)" in capsys.readouterr().out
