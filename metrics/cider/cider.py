@@ -10,7 +10,6 @@ from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgau
 from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import coco_tokens  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 CIDEr-D compares the n-grams of a caption with those of its references, each weighted by how few images of the corpus
@@ -64,7 +63,7 @@ class Cider(base.TokenMetric):
     measures = "Does the caption share with its references the n-grams that few others have?"
     score_range = "[0, 10]"
     bounds = (0.0, 10.0)
-    signed = "profile:paper tokenizer? df"
+    signed = "profile:paper tokenizer df"
     higher_is_better = True
 
     def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:
@@ -81,7 +80,7 @@ class Cider(base.TokenMetric):
         """In the references of how many examples each n-gram occurs, where they are counted."""
         if self.df != "references":
             return None
-        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or coco_tokens.coco_tokens)
+        counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or self.split_caption)
         return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
 
     def take_counts(self, counts: Counts) -> None:
@@ -101,7 +100,7 @@ class Cider(base.TokenMetric):
             self._warn_of_other_references(total)
             name = named_by(total)
         else:
-            name, table = cider.given_df(self.df)
+            name, table = cider.given_df(self.df, ptb=self.tokenizer is None)
         parts, of = cider.cider_d_scores(texts, example, table)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))

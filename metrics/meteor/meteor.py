@@ -43,7 +43,7 @@ class Meteor(base.TokenMetric):
     measures = "Do caption and references share words, stems or synonyms, in the same order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper tokenizer? variant"
+    signed = "profile:paper tokenizer variant"
     higher_is_better = True
 
     def _compute(

@@ -6,6 +6,7 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text.ptb import tokens  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
@@ -45,8 +46,13 @@ class RougeL(base.TokenMetric):
     measures = "How long a sequence of tokens do caption and references share, in order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper tokenizer?"
+    signed = "profile:paper tokenizer"
     higher_is_better = True
+
+    @staticmethod
+    def split_caption(caption: str) -> list[str]:
+        """As the base has it; a token may hold white space, at which ROUGE-L does not split again."""
+        return tokens.ptb_tokens(caption)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

@@ -35,6 +35,7 @@ from .distances import given_matrices
 from .distances import open_distances
 from .distances import rouge_l_words
 from .distances import zero_between_equal
+from .treebank_tokens import treebank_tokens
 from .triangles import TIES
 from .triangles import levels
 from .triangles import triangle_tests
@@ -122,7 +123,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         force_zero_self: bool = False,
         mean_aggregate: bool = False,
         df: Any = "references",
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | str | None = None,
         backend: str = "own",
         jar: str | Path | None = None,
         workers: int = 1,
@@ -159,7 +160,15 @@ class Trm(caption_sets.CaptionVectorMetric):
             dropped |= {"dtype", "pooling"}
         if self.tokenizer is None or not self._reads_tokens():
             dropped.add("tokenizer")
+        if isinstance(self.tokenizer, str):
+            fields["tokenizer"] = coco_tokens.PTB
         return {name: value for name, value in fields.items() if name not in dropped}
+
+    def _split_caption(self) -> coco_tokens.Tokenizer:
+        """The tokenizer: by default that of the authors' code."""
+        if isinstance(self.tokenizer, str):
+            return coco_tokens.coco_tokens
+        return self.tokenizer or treebank_tokens
 
     def extremes(self) -> dict[str, str]:
         """Q, Q with the two types of triangles apart, and the plain score."""
@@ -195,7 +204,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         pooled = self.df == "pooled"
         pairs = zip(columns["predictions"], columns["references"], strict=True)
         documents = ([*ours, *theirs] if pooled else theirs for ours, theirs in pairs)
-        return cider.document_counts(documents, tokenizer=self.tokenizer or coco_tokens.coco_tokens)
+        return cider.document_counts(documents, tokenizer=self._split_caption())
 
     def take_counts(self, counts: Counts) -> None:
         """Take the document frequencies of the corpus."""
@@ -206,7 +215,8 @@ class Trm(caption_sets.CaptionVectorMetric):
     ) -> tuple[str, cider.DocumentFrequency]:
         if self._counted is not None:
             return self.df, self._counted
-        return cider.document_frequency(self.df, predictions, references, tokens)
+        ptb = isinstance(self.tokenizer, str)  # the only one with a name
+        return cider.document_frequency(self.df, predictions, references, tokens, ptb=ptb)
 
     def _compute(
         self,
@@ -220,10 +230,10 @@ class Trm(caption_sets.CaptionVectorMetric):
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
             raise UsageError("`distances` must be left out unless `distance` is 'precomputed', got some")
-        if self.tokenizer is None and self.distance in NGRAM_DISTANCES:
+        if not callable(self.tokenizer) and self.distance in NGRAM_DISTANCES:
             coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
-        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
+        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
         with self._opened(predictions, references, pooled, tokens) as (matrices_of, made_with):
 
             def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
@@ -290,7 +300,7 @@ class Trm(caption_sets.CaptionVectorMetric):
 
     def compared(self, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> KnownDistances:
         """Distances between all captions of each example; CIDEr-D has document frequencies from the references."""
-        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self.tokenizer or coco_tokens.coco_tokens))
+        tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
         # The second side is empty but for the counts of "pooled", which take both.
         nothing: Captions = [[] for _ in distinct]

@@ -10,6 +10,7 @@ import folders
 import numpy as np
 import pytest
 from folders import TESTS
+from metric_files import metric_file
 from one_pair import cider_d
 
 from vlgauge.base.parts import added_counts
@@ -26,6 +27,7 @@ from vlgauge.distances.cider import (
 from vlgauge.text.coco_tokens import coco_tokens
 from vlgauge.text.ngrams import token_ids
 
+treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
 WORDS = ["a", "man", "dog", "on", "the", "red", "horse", "rides", "near", "field"]
@@ -256,15 +258,15 @@ def test_a_reference_may_be_a_string_and_a_tokenizer_no_generator():
 
 
 def test_saved_tables_come_back(tmp_path):
-    df = DocumentFrequency({("a",): 3, ("new york", "\u2028é"): 2, ("b",): 1}, 7)
+    df = DocumentFrequency({("a",): 3, ("new york", "\u2028é"): 2, ("b",): 1}, 7, "ptb-3.4.1")
     df.save(tmp_path / "df.gz")
     found = DocumentFrequency.load(str(tmp_path / "df.gz"))
     assert found.n_documents == 7
     assert found.counts == {("a",): 3, ("new york", "\u2028é"): 2}
-    assert found.digest == df.digest
+    assert (found.digest, found.tokens) == (df.digest, "ptb-3.4.1")
     lines = gzip.decompress((tmp_path / "df.gz").read_bytes()).decode().split("\n")
     assert json.loads(lines[0]) == {
-        **{"format": "vlgauge document frequencies", "version": 1},
+        **{"format": "vlgauge document frequencies", "version": 2, "tokens": "ptb-3.4.1"},
         **{"documents": 7, "entries": 2},
     }
 
@@ -283,7 +285,7 @@ def packed(data):
     return gzip.compress(data, mtime=0)
 
 
-HEADER = '{"format": "vlgauge document frequencies", "version": 1, "documents": 9, "entries": 1}\n'
+HEADER = '{"format": "vlgauge document frequencies", "version": 2, "tokens": "", "documents": 9, "entries": 1}\n'
 
 
 @pytest.mark.parametrize(
@@ -294,7 +296,7 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 1, "documents": 
         (packed(b"[1, 2]\n"), "list indices"),
         (packed(b"no json\n"), "Expecting value"),
         (packed(b"\xff\n"), "codec can't decode"),
-        (packed(HEADER.replace("1,", "2,", 1).encode()), "version 2"),
+        (packed(HEADER.replace("2,", "3,", 1).encode()), "version 3"),
         (packed(HEADER.replace("vlgauge", "other").encode()), "format 'other document"),
         (packed(HEADER.encode()), "0 of 1 entries"),
         (packed((HEADER + '["a", 10]\n').encode()), "got 10 for 'a'"),
@@ -314,7 +316,7 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 1, "documents": 
 )
 def test_other_files_are_refused(tmp_path, content, reason):
     (tmp_path / "df").write_bytes(content)
-    with pytest.raises(ValueError, match=f"`path` must be a file of document frequencies, version 1, got .*{reason}"):
+    with pytest.raises(ValueError, match=f"`path` must be a file of document frequencies, version 2, got .*{reason}"):
         DocumentFrequency.load(tmp_path / "df")
 
 
@@ -330,7 +332,7 @@ def test_distances_of_the_authors_code(case):
     expected = np.array(case["distances"]["cider_d"])
     assert 10 - cider_d(tokens, oracle_table()) == pytest.approx(expected, abs=1e-12)
     captions = [*case["predictions"], *case["references"]]
-    assert cider_d_distances(captions, oracle_table()) == pytest.approx(expected, abs=1e-12)
+    assert cider_d_distances(captions, oracle_table(), treebank_tokens) == pytest.approx(expected, abs=1e-12)
 
 
 def shared(name):
@@ -342,7 +344,7 @@ def test_coco_captions_of_the_reference_material():
     oracle = shared("trm_kbm.json.gz")
     df = table(oracle["cider_df"]["df"], oracle["cider_df"]["documents"])
     for case in oracle["cases"]:
-        found = cider_d_distances([*case["predictions"], *case["references"]], df)
+        found = cider_d_distances([*case["predictions"], *case["references"]], df, treebank_tokens)
         assert found == pytest.approx(np.array(case["distances"]["cider_d"]), abs=1e-12)
 
 

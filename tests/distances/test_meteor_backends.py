@@ -14,11 +14,13 @@ import folders
 import numpy as np
 import pytest
 from folders import SCRIPTS
+from metric_files import metric_file
 from one_pair import meteor_distances
 
 from vlgauge.distances.meteor_backends import meteor_jar, open_meteor
 from vlgauge.errors import WeightsNotFoundError
 
+treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.ROOT / "tests" / "golden" / "meteor.json.gz").read_bytes()))
 WORDNET = Path("/usr/share/wordnet")  # Debian's package wordnet-base
 
@@ -195,11 +197,12 @@ def test_nltk_without_wordnet(monkeypatch, tmp_path, no_sockets):
 def test_nltk_gives_the_same_distances(run_python, tmp_path):
     nltk = pytest.importorskip("nltk")
     runpy.run_path(str(SCRIPTS / "bench" / "meteor.py"))["nltk_folder"](WORDNET, tmp_path)
-    (tmp_path / "examples.json").write_text(json.dumps([case["captions"] for case in GOLDEN["cases"]]))
+    captions = [[" ".join(treebank_tokens(one)) for one in case["captions"]] for case in GOLDEN["cases"]]
+    (tmp_path / "examples.json").write_text(json.dumps(captions))
     code = """
 import json
 from vlgauge.distances.meteor_backends import open_meteor
-with open_meteor("nltk") as theirs:
+with open_meteor("nltk", tokenizer=str.split) as theirs:
     matrices = [matrix.tolist() for matrix in theirs.matrices(json.load(open("examples.json")))]
     json.dump([theirs.variant, matrices], open("result.json", "w"))
 """
@@ -213,7 +216,7 @@ with open_meteor("nltk") as theirs:
 @pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 @pytest.mark.skipif(importlib.util.find_spec("pycocoevalcap") is None, reason="needs pycocoevalcap")
 def test_golden_distances_of_meteor_1_5():
-    with open_meteor("meteor-1.5") as java:
+    with open_meteor("meteor-1.5", tokenizer=treebank_tokens) as java:
         matrices = java.matrices(case["captions"] for case in GOLDEN["cases"])
         for matrix, case in zip(matrices, GOLDEN["cases"], strict=True):
             assert matrix == pytest.approx(np.array(case["meteor_1.5"]), abs=1e-9)

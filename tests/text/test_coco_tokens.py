@@ -1,216 +1,105 @@
-"""Tokens of captions: rule by rule, against one substitution per rule and NLTK, odd inputs, the oracle."""
+"""Tokens of the metrics of captions: COCO's, the setting, document frequencies, and scripts without spaces."""
 
 import gzip
-import hashlib
-import json
-import random
 import re
 import warnings
 
-import folders
 import pytest
-from folders import TESTS
 
 import vlgauge
-from vlgauge.text.coco_tokens import coco_tokens
+from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.text.coco_tokens import PTB, coco_tokens
 
-GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
-
-CAPTIONS = [
-    ("A man rides a Horse.", "a man rides a horse"),
-    ("Two dogs, one cat", "two dogs one cat"),
-    # 1: opening double quotes
-    ('"Stop" sign', "`` stop '' sign"),
-    ("a ''b (''c [\"d {''e <\"f", "a `` b `` c `` d `` e < `` f"),
-    ("a``b```c", "a `` b `` `c"),
-    # 2: colons and commas
-    ("a:b 9:30 1,200 c,", "a b 930 1200 c"),
-    ("a,,b 3,,4", "a b 3 4"),
-    # 3: rows of periods, single marks, the last period
-    ("a...b c..d e.f", "a b cd ef"),
-    ("a;b@c#d$e%f&g?h!i", "a b @ c # d $ e % f & g h i"),
-    ("it's.')", "it 's '"),
-    ("it's. x it's..", "it's x it's"),
-    ("5:30 p.m.", "530 pm"),
-    # 4: apostrophes at the end of a word
-    ("dogs' ball a'b", "dogs ' ball a'b"),
-    ("a's' b", "a 's ' b"),
-    # 5: brackets and dashes
-    ("[a](b){c}<d>--e---f", "a b c < d > e f"),
-    ("x -LRB- y -rsb- z-lrb- -lr- -lrb-", "x y zlrb lr"),
-    # 6: other double quotes
-    ("a\"b c'' 6\"", "a '' b c '' 6 ''"),
-    # 7: clitics, in one case only
-    ("it's I'M he'd", "it 's i 'm he 'd"),
-    ("we'll WE'LL We'Ll I've we're can't CAN'T", "we 'll we 'll we'll i 've we 're ca n't ca n't"),
-    # 8: fused words
-    ("Cannot gonna, GOTTA lemme gimme. d'ye more'n", "can not gon na got ta lem me gim me d 'ye more 'n"),
-    ("wanna go wanna-be wanna. cannots", "wan na go wannabe wanna cannots"),
-    ("wanna.", "wan na"),
-    ("gimme", "gim me"),
-    ("'Tis so 'twas x'tis ('tis", "'t is so 't was x'tis 't is"),
-    # deleted inside tokens
-    ("well-known \u2018a\u2019 \u201cb\u201d c\u2026d e\u2014f\u2013g", "wellknown a b cd efg"),
-    ("a\u2010b\u2011c\u2012d\u2043e\u207bf\u208bg\u2212h\ufe63i\uff0dj", "abcdefghij"),
-    # not deleted
-    ("a/b_c*d «e» `f 日本 é", "a/b_c*d «e» `f 日本 é"),
-]
-
-# One substitution per rule, in the order of the specification.
-RULES = [
-    (r'\A"', "``"),
-    (r"``", " `` "),
-    (r"""([ (\[{<])("|'')""", r"\1 `` "),
-    (r"([:,])([^\d])", r" \1 \2"),
-    (r"([:,])$", r" \1 "),
-    (r"\.\.\.", " ... "),
-    (r"[;@#$%&]", r" \g<0> "),
-    (r"""([^.])(\.)([\])}>"']*)\s*\Z""", r"\1 \2\3 "),
-    (r"[?!]", r" \g<0> "),
-    (r"([^'])' ", r"\1 ' "),
-    (r"[\[\](){}<>]", r" \g<0> "),
-    (r"--", " -- "),
-    (r"\A|\Z", " "),
-    (r"''", " '' "),
-    (r'"', " '' "),
-    (r"([^' ])('[sS]|'[mM]|'[dD]|') ", r"\1 \2 "),
-    (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
-    *((rf"(?i)\b{word}\b", r" \1 \2 ") for word in ("(can)(not)", "(d)('ye)", "(gim)(me)", "(gon)(na)", "(got)(ta)")),
-    *((rf"(?i)\b{word}", r" \1 \2 ") for word in (r"(lem)(me)\b", r"(more)('n)\b", r"(wan)(na)\s")),
-    (r"(?i) ('t)(is)\b", r" \1 \2 "),
-    (r"(?i) ('t)(was)\b", r" \1 \2 "),
-]
-BRACKETS = ["(", ")", "[", "]", "{", "}", "-lrb-", "-rrb-", "-lcb-", "-rcb-", "-lsb-", "-rsb-"]
-DELETED = "-.,;:!?\u2019\u2018\u201c\u201d\u2026\u2014\u2013\u2212\u2010\u2011\u2012\u2043\u207b\u208b\ufe63\uff0d"
-
-MARKS = ". ? ! .. ... , : ; ' '' \" ` `` - -- ( ) [ ] { } < > « » “ ” \u2018 \u2019 * $ & % # @ -lrb- -RSB- \u2014"
-SNIPPETS = "a b T s n 1 27 3.5 p.m no cannot gonna lemme wanna d'ye more'n 'tis 'TWAS n't 's 'll 'RE it's dog The é lrb"
-ATOMS = [*[" "] * 20, *MARKS.split(), *SNIPPETS.split(), "\t", "\n", "\u2028", "\ud800", "_"]
-PLAIN_ATOMS = ["a", "cannot", "gonna", "Wanna", "3", "dog", ".", *[" "] * 4, "\n"]
+METRICS = ["bleu", "cider", "meteor", "rouge_l"]
+CAPTIONS = ["5 7/8 (555) 123-4567", "A half-full glass.", "the dog's"] * 20  # fewer documents are warned of
 
 
-def random_texts(seed, atoms=ATOMS, count=1000):
-    rng = random.Random(seed)
-    return ["".join(rng.choices(atoms, k=rng.randint(0, 25))) for _ in range(count)]
+def computed(name, captions, **settings):
+    """Each caption against itself, with details."""
+    metric = vlgauge.load(name, keep_in_memory=True, progress=False, **settings)
+    return metric.compute(predictions=captions, references=[[one] for one in captions], return_details=True)
 
 
-def without_punctuation(tokens):
-    kept = (token.lower() for token in tokens if token.lower() not in BRACKETS)
-    return [stripped for token in kept if (stripped := "".join(c for c in token if c not in DELETED))]
+# -- which tokens -----------------------------------------------------------------------------------------------------
+def test_tokens_with_hard_spaces_are_split_but_not_by_rouge_l():
+    words = ["5", "7/8", "-lrb-555-rrb-", "123-4567"]
+    assert coco_tokens(CAPTIONS[0]) == words
+    for name in METRICS:
+        tokens = computed(name, CAPTIONS)[f"{name}_details"][0]["tokens"]
+        assert list(tokens) == (["5\xa07/8", "-lrb-555-rrb-\xa0123-4567"] if name == "rouge_l" else words)
 
 
-def tokens_rule_by_rule(text):
-    for pattern, replacement in RULES:
-        text = re.sub(pattern, replacement, text)
-    return without_punctuation(text.split())
+@pytest.mark.parametrize("name", METRICS)
+def test_signatures_name_the_tokens(name):
+    by_default, by_name, custom = (
+        computed(name, CAPTIONS, **settings)[f"{name}_signature"]
+        for settings in ({}, {"tokenizer": "ptb"}, {"tokenizer": str.split})
+    )
+    assert f"|tokenizer:{PTB}" in by_default
+    assert by_name == by_default
+    assert "|tokenizer:custom(builtins.str.split)" in custom
 
 
-def shared(name):
-    if not (SHARED / name).is_file():
-        pytest.skip(f"needs shared/oracles/{name}")
-    return json.loads(gzip.decompress((SHARED / name).read_bytes()))
+@pytest.mark.parametrize("name", [*METRICS, "trm"])
+def test_other_names_are_refused(name):
+    message = "`tokenizer` must be 'ptb' or a function from str to list of str, got 'treebank'"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        vlgauge.load(name, tokenizer="treebank")
 
 
-# -- by hand ----------------------------------------------------------------------------------------------------------
-def coco_normalize(text):
-    """The tokens as the oracles have them."""
-    return " ".join(coco_tokens(text))
+def test_trm_has_the_tokens_of_its_authors_unless_asked():
+    rows = {"predictions": [["a half-full cup", "a cup"]], "references": [["a half full cup", "halffull cups"]]}
+    plain, ptb, function = (
+        vlgauge.load("trm", distance="rouge_l", **settings).compute(**rows)
+        for settings in ({}, {"tokenizer": "ptb"}, {"tokenizer": coco_tokens})
+    )
+    assert "tokenizer" not in plain["trm_signature"]
+    assert f"|tokenizer:{PTB}" in ptb["trm_signature"]
+    assert ptb["trm_scores"] == function["trm_scores"] != plain["trm_scores"]
 
 
-@pytest.mark.parametrize(("caption", "normalized"), CAPTIONS)
-def test_worked_examples(caption, normalized):
-    assert coco_normalize(caption) == normalized
-    assert coco_tokens(caption) == normalized.split()
+# -- document frequencies ---------------------------------------------------------------------------------------------
+def frequencies_warnings(name, df, **settings):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metric = vlgauge.load(name, df=df, progress=False, **settings)
+        texts = [CAPTIONS] if name == "trm" else CAPTIONS[:1]
+        metric.compute(predictions=texts, references=[CAPTIONS])
+    return [str(one.message) for one in caught if "`df`" in str(one.message)]
 
 
-@pytest.mark.parametrize("mark", DELETED)
-def test_each_deleted_mark(mark):
-    first = ["x", "y"] if mark in ",;:?!" else ["xy"]
-    assert coco_tokens(f"x{mark}y x{mark} y{mark}") == [*first, "x", "y"]
+@pytest.mark.parametrize("saved", [False, True])
+def test_document_frequencies_of_other_tokens_are_told(saved, tmp_path):
+    def table(**settings):
+        counted = DocumentFrequency.from_references([CAPTIONS] * 60, **settings)
+        if not saved:
+            return counted
+        counted.save(tmp_path / f"{len(settings)}.gz")
+        assert DocumentFrequency.load(tmp_path / f"{len(settings)}.gz").tokens == counted.tokens
+        return tmp_path / f"{len(settings)}.gz"
+
+    trm = {"name": "trm", "distance": "cider_d"}
+    (message,) = frequencies_warnings("cider", table(tokenizer=str.split))
+    assert message.startswith("`df` was counted in tokens called 'custom(builtins.str.split)', and")
+    assert "`vlgauge idf --references`" in message
+    (message,) = frequencies_warnings(df=table(), **trm)
+    assert message.startswith(f"`df` was counted in tokens called '{PTB}', and")
+    assert "pass `tokenizer='ptb'`" in message
+    assert frequencies_warnings("cider", table()) == []
+    assert frequencies_warnings("cider", table(tokenizer=str.split), tokenizer=str.split) == []
+    assert frequencies_warnings(df=table(), tokenizer="ptb", **trm) == []
+    assert frequencies_warnings("cider", DocumentFrequency({("a",): 2}, 60)) == []
 
 
-@pytest.mark.parametrize("closer", ")]}>\"'")
-def test_each_closer_after_the_last_period(closer):
-    # Where the period stays, the clitic is not at the end of its word.
-    assert coco_tokens(f"It's.{closer}")[:2] == ["it", "'s"]
+def test_files_of_version_1_have_other_tokens(tmp_path):
+    header = '{"format":"vlgauge document frequencies","version":1,"documents":60,"entries":1}'
+    (tmp_path / "df").write_bytes(gzip.compress(f'{header}\n["a",3]\n'.encode()))
+    assert DocumentFrequency.load(tmp_path / "df").counts == {("a",): 3}
+    (message,) = frequencies_warnings("cider", tmp_path / "df")
+    assert message.startswith("`df` was counted in tokens called 'other', and")
 
 
-@pytest.mark.parametrize("bracket", BRACKETS)
-def test_each_bracket_token(bracket):
-    assert coco_tokens(f"x {bracket.upper()} y{bracket}") == ["x", "y" + bracket.strip("-()[]{}")]
-
-
-# -- other roads ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("atoms", [ATOMS, PLAIN_ATOMS])
-@pytest.mark.parametrize("seed", range(3))
-def test_equal_to_one_substitution_per_rule(seed, atoms):
-    for text in random_texts(seed, atoms):
-        assert coco_tokens(text) == tokens_rule_by_rule(text), text
-
-
-@pytest.mark.parametrize("atoms", [ATOMS, PLAIN_ATOMS])
-def test_equal_to_nltk(atoms):
-    treebank = pytest.importorskip("nltk.tokenize.treebank").TreebankWordTokenizer()
-    brackets = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-    for text in random_texts(7, atoms):
-        tokens = treebank.tokenize(text, convert_parentheses=True)
-        assert coco_tokens(text) == without_punctuation(brackets.get(token, token) for token in tokens), text
-
-
-# -- properties -------------------------------------------------------------------------------------------------------
-def test_tokens_have_no_white_space_no_capitals_and_are_not_empty():
-    for text in random_texts(8):
-        for token in coco_tokens(text):
-            assert token
-            assert token.split() == [token]
-            assert token == token.lower()
-            assert not set(token) & set(DELETED)
-
-
-# -- degenerate input -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("blank", ["", "   ", "\t\n\u2028", ".", "?!...", "- -- \u2014", "([{}])", "-LRB-", ". \n"])
-def test_captions_without_a_token(blank):
-    assert coco_tokens(blank) == []
-    assert coco_normalize(blank) == ""
-
-
-def test_odd_characters_are_ordinary_letters():
-    assert coco_tokens("\U0001f600 \ud800x 日本。\u0130a") == ["\U0001f600", "\ud800x", "日本。i\u0307a"]
-
-
-@pytest.mark.parametrize("unit", ["a ", "a.", ". ", "a,", "' ", "n't", '"', "``", "(", "--", "-lrb- ", "cannot ", "\t"])
-def test_100_000_units_take_linear_time(unit):
-    # With the square of their number this would not come to an end.
-    assert isinstance(coco_tokens(unit * 100_000), list)
-
-
-# -- oracles ----------------------------------------------------------------------------------------------------------
-def test_golden_strings():
-    captions = [caption for caption, _ in GOLDEN["coco_normalize"]]
-    assert [[caption, coco_normalize(caption)] for caption in captions] == GOLDEN["coco_normalize"]
-
-
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
-def test_golden_cases(case):
-    assert list(map(coco_normalize, case["captions"])) == case["coco_normalize"]
-
-
-def test_shared_cases():
-    for case in shared("trm_kbm.json.gz")["cases"]:
-        assert list(map(coco_normalize, case["predictions"] + case["references"])) == case["coco_normalize"]
-
-
-def test_shared_captions_of_1_000_images():
-    coco = shared("coco_fakecap.json.gz")
-    images = zip(coco["candidates"], coco["references"], strict=True)
-    normalized = [list(map(coco_normalize, [candidate, *references])) for candidate, references in images]
-    assert normalized[:50] == coco["coco_normalize"]["first50"]
-    lines = "".join("\t".join(captions) + "\n" for captions in normalized)
-    assert hashlib.sha256(lines.encode()).hexdigest() == coco["coco_normalize"]["sha256_of_lines"]
-
-
-# -- Scripts without spaces between words ------------------------------------------------------------------------------
+# -- scripts without spaces between words ------------------------------------------------------------------------------
 UNPARTED = ["一只狗在草地上跑", "犬が芝生の上を走っている", "สุนัขวิ่งบนสนามหญ้า", "မြက်ခင်းပေါ်မှာခွေးပြေး"]
 PARTED = [
     "一只 狗 在 草地 上 跑",

@@ -9,7 +9,7 @@ import numpy as np
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.text.coco_tokens import checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
+from vlgauge.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
 from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
 
 Tokens = Sequence[str]
@@ -69,14 +69,15 @@ class CaptionMetric(Metric):
 class TokenMetric(CaptionMetric):
     """Base of the metrics that compare the tokens of a caption with those of its references."""
 
-    def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | None = None, **host: Any) -> None:
-        self.tokenizer = tokenizer_setting(tokenizer)
+    def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:
+        found = tokenizer_setting(tokenizer)
+        self.tokenizer = None if isinstance(found, str) else found
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; the tokenizer of the COCO caption evaluation goes without saying."""
+        """The settings, with the name of the tokens of the COCO caption evaluation."""
         fields = super().signature_fields()
-        return {name: value for name, value in fields.items() if name != "tokenizer" or value is not None}
+        return fields | {"tokenizer": PTB if self.tokenizer is None else self.tokenizer}
 
     def tokenized(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
@@ -119,7 +120,7 @@ class TokenMetric(CaptionMetric):
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer is None:
             warn_of_unparted(captions)
-            return token_ids(map(coco_tokens, captions))
+            return token_ids(map(self.split_caption, captions))
         try:
             found = token_ids(map(_listing(self.tokenizer), captions))
         except TypeError:
@@ -129,5 +130,10 @@ class TokenMetric(CaptionMetric):
         # To look at every token of every caption takes longer, and tells which caption it is.
         return token_ids(map(self._split(), captions))
 
+    @staticmethod
+    def split_caption(caption: str) -> list[str]:
+        """Split a caption as the COCO caption evaluation does for the metric."""
+        return coco_tokens(caption)
+
     def _split(self) -> Callable[[str], Tokens]:
-        return coco_tokens if self.tokenizer is None else checked_tokenizer(self.tokenizer)
+        return self.split_caption if self.tokenizer is None else checked_tokenizer(self.tokenizer)

@@ -22,7 +22,8 @@ import numpy.typing as npt
 from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.settings import meant, shown, warn
-from vlgauge.text.coco_tokens import Tokenizer, checked_tokenizer, coco_tokens
+from vlgauge.signatures import named
+from vlgauge.text.coco_tokens import PTB, Tokenizer, checked_tokenizer, coco_tokens
 from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
 from vlgauge.writing import write
 
@@ -36,7 +37,8 @@ SCALE = 10.0
 # Fewer tell little of what is rare.
 _FEW_DOCUMENTS = 50
 _FORMAT = "vlgauge document frequencies"
-_VERSION = 1
+_OTHER = "other"  # tokens of which only this is known
+_VERSION = 2  # 1 did not name the tokens, which were others by default
 _BLOCK = 2**18  # entries of a working array
 _DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
 
@@ -49,10 +51,12 @@ class DocumentFrequency:
     Attributes:
         counts: df(g) of the n-grams of more than one document; others weigh as if they were in one.
         n_documents: D.
+        tokens: Name of the tokens in which they were counted, such as "ptb-3.4.1"; empty where nobody knows.
     """
 
     counts: Mapping[Ngram, int]
     n_documents: int
+    tokens: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.counts, Mapping):
@@ -83,7 +87,8 @@ class DocumentFrequency:
             tokenizer: Splits a caption into tokens.
         """
         counts, n_documents = _counted(references, tokenizer)
-        return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents)
+        tokens = PTB if tokenizer is coco_tokens else str(named(tokenizer))
+        return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents, tokens)
 
     @classmethod
     def from_pooled(
@@ -113,7 +118,7 @@ class DocumentFrequency:
         try:
             lines = unpacked_lines(path)
             header = json.loads(next(lines, b""))
-            if header["format"] != _FORMAT or header["version"] != _VERSION:
+            if header["format"] != _FORMAT or header["version"] not in (1, _VERSION):
                 raise UsageError(f"format {header['format']!r}, version {header['version']!r}")
             counts, n_rows = {}, 0
             for row in map(json.loads, lines):
@@ -123,7 +128,7 @@ class DocumentFrequency:
                 n_rows += 1
             if n_rows != header["entries"]:
                 raise UsageError(f"{n_rows} of {header['entries']} entries")
-            return cls(counts, header["documents"])
+            return cls(counts, header["documents"], _OTHER if header["version"] == 1 else str(header["tokens"]))
         except TooMuch:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -137,7 +142,8 @@ class DocumentFrequency:
         Equal tables give equal bytes.
         """
         rows = self._rows()
-        header = {"format": _FORMAT, "version": _VERSION, "documents": self.n_documents, "entries": len(rows)}
+        header = {"format": _FORMAT, "version": _VERSION, "tokens": self.tokens}
+        header |= {"documents": self.n_documents, "entries": len(rows)}
         lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in (header, *rows))
         text = "".join(f"{line}\n" for line in lines)
         write(path, gzip.compress(text.encode(), mtime=0))
@@ -178,7 +184,12 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
 
 
 def document_frequency(
-    df: Any, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], tokenizer: Tokenizer
+    df: Any,
+    predictions: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    tokenizer: Tokenizer,
+    *,
+    ptb: bool,
 ) -> tuple[str, DocumentFrequency]:
     """The document frequencies that the setting ``df`` stands for, and their name in the signature.
 
@@ -187,21 +198,38 @@ def document_frequency(
         predictions: Candidates of each example.
         references: References of each example.
         tokenizer: Splits a caption into tokens.
+        ptb: Whether these are PTB tokens.
     """
     if df == "pooled":
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
     if df == "references":
         warn_of_few_documents(len(references))
         return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
-    return given_df(df)
+    return given_df(df, ptb=ptb)
 
 
-def given_df(df: DocumentFrequency | str | Path) -> tuple[str, DocumentFrequency]:
-    """Document frequencies that were given or saved, and their name in the signature."""
-    if isinstance(df, DocumentFrequency):
-        return f"given@{df.digest[:8]}", df
-    loaded = DocumentFrequency.load(df)
-    return f"{Path(df).name}@{loaded.digest[:8]}", loaded
+def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, DocumentFrequency]:
+    """Document frequencies that were given or saved, and their name in the signature.
+
+    Args:
+        df: The setting, as `checked_df` let it pass.
+        ptb: Whether the captions are split into PTB tokens.
+
+    Warns:
+        UserWarning: If they were counted in other tokens: n-grams that they cannot have would pass for rare.
+    """
+    source, table = ("given", df) if isinstance(df, DocumentFrequency) else (Path(df).name, DocumentFrequency.load(df))
+    if table.tokens and (table.tokens == PTB) != ptb:
+        warn(
+            f"`df` was counted in tokens called {table.tokens!r}, and the captions are split into others, whose "
+            "n-grams pass for rare where it lacks them; "
+            + (
+                "count it anew, as `vlgauge idf --references` does, or pass the `tokenizer` that it was counted with"
+                if ptb
+                else "pass `tokenizer='ptb'`, or count it with your tokenizer"
+            )
+        )
+    return f"{source}@{table.digest[:8]}", table
 
 
 def document_counts(documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens) -> dict[str, Any]:

@@ -8,13 +8,15 @@ import warnings
 import numpy as np
 import pytest
 from folders import GOLDEN, TESTS
+from metric_files import metric_file
 from one_pair import cider_d, meteor_distances, meteor_score
 
 import vlgauge
 from vlgauge.caption_sets.vectors import CaptionVectors
 from vlgauge.distances.cider import SCALE, DocumentFrequency
 from vlgauge.distances.rouge_and_bleu import bleu_4
-from vlgauge.text.coco_tokens import coco_tokens
+
+treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 
@@ -92,7 +94,7 @@ def test_distances_that_all_tie_by_the_tolerance_are_told():
     ("distance", "between"),
     [
         ("meteor", lambda texts: meteor_distances(texts)),
-        ("cider_d", lambda texts: SCALE - cider_d(list(map(coco_tokens, texts)), coco_df())),
+        ("cider_d", lambda texts: SCALE - cider_d(list(map(treebank_tokens, texts)), coco_df())),
         ("bleu_4", lambda texts: 1 - bleu_4([text.split() for text in texts])),
     ],
 )
@@ -121,7 +123,7 @@ def test_few_documents_are_warned_of():
 
 def test_sources_of_document_frequencies(tmp_path):
     rows = {"predictions": [DOGS, JETS] * 25, "references": [JETS, DOGS[:3]] * 25}
-    table = DocumentFrequency.from_references(rows["references"])
+    table = DocumentFrequency.from_references(rows["references"], tokenizer=treebank_tokens)
     table.save(tmp_path / "table.gz")
     results = {
         name: load(distance="cider_d", df=df).compute(**rows)
@@ -139,7 +141,7 @@ def test_sources_of_document_frequencies(tmp_path):
         )
     scores = [result["trm_scores"] for result in results.values()]
     assert scores[0] == scores[1] == scores[2]
-    pooled = DocumentFrequency.from_pooled(rows["predictions"], rows["references"])
+    pooled = DocumentFrequency.from_pooled(rows["predictions"], rows["references"], tokenizer=treebank_tokens)
     assert load(distance="cider_d", df=pooled).compute(**rows)["trm_scores"] == scores[3]
 
 

@@ -117,7 +117,7 @@ def test_monte_carlo_draws_follow_the_seed():
             "`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file .* got 'refs'",
         ),
         ({"df": 3}, "`df` must be 'references', 'pooled', a DocumentFrequency"),
-        ({"tokenizer": "ptb"}, "`tokenizer` must be a function from str to list of str, got 'ptb'"),
+        ({"tokenizer": "words"}, "`tokenizer` must be 'ptb' or a function from str to list of str, got 'words'"),
         ({"backend": "java"}, "`backend` must be one of 'own', 'nltk', 'meteor-1.5', got 'java'"),
         ({"jar": "x.jar"}, "`jar` must be left out unless `backend` is 'meteor-1.5', got 'x.jar'"),
         ({"workers": 0}, "`workers` must be a whole number of at least 1, got 0"),

@@ -47,6 +47,9 @@ EXAMPLES = [
     ("a\U0001f600b \u2764\ufe0f \u2603", "a|b|\u2764|\u2603"),
     ("http://a\U0001f600b/c", "http://a\U0001f600b/c"),
     ("a\nb\r\nc\u2028d", "a|b|c|d"),
+    ("\u07ca\u07fa\u07cb", "\u07ca\u07fa\u07cb"),
+    ("a@b\u202f x a@b\u202f ", "a@b\u202f|x|a@b"),
+    ("a@b\u202f .", "a@b\u202f"),
     ("\u0391\u03a3 \u0130", "\u03b1\u03c2|i\u0307"),
 ]
 
@@ -83,7 +86,9 @@ def mixtures(seed, count, joints=(" ", " ", " ", "")):
 def forgotten(monkeypatch):
     """No rules and no pieces kept from before, nor kept for later."""
     monkeypatch.setattr(ptb, "_rules_by_start", {})
-    monkeypatch.setattr(ptb, "_tokens_of_pieces", type(ptb._tokens_of_pieces)({"": ()}))
+    ptb._tokens_of_pieces.clear()
+    yield
+    ptb._tokens_of_pieces.clear()
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

@@ -300,8 +300,8 @@ RULES = (
     Rule("question", "?!", "[?!]+"),
     Rule(
         "stop",
-        ".\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\u07fa\\u3002",
-        "[.\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\u07fa\\u3002]",
+        ".\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\\u3002",
+        "[.\\xa1\\xbf\\u037e\\u0589\\u061f\\u06d4\\u0700-\\u0702\\\u3002]",
     ),
     Rule("equals", "=/", "[=/]"),
     Rule("hyphenated-stop", "A-Za-z0-9", f"({_HYPHENATED}\\.){_COMMA}", _without_soft_hyphens),

@@ -38,8 +38,9 @@ _SIMPLE_PIECE = re.compile(
 # A tag over a space; the smiley that reads on to "<>]"; PTE. before Ltd; white space that may be part of a token.
 _OPEN_PIECE = re.compile(
     "<(?![^<>'\"]*>)|\\[\\^|(?i:pt)[EY]\\.\\Z"
-    "|[\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
+    "|[\\x1c-\\x1f\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
 )
+_MAYBE_OVER_A_SPACE = re.compile(" (?:[0-9]|\\..)")  # told faster; " ." at the end of a caption is no case
 _OVER_A_SPACE = re.compile("[0-9).] [0-9]|\\. \\.")  # phone numbers, fractions, No. 5, ". . ."
 _KEPT_PIECES = 2**16
 _LONGEST_KEPT = 40  # characters
@@ -62,6 +63,7 @@ class _TokensOfPieces(dict[str, tuple[str, ...]]):
 
 
 _tokens_of_pieces = _TokensOfPieces({"": ()})
+_of_piece, _flat = _tokens_of_pieces.__getitem__, chain.from_iterable  # looked up once: the common case is short
 _rules_by_start: dict[str, list[Rule]] = {}
 
 
@@ -77,12 +79,29 @@ def ptb_tokens(text: str) -> list[str]:
         not.
     """
     text = text.replace("\n", " ")
-    if not _OVER_A_SPACE.search(text):
+    tokens = _found_by_piece(text)
+    return _scanned(text)[0] if tokens is None else tokens
+
+
+def ptb_words(text: str) -> list[str]:
+    """The same, with tokens that hold white space split there.
+
+    Returns:
+        The tokens, none empty and none with white space.
+    """
+    text = text.replace("\n", " ")
+    tokens = _found_by_piece(text)
+    return " ".join(_scanned(text)[0]).split() if tokens is None else tokens
+
+
+def _found_by_piece(text: str) -> list[str] | None:
+    """The tokens of the pieces between spaces, none with white space; None where some may depend on the next piece."""
+    if not _MAYBE_OVER_A_SPACE.search(text) or not _OVER_A_SPACE.search(text):
         try:
-            return list(chain.from_iterable(map(_tokens_of_pieces.__getitem__, text.split(" "))))
+            return list(_flat(map(_of_piece, text.split(" "))))
         except _LooksPastSpaceError:
             pass
-    return _scanned(text)[0]
+    return None
 
 
 def _tokens_of_piece(piece: str) -> tuple[str, ...]:
@@ -120,7 +139,7 @@ def _scanned(text: str) -> tuple[list[str], str]:
     stand_ins = text if text.isascii() else text.translate(STAND_INS)
     far = far_starts(stand_ins) if len(text) > _LONG_TEXT else {}
     tokens: list[str] = []
-    position, last = 0, ""
+    position, last, printed = 0, "", ""
     while position < len(text) - 1:
         character = stand_ins[position]
         if character == " " and stand_ins[position + 1] not in _SPACES:
@@ -151,8 +170,12 @@ def _scanned(text: str) -> tuple[list[str], str]:
         if in_pairs:
             token = token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         token = token.lower()
+        printed = token or printed
         if token not in _DROPPED:
             tokens.append(token)
+    # COCO takes white space off the end of what is printed, where only an address ends in it.
+    if tokens and tokens[-1] is printed:
+        tokens[-1] = printed.rstrip()
     return tokens, last
 
 

@@ -1,0 +1,68 @@
+"""Tokens of captions as the authors' code makes them: Penn Treebank tokens of NLTK without punctuation."""
+
+import re
+
+from vlgauge.text.treebank import part_clitics
+from vlgauge.text.treebank import part_colons_and_commas
+from vlgauge.text.treebank import part_final_apostrophes
+from vlgauge.text.treebank import part_final_period
+from vlgauge.text.treebank import part_fused_words
+
+# Most captions: no mark but a period at the end, so that only fused words need a rule.
+_PLAIN = re.compile(r"[A-Za-z0-9\s]*(?:\.\s*)?")
+
+_OPENING_QUOTE = re.compile(r"""(?<=[ (\[{<])(?:"|'')""")
+_PUNCTUATION = re.compile(r"\.\.\.|[;@#$%&?!]")
+_BRACKET_OR_DASHES = re.compile(r"[<>]|--")
+_WRITTEN_BRACKET = re.compile(r"(?<!\S)-[lr][rcs]b-(?!\S)")
+_CLOSERS = "])}>\"'"
+
+_BRACKETS = str.maketrans("[](){}", "      ")
+_DELETED = dict.fromkeys(map(ord, "-.,;:!?\u2019\u2018\u201c\u201d\u2026"))
+_DELETED |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2043\u207b\u208b\u2212\ufe63\uff0d"))
+
+
+def treebank_tokens(text: str) -> list[str]:
+    """Split a caption into lower-case tokens without punctuation.
+
+    The rules are those of NLTK's `TreebankWordTokenizer`, in this order:
+
+    1. Opening double quotes become two backquotes.
+    2. Colons and commas not before a digit are cut off.
+    3. "..." and single marks ; @ # $ % & ? ! are cut off; between them the last period, if only closers follow.
+    4. An apostrophe at the end of a word is cut off.
+    5. Brackets and "--" are cut off.
+    6. Other double quotes become two apostrophes.
+    7. The clitics 's 'm 'd ' and then 'll 're 've n't at the end of a word are cut off.
+    8. Fused words (cannot, gonna, 'tis) are cut in two.
+
+    Then round, square and curly brackets are dropped, also where written -lrb-, and hyphens, dashes, typographic quotes
+    and . , ; : ! ? are deleted, inside tokens too: "well-known" becomes wellknown, "5:30 p.m." becomes 530 pm.
+
+    Returns:
+        The tokens, none empty and none with white space; [] for a caption of white space and punctuation.
+    """
+    if _PLAIN.fullmatch(text):
+        return part_fused_words(f" {text.replace('.', ' ')} ").lower().split()
+    parted = _parted(text).lower()
+    if "b-" in parted:
+        parted = _WRITTEN_BRACKET.sub("", parted)
+    return parted.translate(_DELETED).split()
+
+
+def _parted(text: str) -> str:
+    """The text with white space between its Treebank tokens and in place of brackets."""
+    has_quotes = "'" in text or '"' in text
+    if text.startswith('"'):
+        text = f"``{text[1:]}"
+    text = text.replace("``", " `` ")
+    if has_quotes:
+        text = _OPENING_QUOTE.sub(" `` ", text)
+    text = part_colons_and_commas(text)
+    text = part_final_period(_PUNCTUATION.sub(r" \g<0> ", text), _CLOSERS)
+    if has_quotes:
+        text = part_final_apostrophes(text)
+    text = _BRACKET_OR_DASHES.sub(r" \g<0> ", f" {text.translate(_BRACKETS)} ")
+    if has_quotes:
+        text = part_clitics(text.replace("''", " '' ").replace('"', " '' "))
+    return part_fused_words(text)
