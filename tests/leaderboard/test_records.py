@@ -35,8 +35,8 @@ TRM = made_signature("trm")
 EVERY = "as every score of {} is with these settings"
 SIGNATURES = {
     **{name: made_signature(name) for name in ("trm", "groovist")},
-    "bleu": "bleu|v:0.1.0|profile:paper",
-    "cider": "cider|v:0.1.0|profile:paper|df:references@01234567",
+    "bleu": "bleu|v:0.1.0|profile:paper|tokenizer:ptb-3.4.1",
+    "cider": "cider|v:0.1.0|profile:paper|tokenizer:ptb-3.4.1|df:references@01234567",
     "d_hm": "d_hm|v:0.1.0|profile:paper|apply_tanh:True",
     "mmd_bert": "mmd_bert|v:0.1.0|profile:paper|enc:mine|variant:paper|estimator:unbiased|bandwidth:median",
     "onlystyle": "onlystyle|v:0.1.0|profile:paper|orders:available|variant:paper|exclude_self:False|n:4|tok:words-1|"
