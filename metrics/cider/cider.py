@@ -101,6 +101,7 @@ class Cider(base.TokenMetric):
             name = named_by(total)
         else:
             name, table = cider.given_df(self.df, ptb=self.tokenizer is None)
+        cider.warn_of_long_captions(texts, example)
         parts, of = cider.cider_d_scores(texts, example, table)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))

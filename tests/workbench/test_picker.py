@@ -216,7 +216,11 @@ def test_two_visitors_at_once_get_the_numbers_of_one(address):
         for client in clients:
             client.close()
     assert [one["id"] for one in alone["scores"]] == list(range(4))
-    assert [one["scores"] for one in at_once] == [alone["scores"][2 * i : 2 * i + 2] for i in range(2)]
+    found = [row for one in at_once for row in one["scores"]]
+    assert [row["id"] for row in found] == [row["id"] for row in alone["scores"]]
+    # Batches of two and of four differ in the last bits of float32.
+    expected = [row["score"] for row in alone["scores"]]
+    assert [row["score"] for row in found] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_call_of_the_last_tab_scores_a_data_set(address, capsys):

@@ -36,6 +36,8 @@ SCALE = 10.0
 
 # Fewer tell little of what is rare.
 _FEW_DOCUMENTS = 50
+# Captions many times longer than their references, in enough rows to say so: 99% are gone at 19 tokens of difference.
+_FEW_ROWS, _MANY_TIMES, _PENALTY_OF_LONG = 10, 2.0, 0.01
 _FORMAT = "vlgauge document frequencies"
 _OTHER = "other"  # tokens of which only this is known
 _VERSION = 2  # 1 did not name the tokens, which were others by default
@@ -277,6 +279,28 @@ def warn_of_few_documents(n_documents: int) -> None:
         warn(
             f"CIDEr-D takes document frequencies from the references of {rows}, too few to tell which n-grams are rare "
             "(from one row, no n-gram has any weight); pass `df`, which `vlgauge idf --references` makes of a corpus"
+        )
+
+
+def warn_of_long_captions(texts: TokenIds, example: Ints) -> None:
+    """Warn if captions are so much longer than their references that the length penalty alone decides the scores.
+
+    Args:
+        texts: The candidate of an example, then its references, then the next example.
+        example: Shape ``(n_texts,)``, ascending, the example of each text.
+    """
+    is_candidate = first_of_run(example)
+    lengths = texts.lengths
+    ours, theirs = lengths[is_candidate], lengths[~is_candidate]
+    if len(ours) < _FEW_ROWS or ours.mean() < _MANY_TIMES * theirs.mean():
+        return
+    penalties = length_penalties(ours[example[~is_candidate]], theirs)
+    best = np.maximum.reduceat(penalties, np.flatnonzero(first_of_run(example[~is_candidate])))
+    if np.median(best) < _PENALTY_OF_LONG:
+        warn(
+            f"captions have {ours.mean():.1f} tokens on average and references {theirs.mean():.1f}: the length penalty "
+            f"of CIDEr-D alone takes more than {1 - _PENALTY_OF_LONG:.0%} of the scores of most rows; ask the model "
+            "for one short sentence, or choose a metric of detailed captions: capture, soft_spice or specs"
         )
 
 

@@ -234,3 +234,30 @@ def test_a_copy_begins_anew(duplicate):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         twin.compute(**{name: column[60:] for name, column in rows.items()})
+
+
+LONG = (
+    "a man in a red coat and a hat walks with a small brown dog along a quiet street while the sun sets behind houses"
+)
+
+
+@pytest.mark.parametrize(("n_rows", "caption", "is_told"), [(12, LONG, True), (9, LONG, False), (12, "a man", False)])
+def test_captions_many_times_longer_than_references_are_told(n_rows, caption, is_told):
+    predictions = [f"{caption} number {row}" for row in range(n_rows)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        vlgauge.load("cider", df=DocumentFrequency({("a",): 2}, 10)).compute(
+            predictions=predictions, references=[["a man walks", "the dog and a man"]] * n_rows
+        )
+    told = [str(one.message) for one in caught if "length penalty" in str(one.message)]
+    assert len(told) == is_told
+    if told:
+        assert "captions have 27.0 tokens on average and references 4.0" in told[0]
+
+
+def test_long_references_excuse_long_captions():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vlgauge.load("cider", df=DocumentFrequency({("a",): 2}, 10)).compute(
+            predictions=[LONG] * 12, references=[["a man walks", LONG]] * 12
+        )
