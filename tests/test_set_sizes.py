@@ -4,7 +4,7 @@ from collections import Counter
 
 from vlgauge.catalog import metric_facts
 from vlgauge.cli import main
-from vlgauge.set_sizes import drawn_captions, signed_sizes, without_draw, without_sizes
+from vlgauge.set_sizes import comparable_signature, drawn_captions, signed_sizes, without_sizes
 from vlgauge.signature_checks import signature_fault
 from vlgauge.signatures import parse_signature
 
@@ -29,12 +29,29 @@ def test_every_subset_is_as_likely():
 
 def test_signatures_hold_the_sizes():
     result = {"trm_signature": "trm|v:0.1.0|ties:fractional", "cider_signature": "cider|v:0.1.0", "trm": 0.5}
-    assert signed_sizes(result, [(3, 5), (3, 4)]) == {"trm_signature": "trm|v:0.1.0|ties:fractional|sets:3v4-5"}
-    signed = signed_sizes(result, [(3, 5)], there=[10, 7], seed=2)["trm_signature"]
+    signed = signed_sizes(result, [(3, 5)], [0], there=[10, 7], seed=2)["trm_signature"]
     assert signed.endswith("|sets:3v5|drawn_from:7-10|draw_seed:2")
-    assert without_draw(signed).endswith("|ties:fractional|sets:3v5")
+    assert comparable_signature(signed).endswith("|ties:fractional|sets:3v5")
     assert without_sizes(signed) == result["trm_signature"]
-    assert signed_sizes(result, []) == {}
+    assert signed_sizes(result, [], []) == {}
+
+
+def test_signatures_of_mixed_sizes_are_equal_only_if_every_row_has_the_same_sizes():
+    def signed(sizes, ids):
+        return signed_sizes({"trm_signature": "trm|v:0.1.0"}, sizes, ids)["trm_signature"]
+
+    few, many = [(2, 5), (2, 5), (10, 5)], [(2, 5), (10, 5), (10, 5)]
+    assert signed(few, "abc").startswith("trm|v:0.1.0|sets:2-10v5@")
+    assert signed(few, "abc") == signed(few[::-1], "cba") == signed([[10, 5], [2, 5], [2, 5]], "cba")
+    assert len({signed(few, "abc"), signed(many, "abc"), signed(few[::-1], "abc")}) == 3
+    assert signed(few, [0, 1, 2]) == signed(few, ["0", "1", "2"])
+
+
+def test_settings_of_the_test_part_no_signatures():
+    plain = "trm|v:0.1.0|ties:fractional|sets:3v5"
+    tested = plain.replace("|sets", "|pvalue:auto|max_partitions:20000|permutations:9999|seed:3|sets")
+    assert comparable_signature(tested) == plain
+    assert comparable_signature("clair|v:0.1.0|seed:3") == "clair|v:0.1.0|seed:3"
 
 
 def test_the_check_of_signatures_knows_them():

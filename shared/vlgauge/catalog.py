@@ -204,8 +204,9 @@ def score_facts(name: str) -> MetricFacts:
     known = {own: score_range for own, _, score_range in facts.other_scores}
     own_ends = facts.bounds_with_references if name == WITH_REFERENCES + owner else None
     ends = facts.bounds_with if own_ends is None else own_ends
-    own = {"higher_is_better": directions[name], "score_range": known.get(name, ""), "bounds_with": ends}
-    return replace(facts, name=name, is_mean=True, **own)
+    own_range = known.get(name, "")
+    facts = replace(facts, name=name, is_mean=True, score_range=own_range, bounds_with=ends)
+    return replace(facts, higher_is_better=directions[name])
 
 
 def direction_of(name: str) -> bool | None:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
@@ -50,6 +50,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
+
+
+def row_keys(ids: Iterable[Any]) -> list[str]:
+    """Ids as texts, by which rows of files of different forms are joined: a number in one is a text in another."""
+    return [
+        one if isinstance(one, str) else str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
+        for one in ids
+    ]
 
 
 def mean_of_defined(scores: Sequence[float]) -> float:

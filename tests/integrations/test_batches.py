@@ -96,7 +96,7 @@ def test_no_bit_depends_on_batches_and_order_and_the_result_is_that_of_compute(c
         pairs = zip(columns["predictions"], columns["references"], strict=True)
         assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
         # As `vlgauge score` signs them.
-        signed = signed_sizes(expected, sizes)
+        signed = signed_sizes(expected, sizes, range(n))
         assert "|sets:" in found[0][f"{name}_signature"]
         expected |= signed
     assert_close(found[0], expected, gap=1e-6 if "profile" in settings else 1e-11)

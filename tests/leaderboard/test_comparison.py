@@ -475,8 +475,14 @@ def test_unequal_sets_are_refused_with_the_command_that_makes_them_equal():
     sizes = {"a": [(5, 5)] * 3, "b": [(5, 5), (8, 5), (5, 5)], "c": [(4, 5), (5, 5), (3, 5)]}
     # The excess over the null depends on the sizes as well.
     runs = {name: sets([1, 2, 3], [0.1, 0.2, 0.3], own) for name, own in sizes.items()}
-    said = r"a and b have unequal numbers; score every system again with --captions-per-row 3, the least that a row of"
-    with pytest.raises(ValueError, match=said):
+    said = r"a and b have unequal numbers; compare the predictions of all systems in place of their scores: .* system, "
+    with pytest.raises(
+        ValueError, match=said + "or score every system again with --captions-per-row 3, the least that"
+    ):
+        compare(runs, ["trm"])
+    # With one caption no row would have a score.
+    runs["c"]["sizes"] = [(4, 5), (1, 5), (3, 5)]
+    with pytest.raises(ValueError, match=r"in place of their scores: of each row .* for every system$"):
         compare(runs, ["trm"])
     people = {"a": sets([1], sizes=[(5, 5)]), "b": sets([1], sizes=[(5, 4)])}
     with pytest.raises(ValueError, match=r"must have as many references per row .* score both against the same ref"):
@@ -490,6 +496,34 @@ def test_what_a_set_was_drawn_from_does_not_part_systems():
     assert only(compare(runs, ["trm"])).signature == f"{SETS}|sets:3v5"
     runs["b"]["trm_signature"] += "|ties:paper"
     with pytest.raises(ValueError, match="a and b differ in ties absent and paper"):
+        compare(runs, ["trm"])
+
+
+def test_settings_of_the_test_do_not_part_systems():
+    runs = {name: sets([1, 2], sizes=[(3, 5)] * 2) for name in "ab"}
+    runs["a"]["trm_signature"] += "|pvalue:auto|max_partitions:20000|permutations:9999|seed:0|sets:3v5"
+    runs["b"]["trm_signature"] += "|sets:3v5"
+    assert only(compare(runs, ["trm"])).signature == f"{SETS}|sets:3v5"
+
+
+@pytest.mark.parametrize(
+    ("signed", "message"),
+    [
+        (("2-5v5@0123abcd", "2-5v5@0123abcd"), None),
+        (("3v5", "3v5"), None),
+        (("2-5v5@0123abcd", "2-5v5@4567abcd"), "got 2-5v5@0123abcd and 2-5v5@4567abcd; compare the predictions"),
+        (("2-5v5", "2-5v5"), "which the signatures do not show, got 2-5v5; compare the predictions"),
+        (("2v5", "5v5"), "which the signatures do not show, got 2v5 and 5v5;"),
+    ],
+)
+def test_signatures_show_sizes_that_the_scores_lack(signed, message):
+    runs = {name: sets([1, 2]) for name in "ab"}
+    for run, own in zip(runs.values(), signed, strict=True):
+        run["trm_signature"] += f"|sets:{own}"
+    if message is None:
+        assert only(compare(runs, ["trm"])).signature.endswith(f"|sets:{signed[0]}")
+        return
+    with pytest.raises(ValueError, match=message):
         compare(runs, ["trm"])
 
 

@@ -164,24 +164,77 @@ def test_dataset_card_is_the_golden_file_and_keeps_every_other_letter(records):
 
 
 def test_a_table_is_sorted_in_the_direction_of_its_metric(paper):
-    for by in ("groovist", "trm"):
-        assert [row[1].text for row in records_table(paper, by=by).rows] == ["Other", "Teller | two"]
+    whole = complete(paper)
+    for records, order in ((whole, ["Other", "Teller | two"]), (worse(whole), ["Teller | two", "Other"])):
+        for by in ("groovist", "trm"):
+            table = records_table(records, by=by)
+            assert [row[1].text for row in table.rows] == order
+            assert [row[0].text for row in table.rows] == ["1", "2"]
+            assert [[cell.bold for cell in row[2:4]] for row in table.rows] == [[True, True], [False, False]]
+
+
+def complete(records):
+    """Records of which every row has a score, by sets of one size."""
+    signatures = {"trm": "|sets:5v5"}
+    return [
+        dataclasses.replace(
+            one, ci=None, n=9, undefined=0, signature=f"{one.signature}{signatures.get(one.metric, '')}"
+        )
+        for one in records
+    ]
+
+
+def worse(records):
+    """The same records in the other order of their values."""
+    return [dataclasses.replace(one, value=-one.value) for one in records]
+
+
+def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
     table = records_table(paper)
-    # The one has 4897 stories with a score by TRM, the other 4900.
+    # By GROOViST, both lack three stories, which may be others; by TRM, one has them all.
+    assert [row[0].text for row in table.rows] == ["-", "-"]
+    assert not any(cell.bold for row in table.rows for cell in row)
+    assert table.bold == ""
+    assert table.unranked == {"GROOViST ↑", "TRM ↓"}
+    told = "which rows have no score is known only with the scores of each row."
+    assert table.notes[1:3] == [f"No rank by {name}: {told}" for name in ("GROOViST", "TRM")]
+    assert [[cell.text for cell in row[4:]] for row in table.rows] == [["4897", "3"], ["4897 to 4900", "0 to 3"]]
+    # With the worse metric complete, the other one has its rank.
+    mixed = [one if one.metric == "trm" else dataclasses.replace(one, undefined=0) for one in paper]
+    table = records_table(mixed)
     assert [[cell.bold for cell in row[2:4]] for row in table.rows] == [[True, False], [False, False]]
-    assert "Nothing is bold by TRM: the models have unequal n there." in table.notes
-    assert [[cell.text for cell in row[4:]] for row in table.rows] == [["4897 to 4900", "0 to 3"], ["4897", "3"]]
-    worse = [dataclasses.replace(record, value=-record.value, ci=None, n=9, undefined=0) for record in paper]
-    for by in ("groovist", "trm"):
-        table = records_table(worse, by=by)
-        assert [row[1].text for row in table.rows] == ["Teller | two", "Other"]
-        assert [[cell.bold for cell in row[2:4]] for row in table.rows] == [[True, True], [False, False]]
+    assert table.bold == "the best value; #: the order by GROOViST; differences are not tested"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ("|sets:2-10v5", "No rank by TRM: sets of captions of several sizes, 2-10v5."),
+        ("|sets:2-10v5@0123abcd", "No rank by TRM: sets of captions of several sizes, 2-10v5@0123abcd."),
+        ("", "No rank by TRM: the sizes of the sets are not known."),
+        ("|sets:5v5", None),
+    ],
+)
+def test_sets_of_several_sizes_have_no_rank(paper, sizes, told):
+    own = [one for one in complete(paper) if one.metric == "trm"]
+    own = [dataclasses.replace(one, signature=one.signature.replace("|sets:5v5", sizes)) for one in own]
+    table = records_table(own)
+    assert [row[0].text for row in table.rows] == (["1", "2"] if told is None else ["-", "-"])
+    assert any(cell.bold for row in table.rows for cell in row) == (told is None)
+    assert told is None or told in table.notes
+
+
+def test_one_value_of_a_column_is_not_the_best_of_several(paper):
+    one, other = [own for own in complete(paper) if own.metric == "trm"]
+    other = dataclasses.replace(other, signature=other.signature.replace("sets:5v5", "sets:10v5"))
+    table = records_table([one, other], split_signatures=True)
+    assert not any(cell.bold for row in table.rows for cell in row)
 
 
 def test_ties_share_a_rank_and_what_is_absent_comes_last(paper):
     third = dataclasses.replace(paper[0], model=dataclasses.replace(paper[0].model, id="org/third"))
     fourth = dataclasses.replace(paper[1], model=dataclasses.replace(paper[1].model, id="org/fourth", name="Fourth"))
-    table = records_table([*paper, third, fourth], by="groovist")
+    table = records_table(complete([*paper, third, fourth]), by="groovist")
     assert [(row[0].text, row[1].text) for row in table.rows] == [
         ("1", "Other"),
         ("2", "org/teller"),  # told apart by the id, as the names are equal

@@ -1,7 +1,10 @@
 """Rank groups of records: what the comparison warns of is told, and what cannot be compared is left out."""
 
+import dataclasses
 import io
+import math
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +12,7 @@ from made_runs import bleu_run, made_run, three_systems
 
 from vlgauge.leaderboard import Dataset, Model, compare, record_groups, record_of, score_files
 from vlgauge.leaderboard.record_tables import records_table, tables
-from vlgauge.leaderboard.table import systems_table
+from vlgauge.leaderboard.table import Numbers, systems_table
 
 ON = Dataset("org/vist", "VIST", "default", "test")
 
@@ -42,6 +45,69 @@ def test_the_first_group_is_bold_as_it_is_in_a_comparison():
     assert table.bold == "the first group; #: the order by RoViST-NR"
 
 
+def lacking():
+    """Three systems that each lack other rows: the worst on the rows of all leaves out what is hard."""
+    rng = np.random.default_rng(3)
+    hard = np.where(np.arange(60) < 40, 0.8, 0.2) + 0.02 * rng.normal(size=60)
+    scores = {"best": hard + 0.1, "good": hard + 0.05, "silent": hard}
+    scores["best"][:8] = scores["good"][8:12] = scores["silent"][44:] = math.nan
+    return {name: made_run(own, "rovist_nr") for name, own in scores.items()}
+
+
+def test_values_order_and_bold_are_those_of_the_rows_that_every_system_has():
+    runs = lacking()
+    records = recorded(runs, "rovist_nr")
+    every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
+    assert max(every, key=lambda record: record.value).model.name == "silent"
+    with pytest.warns(UserWarning, match="rovist_nr: means, order, groups and tests are of the 32 of 60 rows"):
+        expected = compare(runs, ["rovist_nr"])
+    table = records_table(every, groups=record_groups.record_groups(every, scores, {}))
+    shown = [(row[1].text, row[2].text, row[2].bold, row[3].text) for row in table.rows]
+    compared = systems_table(expected, Numbers(digits=3)).rows
+    assert shown == [(row[0].text, row[1].text, row[1].bold, row[2].text) for row in compared]
+    assert [row[0].text for row in table.rows] == ["1", "2", "3"]
+    assert [row[4].text for row in table.rows] == ["32"] * 3
+    assert [row[5].text for row in table.rows] == ["8", "4", "16"]
+    assert any("means, order, groups and tests are of the 32 of 60 rows" in note for note in table.notes)
+    (own,) = [note for note in table.notes if note.startswith("rovist_nr over all rows of its own: ")]
+    assert f"org/silent {records['silent'].value:.3f} (16 undefined)" in own
+
+
+def test_scores_of_some_systems_give_no_groups_if_they_lack_other_rows():
+    runs = lacking()
+    records = recorded(runs, "rovist_nr")
+    every = [*records.values()]
+    scores = {records[name].key: runs[name] for name in ("best", "silent")}
+    table = records_table(every, groups=record_groups.record_groups(every, scores, {}))
+    assert "group" not in table.header
+    assert not any(cell.bold for row in table.rows for cell in row)
+    assert [row[0].text for row in table.rows] == ["-"] * 3
+    told = "No rank groups by RoViST-NR: systems lack scores of other rows, and the scores of each row are there for 2 of 3."
+    assert told in table.notes
+
+
+def test_rows_that_were_drawn_in_groups_are_not_tested_as_single_ones():
+    runs = three_systems("rovist_nr", rows=12, middle=0.5, scale=0.1)
+    records = recorded(runs, "rovist_nr")
+    one = records["high"]
+    records["high"] = dataclasses.replace(one, ci=dataclasses.replace(one.ci, groups=6))
+    every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
+    found = record_groups.record_groups(every, scores, {})
+    assert found.systems == {}
+    assert "rows were drawn in groups, which the scores do not name" in str(found.notes)
+
+
+def test_sets_of_unequal_sizes_are_not_compared():
+    runs = {name: made_run([0.2, 0.3, 0.4], "trm") for name in ("few", "many")}
+    for run in runs.values():
+        run["trm_signature"] += "|sets:2-10v5"
+    records = recorded(runs, "trm")
+    every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
+    table = records_table(every, groups=record_groups.record_groups(every, scores, {}))
+    assert [row[0].text for row in table.rows] == ["-", "-"]
+    assert any(note.startswith("No rank groups by TRM: `runs` must have sets of equal sizes") for note in table.notes)
+
+
 def test_systems_that_no_test_tells_apart_are_bold_together():
     runs = {"one": made_run([0.1, 0.5, 0.3, 0.4]), "other": made_run([0.2, 0.4, 0.3, 0.5])}
     runs["few"] = made_run([0.0, 0.1, 0.1, 0.1])
@@ -62,7 +128,7 @@ def test_too_many_systems_are_not_compared(monkeypatch):
     runs = three_systems(rows=5, middle=0.5, scale=0.1)
     records = recorded(runs, "rovist_nr")
     found = record_groups.record_groups([*records.values()], {records[name].key: run for name, run in runs.items()}, {})
-    assert found.groups == {}
+    assert found.systems == {}
     assert "No rank groups by RoViST-NR: 3 systems are more than 2; `vlgauge compare` takes them." in str(found.notes)
     assert "| group |" not in tables([*records.values()], groups=found)
 

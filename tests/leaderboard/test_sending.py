@@ -113,7 +113,7 @@ def test_the_card_of_a_data_set_is_that_of_the_hub(hub):
     sent = hub.sent["datasets/org/vist", "README.md"]
     assert sent.startswith(CARD[: CARD.index(b"<!-- leaderboard:end")])
     assert sent.endswith(b"<!-- leaderboard:end -->\r\nend")
-    assert b"| 1 | Other |" in sent
+    assert b"| - | Other |" in sent
 
 
 def test_a_results_repository_is_one_pull_request(hub, tmp_path):

@@ -170,7 +170,7 @@ def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):
 
             __hash__ = float.__hash__
 
-        counted = [replace(record, value=Value(record.value)) for record in records]
+        counted = [replace(record, value=Value(record.value), undefined=0) for record in records]
         leaderboard.page_of(counted)
         return seen
 

@@ -14,6 +14,7 @@ from vlgauge.leaderboard import Dataset, Model, compare, read_records, record_of
 from vlgauge.leaderboard.exporters import results_repository
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.leaderboard.score_files import score_file, score_path
+from vlgauge.leaderboard.table import groups_text
 from vlgauge.workbench import leaderboard, results_data_set
 from vlgauge.workbench.hosting import SPACE
 
@@ -139,7 +140,7 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
     expected = {one.name: ",".join(map(str, one.groups)) for one in compared.systems}
     assert sorted(set(expected.values())) == ["1", "2"]
     names = {record.key: record.model.name for record in ranks.records}
-    assert {names[key]: group for key, group in ranks.groups.groups.items()} == expected
+    assert {names[key]: groups_text(one) for key, one in ranks.groups.systems.items()} == expected
     page = html.unescape(leaderboard.page_of(ranks.records, groups=ranks.groups))
     assert page.count(">group</th>") == 1
     assert (
@@ -171,7 +172,7 @@ def test_files_that_are_not_those_of_the_record_are_told(ranks, said):
 def test_without_files_it_is_said_and_none_is_asked_for(hub):
     del hub.asked[:]
     results, _ = results_data_set.fetched_results("org/results")
-    assert results.groups.groups == {}
+    assert results.groups.systems == {}
     told = html.unescape(leaderboard.page_of(results.records, groups=results.groups))
     assert "No rank groups by GROOViST: the scores of each row are there for 0 of 2 systems." in told
     assert not [path for _, path in hub.asked if "/data/" in path]
@@ -183,7 +184,7 @@ def test_files_scores_and_seconds_have_limits(hub, monkeypatch, name, value):
     del hub.asked[:]
     results, _ = results_data_set.fetched_results("org/ranked")
     assert len([path for _, path in hub.asked if "/data/" in path]) <= 1
-    assert results.groups.groups == {}
+    assert results.groups.systems == {}
     assert "are taken here, and the records before it took them" in str(results.groups.notes)
 
 

@@ -32,6 +32,7 @@ from vlgauge.caption_sets.vectors import (
     known_vectors,
 )
 from vlgauge.results import result_record
+from vlgauge.set_sizes import TEST_SETTINGS
 from vlgauge.settings import one_of, warn, whole_number
 from vlgauge.weights.preflight import Preflight
 
@@ -42,9 +43,6 @@ Input = TypeVar("Input")
 
 # Columns of a corpus whose rows are scored apart: numbers of candidates and of references.
 SIZES = ("n_predictions", "n_references")
-
-# Settings that only the permutation test reads.
-_TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
 
 
 class CaptionSetMetric(Metric):
@@ -82,7 +80,7 @@ class CaptionSetMetric(Metric):
     def signature_fields(self) -> dict[str, Any]:
         """The settings; those of the permutation test only where it is run."""
         fields = super().signature_fields()
-        dropped = _TEST_SETTINGS if self.pvalue is None else ()
+        dropped = TEST_SETTINGS if self.pvalue is None else ()
         return {name: value for name, value in fields.items() if name not in dropped}
 
     def partitions(self, n: int, m: int) -> statistics.Partitions | None:

@@ -14,10 +14,10 @@ from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
-from vlgauge.leaderboard.runs import labels_of, numbers, row_keys
+from vlgauge.leaderboard.runs import labels_of, numbers
 from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, few_notes, mean_text, render
 from vlgauge.media.tables import Rows, located, read_rows, take_column
-from vlgauge.results import plain, pvalue_text, to_json
+from vlgauge.results import plain, pvalue_text, row_keys, to_json
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import Settings, compute_all, load_metrics
 from vlgauge.statistics import RESAMPLES

@@ -19,10 +19,10 @@ from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.paper import paper_latex
-from vlgauge.leaderboard.runs import labels_of, row_keys
+from vlgauge.leaderboard.runs import labels_of
 from vlgauge.leaderboard.table import FORMS, Numbers, differences_table, pairs_table, render, systems_table
 from vlgauge.media.tables import Rows, read_rows, take_column
-from vlgauge.results import DIGITS, plain, to_json
+from vlgauge.results import DIGITS, plain, row_keys, to_json
 from vlgauge.scoring.columns import COLUMNS, row_ids, shortened
 from vlgauge.scoring.computing import Settings, load_metrics
 from vlgauge.scoring.score_suite import choose_compared, choose_metrics, find_suite

@@ -269,7 +269,7 @@ class RowScorer:
         record: dict[str, Any] = {"ids": [names[i] for i in order]}
         if self.metric.compares_sets:
             record["sizes"] = list(zip(*sizes, strict=True))
-            result = result | signed_sizes(result, record["sizes"])
+            result = result | signed_sizes(result, record["sizes"], record["ids"])
         return record | result
 
     def _rows(self, batch: Any) -> tuple[list[Any], list[dict[str, Any]], dict[str, frozenset[str]]]:

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.runs import Run, numbers, row_keys
-from vlgauge.results import mean_of_defined
-from vlgauge.set_sizes import OPTION, without_draw, without_sizes
+from vlgauge.leaderboard.runs import Run, numbers
+from vlgauge.results import mean_of_defined, row_keys
+from vlgauge.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
 from vlgauge.settings import shown, warn
 from vlgauge.signatures import parse_signature, unlike_fields
 from vlgauge.statistics.drawing import is_unlabeled
 
+_REMEDY = (
+    "compare the predictions of all systems in place of their scores: of each row as many captions are drawn for every "
+    "system"
+)
 _MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
 
 
@@ -91,7 +95,7 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
             f"`runs` must have been scored in one way by {metric}, {first} and {name} differ in {unlike}; score both "
             f"with the same settings and version"
         )
-    return signature if len(set(found.values())) == 1 else without_draw(signature)
+    return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
 def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
@@ -110,6 +114,15 @@ def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Se
         if other != own:
             raise UsageError(_unequal(metric, sizes, first, name))
     if len(sizes) < len(runs):
+        told = {name: sizes_signed(str(run[f"{metric}_signature"])) for name, run in runs.items()}
+        known = sorted(set(filter(None, told.values())))
+        if known and not (len(known) == 1 and are_bound(known[0])):
+            raise UsageError(
+                f"`runs` must have sets of equal sizes per row for every system by {metric}, which the signatures do "
+                f"not show, got {' and '.join(known)}; {_REMEDY}"
+            )
+        if all(told.values()):
+            return "score"
         warn(
             f"the scores of {metric} can only be compared if every system has as many captions per row as the others, "
             f"which files without sizes do not show; score again with `vlgauge score`"
@@ -125,10 +138,11 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
             f"unequal numbers; score both against the same references"
         )
     least = min(size[0] for own in sizes.values() for size in own)
+    # Below two captions no row has a score.
+    again = f", or score every system again with {OPTION} {least}, the least that a row of one has" if least > 1 else ""
     return (
         f"`runs` must have as many captions per row for every system by {metric}, whose scores depend on their number, "
-        f"{first} and {other} have unequal numbers; score every system again with {OPTION} {least}, the least that a "
-        f"row of one has"
+        f"{first} and {other} have unequal numbers; {_REMEDY}{again}"
     )
 
 

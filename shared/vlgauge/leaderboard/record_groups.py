@@ -1,33 +1,32 @@
 """Rank groups of records: which systems of a table the paired test of their scores does not tell apart."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.comparison import compare
+from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.table import groups_text, groups_told, several_groups
-from vlgauge.set_sizes import without_draw
+from vlgauge.leaderboard.table import Numbers, groups_told, lack_others, own_values, several_groups
+from vlgauge.set_sizes import comparable_signature
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
+RECORD_DIGITS = 3  # of a value in a table of records
 
 
 @dataclass(frozen=True)
 class RecordGroups:
-    """Rank groups, as far as the scores of each row are there.
+    """What the comparison of the scores of records found, as far as the scores are there.
 
     Attributes:
-        groups: Numbers of the groups of a system, in words, by the key of its record.
+        systems: The record as a system of its column, by its key: values are of the rows that every system has.
         notes: What there is to say of a column, by `column_of`.
-        bold: Keys of the systems of a first group, as far as a test could have told them apart.
     """
 
-    groups: Mapping[Key, str] = field(default_factory=dict)
+    systems: Mapping[Key, System] = field(default_factory=dict)
     notes: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
-    bold: Collection[Key] = frozenset()
 
 
 def table_of(record: Record) -> tuple[Any, ...]:
@@ -38,16 +37,21 @@ def table_of(record: Record) -> tuple[Any, ...]:
 
 def column_of(record: Record) -> tuple[Any, ...]:
     """What the records of one column of a table have in common."""
-    return *table_of(record), record.metric, without_draw(record.signature)
+    return *table_of(record), record.metric, comparable_signature(record.signature)
 
 
 def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Mapping[Key, str]) -> RecordGroups:
-    """The groups of every column with two systems or more."""
+    """Compare the records of every column with two systems or more by the scores of their rows.
+
+    Args:
+        records: All records.
+        runs: Scores of the rows of a record, by its key.
+        faults: Why there are no scores of a record, by its key.
+    """
     columns: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         columns.setdefault(column_of(record), []).append(record)
-    groups: dict[Key, str] = {}
-    bold: set[Key] = set()
+    systems: dict[Key, System] = {}
     notes: dict[tuple[Any, ...], list[str]] = {}
     for column, own in columns.items():
         if len(own) < 2:
@@ -58,24 +62,21 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
             why = f"the scores of each row are there for {len(there)} of {len(own)} systems"
         elif len(there) > MOST_SYSTEMS:
             why = f"{len(there)} systems are more than {MOST_SYSTEMS}; `vlgauge compare` takes them"
+        elif any(record.ci and record.ci.groups not in (None, record.n) for record in there):
+            why = "rows were drawn in groups, which the scores do not name; `vlgauge compare --groups` takes them"
         else:
-            why = _compared(there, runs, groups, bold, said, len(own))
+            why = _compared(there, runs, systems, said, len(own))
         if why:
             said.append(f"No rank groups by {own[0].title}: {why.rstrip('.')}.")
         wrong = [record for record in own if record.key in faults]
         said += [f"No group for {_name(record)}: {faults[record.key].rstrip('.')}." for record in wrong]
-    return RecordGroups(groups, notes, bold)
+    return RecordGroups(systems, notes)
 
 
 def _compared(
-    records: Sequence[Record],
-    runs: Mapping[Key, Run],
-    groups: dict[Key, str],
-    bold: set[Key],
-    said: list[str],
-    n_all: int,
+    records: Sequence[Record], runs: Mapping[Key, Run], systems: dict[Key, System], said: list[str], n_all: int
 ) -> str:
-    """Add the groups of a column, who of it is bold, and what is to be said of them; returns why there are none."""
+    """Add the systems of a column and what is to be said of them; return why there are none."""
     metric = records[0].metric
     names = {_name(record): record for record in records}
     with warnings.catch_warnings(record=True) as told:
@@ -85,12 +86,14 @@ def _compared(
         except UsageError as error:
             return str(error)
     (compared,) = found.metrics
-    groups |= {names[system.name].key: groups_text(system) for system in compared.systems}
-    bold |= {names[system.name].key for system in compared.systems if system.bold}
+    if len(records) < n_all and lack_others(compared):
+        return f"systems lack scores of other rows, and the scores of each row are there for {len(records)} of {n_all}"
+    systems |= {names[system.name].key: system for system in compared.systems}
     rest = "" if len(records) == n_all else f" of the {len(records)} systems whose scores of each row are there"
     said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
     said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
+    said += own_values(found, Numbers(digits=RECORD_DIGITS))
     return ""
 
 

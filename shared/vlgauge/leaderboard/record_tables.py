@@ -1,19 +1,25 @@
 """Tables of records: a row per model and a column per metric, one table per data set."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
 
-from vlgauge.corpus_values import COUNTED
+from vlgauge.catalog import is_score, metric_facts, metric_of_score
+from vlgauge.corpus_values import number_title, values_told
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.record import Key, Record
-from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
-from vlgauge.leaderboard.table import ARROWS, Cell, Table, few_notes, mean_text, render
-from vlgauge.set_sizes import without_draw
+from vlgauge.leaderboard.record import Record
+from vlgauge.leaderboard.record_groups import RECORD_DIGITS, RecordGroups, column_of, table_of
+from vlgauge.leaderboard.table import Cell, Table, few_notes, groups_text, mean_text, render
+from vlgauge.set_sizes import are_of_one_size, comparable_signature, sizes_signed
 from vlgauge.statistics import FEW
 
 _COUNTS = ("n", "undefined")
 _HUB = "https://huggingface.co"  # where models and data sets of records are
+
+_Row: TypeAlias = tuple[str, str | None]
+"""Id and revision of a model."""
 
 
 def tables(
@@ -47,62 +53,157 @@ def records_table(
     split_signatures: bool = False,
     groups: RecordGroups | None = None,
 ) -> Table:
-    """The table of one data set: a row per model, a column per metric, the best of each bold, ties share a rank.
+    """The table of one data set: a row per model, a column per metric.
 
-    Of a column in which every model has a rank group, those of the first group are bold, as in a comparison. No value
-    is bold where those of its column are of unequal numbers of examples: the hard ones may be among those that one
-    model lacks.
+    If the scores of the rows of every model of a column are known, its values, order and bold cells are those of the
+    comparison: of the rows that every model has. Else ties share a rank and the best value is bold, unless the values
+    may be of different rows or sets: such a column has neither ranks nor bold cells.
     """
     known = groups or RecordGroups()
-    columns: dict[str, dict[str, list[Record]]] = {}
+    parted: dict[str, dict[str, list[Record]]] = {}
     for record in records:
-        columns.setdefault(record.metric, {}).setdefault(without_draw(record.signature), []).append(record)
+        parted.setdefault(record.metric, {}).setdefault(comparable_signature(record.signature), []).append(record)
     if not split_signatures:
-        _refuse_several_signatures(columns)
-    parted = [(signature, own) for signatures in columns.values() for signature, own in signatures.items()]
-    chosen = by if by in columns else next(iter(columns))
-    (sorting, *_) = columns[chosen].values()
-    cells = [{_row(record): record for record in own} for _, own in parted]
-    tested = [all(record.key in known.groups for record in own) for _, own in parted]
-    tops = [
-        _first_group(own.values(), known) if has_tests else _best(own.values())
-        for own, has_tests in zip(cells, tested, strict=True)
+        _refuse_several_signatures(parted)
+    columns = [
+        _Column(signature, {_row(record): record for record in own}, known)
+        for signatures in parted.values()
+        for signature, own in signatures.items()
     ]
-    rows = _ranked(records, {_row(record): record for record in sorting})
-    header, notes, of_groups, unequal = ["#", "model"], [], [], []
-    grouped = [any(record.key in known.groups for record in own) for _, own in parted]
-    for number, (signature, own) in enumerate(parted, 1):
-        mark = f" ({number})" if split_signatures and len(columns[own[0].metric]) > 1 else ""
-        header.append(f"{own[0].title} {ARROWS[own[0].higher_is_better]}{mark}")
-        header += ["group"] if grouped[number - 1] else []
-        notes.append(f"{mark.strip()} {signature}".strip())
-        unequal += [f"{own[0].title}{mark}"] if _sizes(own)[1:] else []
-        of_groups += [f"{mark.strip()} {note}".strip() for note in known.notes.get(column_of(own[0]), ())]
+    chosen = by if by in parted else next(iter(parted))
+    sorting = next(column for column in columns if column.first.metric == chosen)
+    rows = _ranked(records, sorting)
+    unranked: dict[str, str] = {}
+    header, notes, of_groups = ["#", "model"], [], []
+    for number, column in enumerate(columns, 1):
+        mark = f" ({number})" if split_signatures and len(parted[column.first.metric]) > 1 else ""
+        header.append(f"{column.title}{mark}")
+        notes.append(f"{mark.strip()} {column.signature}".strip())
+        unranked |= {header[-1]: f"No rank by {column.first.title}{mark}: {column.fault}."} if column.fault else {}
+        header += ["group"] if column.is_grouped else []
+        of_groups += [f"{mark.strip()} {note}".strip() for note in known.notes.get(column_of(column.first), ())]
     names = _names(records)
     lines = [
         [
             Cell(rank, right=True),
             Cell(names[row], link=f"{_HUB}/{row[0]}"),
-            *(
-                cell
-                for own, top, has_groups in zip(cells, tops, grouped, strict=True)
-                for cell in (_value_cell(own, row, top), *([_group_cell(own, row, known)] if has_groups else []))
-            ),
-            *(Cell(_count(row, cells, name), right=True) for name in _COUNTS),
+            *(cell for column in columns for cell in column.cells(row)),
+            *(Cell(_count(row, columns, name), right=True) for name in _COUNTS),
         ]
         for row, rank in rows.items()
     ]
-    notes += few_notes(_is_few(record) for _, own in parted for record in own)
-    bold = ""
-    if len(rows) > 1:
-        titles = " and ".join(own[0].title for (_, own), has_tests in zip(parted, tested, strict=True) if has_tests)
-        what = "the first group" if all(tested) else "the best value" + (f", by {titles} the first group" * any(tested))
-        untested = "" if any(grouped) else "; differences are not tested"
-        bold = f"{what}; #: the order by {sorting[0].title}{untested}"
-    said = [f"Nothing is bold by {' and '.join(unequal)}: the models have unequal n there."] if unequal else []
-    notes = [_summary(records), *said, *of_groups, *notes]
+    notes += few_notes(column.number(row).few for column in columns for row in column.records)
+    said = [_summary(records), *unranked.values(), *of_groups, *notes]
+    bold = _bold_told(columns) if any(cell.bold for line in lines for cell in line) else ""
+    if len(sorting.records) > 1 and not sorting.fault:
+        untested = "" if any(column.is_grouped for column in columns) else "; differences are not tested"
+        order = f"#: the order by {sorting.first.title}{untested}"
+        bold, said = (f"{bold}; {order}", said) if bold else ("", [f"{order}.", *said])
     link = f"{_HUB}/datasets/{records[0].dataset.id}"
-    return Table([*header, *_COUNTS], lines, _caption(records[0]), notes, bold, link)
+    return Table([*header, *_COUNTS], lines, _caption(records[0]), said, bold, link, frozenset(unranked))
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A value with its interval, and of how many rows it is."""
+
+    value: float
+    low: float | None
+    high: float | None
+    few: bool
+    n: int
+    undefined: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The records of one metric and signature.
+
+    Attributes:
+        signature: Without what changes no score.
+        records: By row of the table.
+        known: What the comparison of their scores found.
+    """
+
+    signature: str
+    records: Mapping[_Row, Record]
+    known: RecordGroups
+
+    @property
+    def first(self) -> Record:
+        return next(iter(self.records.values()))
+
+    @property
+    def title(self) -> str:
+        one = self.first
+        return number_title(
+            one.metric, called=one.title, signature=one.signature, higher_is_better=one.higher_is_better
+        )
+
+    @cached_property
+    def is_tested(self) -> bool:
+        """Whether the scores of the rows of every record were compared."""
+        return all(record.key in self.known.systems for record in self.records.values())
+
+    @cached_property
+    def is_grouped(self) -> bool:
+        """Whether those of some were."""
+        return any(record.key in self.known.systems for record in self.records.values())
+
+    @cached_property
+    def fault(self) -> str:
+        """Why the values cannot be ranked; empty if they can."""
+        every = list(self.records.values())
+        if self.is_tested or len(every) < 2:
+            return ""
+        if any(record.undefined for record in every) or len({record.n for record in every}) > 1:
+            return "which rows have no score is known only with the scores of each row"
+        if is_score(self.first.metric) and metric_facts(metric_of_score(self.first.metric)).compares_sets:
+            sizes = sizes_signed(self.signature)
+            if not are_of_one_size(sizes):
+                return f"sets of captions of several sizes, {sizes}" if sizes else "the sizes of the sets are not known"
+        return ""
+
+    def number(self, row: _Row) -> _Number:
+        """Return the value that is shown: of the rows of all models if they were compared, else of the record."""
+        record = self.records[row]
+        if self.is_tested:
+            one = self.known.systems[record.key]
+            return _Number(one.value, one.low, one.high, one.few, one.n, one.undefined)
+        low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
+        return _Number(record.value, low, high, _is_few(record), record.n, record.undefined)
+
+    @cached_property
+    def best(self) -> set[_Row]:
+        """Rows that are bold: the first rank group, or the best value of several."""
+        if self.is_tested:
+            return {row for row, record in self.records.items() if self.known.systems[record.key].bold}
+        if self.fault or len(self.records) < 2:
+            return set()
+        values = {row: self.number(row).value for row in self.records}
+        top = (max if self.first.higher_is_better else min)(values.values())
+        return {row for row, value in values.items() if value == top}
+
+    def cells(self, row: _Row) -> list[Cell]:
+        """Return the value of a row, and its rank group if the column has them."""
+        record, groups = self.records.get(row), []
+        if self.is_grouped:
+            known = None if record is None else self.known.systems.get(record.key)
+            groups = [Cell(groups_text(known) if known else "-", right=True)]
+        if record is None:
+            return [Cell("-", right=True), *groups]
+        one, link = self.number(row), record.source.url if record.source else ""
+        text = mean_text(one.value, one.low, one.high, digits=RECORD_DIGITS, few=one.few)
+        return [Cell(text, row in self.best, right=True, link=link), *groups]
+
+
+def _bold_told(columns: Sequence[_Column]) -> str:
+    """What the bold cells are."""
+    bold = [column for column in columns if column.best]
+    titles = " and ".join(column.first.title for column in bold if column.is_tested)
+    if all(column.is_tested for column in bold):
+        return "the first group"
+    return "the best value" + (f", by {titles} the first group" if titles else "")
 
 
 def _refuse_several_signatures(columns: Mapping[str, Mapping[str, Sequence[Record]]]) -> None:
@@ -124,21 +225,13 @@ def _caption(record: Record) -> str:
 def _summary(records: Sequence[Record]) -> str:
     dates = sorted({record.date for record in records})
     told = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    intervals = sorted({f"{100 * record.ci.level:g} %" for record in records if record.ci})
-    what = f"{_kind(records)} with {' or '.join(intervals)} intervals, " if intervals else f"{_kind(records)}, "
-    return f"{what}{told}."
+    intervals = sorted({f"{100 * record.ci.level:g}%" for record in records if record.ci})
+    values = values_told({record.metric: record.title for record in records})
+    what = f"{values} with {' or '.join(intervals)} intervals" if intervals else values.removesuffix(",")
+    return f"{what}, {told}."
 
 
-def _kind(records: Sequence[Record]) -> str:
-    added = list(dict.fromkeys(record.title for record in records if record.metric in COUNTED))
-    if not added:
-        return "Means"
-    if all(record.metric in COUNTED for record in records):
-        return "Values of the corpus"
-    return f"Means, for {' and '.join(added)} the value of the corpus,"
-
-
-def _row(record: Record) -> tuple[str, str | None]:
+def _row(record: Record) -> _Row:
     return record.model.id, record.model.revision
 
 
@@ -150,16 +243,16 @@ def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
     return names
 
 
-def _ranked(
-    records: Sequence[Record], sorting: Mapping[tuple[str, str | None], Record]
-) -> dict[tuple[str, str | None], str]:
-    """Ranks of the rows, the best first; those without a value come last and have none."""
-    higher = next(iter(sorting.values())).higher_is_better
-    ordered = sorted(sorting, key=lambda row: -sorting[row].value if higher else sorting[row].value)
+def _ranked(records: Sequence[Record], sorting: _Column) -> dict[_Row, str]:
+    """Return the ranks of the rows, the best first; those without a value or a rank come last, as the records do."""
+    if sorting.fault:
+        return {row: "-" for row in [*sorting.records, *map(_row, records)]}
+    values = {row: sorting.number(row).value for row in sorting.records}
+    ordered = sorted(values, key=lambda row: -values[row] if sorting.first.higher_is_better else values[row])
     first: dict[float, int] = {}  # of those with a value
     for place, row in enumerate(ordered, 1):
-        first.setdefault(sorting[row].value, place)
-    ranks = {row: str(first[sorting[row].value]) for row in ordered}
+        first.setdefault(values[row], place)
+    ranks = {row: str(first[values[row]]) for row in ordered}
     return ranks | {_row(record): "-" for record in records if _row(record) not in ranks}
 
 
@@ -168,39 +261,7 @@ def _is_few(record: Record) -> bool:
     return record.ci is not None and (record.ci.groups or record.n) < FEW
 
 
-def _best(own: Collection[Record]) -> set[Key]:
-    """Who has the best value of a column; nobody where the values are of unequal numbers of examples."""
-    if _sizes(own)[1:]:
-        return set()
-    top = (max if next(iter(own)).higher_is_better else min)(record.value for record in own)
-    return {record.key for record in own if record.value == top}
-
-
-def _first_group(own: Collection[Record], known: RecordGroups) -> set[Key]:
-    """Who is in the first rank group of a column; nobody where its values are of unequal numbers of examples."""
-    return set() if _sizes(own)[1:] else {record.key for record in own if record.key in known.bold}
-
-
-def _value_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None], top: set[Key]) -> Cell:
-    if row not in own:
-        return Cell("-", right=True)
-    record = own[row]
-    best = record.key in top
-    low, high = (record.ci.low, record.ci.high) if record.ci else (None, None)
-    link = record.source.url if record.source else ""
-    text = mean_text(record.value, low, high, digits=3, few=_is_few(record))
-    return Cell(text, best, right=True, link=link)
-
-
-def _group_cell(own: Mapping[tuple[str, str | None], Record], row: tuple[str, str | None], known: RecordGroups) -> Cell:
-    return Cell(known.groups.get(own[row].key, "-") if row in own else "-", right=True)
-
-
-def _sizes(own: Collection[Record]) -> list[int]:
-    return sorted({record.n for record in own})
-
-
-def _count(row: tuple[str, str | None], cells: Sequence[Mapping[tuple[str, str | None], Record]], name: str) -> str:
-    """Number of the defined or undefined examples of a model; both ends where its metrics differ in it."""
-    counts = sorted({getattr(own[row], name) for own in cells if row in own})
+def _count(row: _Row, columns: Sequence[_Column], name: str) -> str:
+    """Number of the defined or undefined rows of a model; both ends if its metrics differ in it."""
+    counts = sorted({getattr(column.number(row), name) for column in columns if row in column.records})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

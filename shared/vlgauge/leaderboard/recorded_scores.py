@@ -16,7 +16,8 @@ from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.leaderboard.runs import Run, numbers
+from vlgauge.results import row_keys
 from vlgauge.signatures import unlike_fields
 
 MOST_SAMPLES = 100_000

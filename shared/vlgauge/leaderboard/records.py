@@ -20,7 +20,8 @@ from vlgauge.errors import UsageError
 from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
-from vlgauge.leaderboard.runs import numbers, row_keys
+from vlgauge.leaderboard.runs import numbers
+from vlgauge.results import row_keys
 from vlgauge.settings import warn
 from vlgauge.signatures import parse_signature
 from vlgauge.writing import write

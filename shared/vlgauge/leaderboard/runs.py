@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,7 +11,7 @@ from vlgauge.errors import UsageError
 from vlgauge.files import STDIN, parse_json, read_bytes, read_json
 from vlgauge.leaderboard.run_files import as_kept
 from vlgauge.media.tables import FILE, Rows, read_rows, without_blanks
-from vlgauge.results import SIDECAR
+from vlgauge.results import SIDECAR, row_keys
 from vlgauge.settings import shown
 from vlgauge.statistics import LARGEST
 from vlgauge.statistics.drawing import is_unlabeled
@@ -85,14 +84,6 @@ def _metadata(path: str) -> Any:
     except pa.ArrowException:
         return None  # the reader of rows says why it is no Parquet file
     return parse_json(metadata[b"vlgauge"].decode("utf-8", "replace"), FILE, path) if b"vlgauge" in metadata else None
-
-
-def row_keys(ids: Iterable[Any]) -> list[str]:
-    """Ids as texts, by which rows of files of different forms are joined: a number in one is a text in another."""
-    return [
-        one if isinstance(one, str) else str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
-        for one in ids
-    ]
 
 
 def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:

@@ -9,8 +9,9 @@ from vlgauge.errors import UsageError
 from vlgauge.files import limits
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
-from vlgauge.leaderboard.runs import Run, numbers, row_keys
+from vlgauge.leaderboard.runs import Run, numbers
 from vlgauge.parquet import parquet_rows
+from vlgauge.results import row_keys
 from vlgauge.settings import shown
 
 MOST_ROWS = 100_000

@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.catalog import score_title
@@ -83,6 +83,7 @@ class Table:
         bold: What the bold cells are, told below it; a form without bold marks them with a star. Without it they tell
             nothing that the words do not.
         link: Address of what the caption names, which a page links to as that of a cell.
+        unranked: Titles of columns by which a page must not rank the rows.
     """
 
     header: Sequence[str]
@@ -91,6 +92,7 @@ class Table:
     notes: Sequence[str] = ()
     bold: str = ""
     link: str = ""
+    unranked: Collection[str] = ()
 
 
 def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
@@ -488,7 +490,8 @@ def _html(table: Table) -> str:
         text = linked(f"<strong>{text}</strong>" if one.bold else text, one.link)
         label = f' data-label="{html.escape(printable(title))}"' if title else ""
         side = ' style="text-align: right"' if right else ""
-        return f"<{name}{label}{side}>{text}</{name}>"
+        unranked = " data-unranked" if name == "th" and one.text in table.unranked else ""
+        return f"<{name}{label}{side}{unranked}>{text}</{name}>"
 
     right = _right(table)
     head = "".join(cell("th", Cell(one), side) for one, side in zip(table.header, right, strict=True))

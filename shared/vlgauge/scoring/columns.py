@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
-from vlgauge.leaderboard.runs import row_keys
 from vlgauge.media.tables import (
     MissingColumn,
     Rows,
@@ -17,6 +16,7 @@ from vlgauge.media.tables import (
     take_columns,
     warn_of_empty_cells,
 )
+from vlgauge.results import row_keys
 from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions
 from vlgauge.settings import meant, shown, warn

@@ -13,8 +13,9 @@ from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard.paper import paper_latex, paper_table
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
-from vlgauge.leaderboard.runs import Run, row_keys
+from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.table import Numbers, pairs_table, render, systems_table
+from vlgauge.results import row_keys
 from vlgauge.scoring.notebook import notebook_tables
 from vlgauge.scoring.recording import OF_SEVERAL, records_of
 from vlgauge.scoring.scored import Scored

@@ -8,8 +8,8 @@ from vlgauge.catalog import metric_of_score
 from vlgauge.explain import Differing, Explanation, Row, differences, explain, report
 from vlgauge.explain.pages import safe, whole_page
 from vlgauge.leaderboard import Comparison, rows_that_differ
-from vlgauge.leaderboard.runs import row_keys
 from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
+from vlgauge.results import row_keys
 from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.scoring.scored import Scored
 

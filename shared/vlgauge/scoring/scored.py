@@ -89,5 +89,5 @@ def score_columns(
     if any(metric.compares_sets for metric in metrics):
         sizes = set_sizes(kept)
         for name, result in results.items():
-            results[name] = result | signed_sizes(result, sizes, there=there, seed=seed)
+            results[name] = result | signed_sizes(result, sizes, ids, there=there, seed=seed)
     return Scored(ids, kept, results, sizes, told or {}, failed)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
-from vlgauge.leaderboard.runs import Run, row_keys, set_sizes
+from vlgauge.leaderboard.runs import Run, set_sizes
 from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
+from vlgauge.results import row_keys
 from vlgauge.scoring.columns import Titles, named_column, read_columns
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
@@ -77,7 +78,7 @@ def scored_systems(
         own_sizes = set_sizes(columns[name])
         results = compute_all(metrics, columns[name], details=details)
         for metric, result in results.items():
-            results[metric] = result | signed_sizes(result, own_sizes, there=there.get(name, ()), seed=seed)
+            results[metric] = result | signed_sizes(result, own_sizes, one.ids, there=there.get(name, ()), seed=seed)
         scored[name] = Scored(one.ids, columns[name], results, own_sizes or None)
     return scored
 

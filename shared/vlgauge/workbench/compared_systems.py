@@ -12,9 +12,9 @@ from vlgauge.explain import Explanation, explain
 from vlgauge.explain.plots import Axis
 from vlgauge.leaderboard import Comparison, compare
 from vlgauge.leaderboard.joined_runs import joined_rows
-from vlgauge.leaderboard.runs import Run, row_keys
+from vlgauge.leaderboard.runs import Run
 from vlgauge.media.tables import rows_called
-from vlgauge.results import INTERVAL
+from vlgauge.results import INTERVAL, row_keys
 from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.systems import GivenSystem, runs_of, scored_systems
 from vlgauge.workbench.scoring import notes_of, reasons_of, rows_of

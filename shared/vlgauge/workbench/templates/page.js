@@ -150,7 +150,7 @@
     const key = row => grouped ? -(parseInt(row.children[place + 1].dataset.told, 10) || Infinity) : better(row, place, up);
     const keys = rows.map(key);
     rows.forEach((row, i) => {
-      const none = !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
+      const none = head.dataset.unranked !== undefined || !parsed(row.children[place]), same = keys.filter(one => one === keys[i]).length > 1;
       row.children[0].textContent = none ? "-" : `${1 + keys.filter(one => one > keys[i]).length}${same ? "=" : ""}`;
     });
   };
