@@ -1,7 +1,7 @@
 """The number of a whole call with its interval: the mean of the scores, or a statistic of counts that are added up."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +193,13 @@ def _value_of(name: str, values: Floats) -> float:
 
 
 def corpus_interval(
-    name: str, result: Mapping[str, Any], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+    name: str,
+    result: Mapping[str, Any],
+    *,
+    groups: Sequence[object] | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Interval | None:
     """Interval of the number of a call, over its rows, within the range of the metric with its settings.
 
@@ -202,20 +208,22 @@ def corpus_interval(
     Args:
         name: Of the number, such as that of the metric.
         result: What the metric returned.
+        groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples.
         seed: Their seed.
 
     Returns:
-        The interval; None with fewer than two rows that are defined.
+        The interval; None with fewer than two rows, or groups of rows, that are defined.
 
     Raises:
         ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
     """
     values = _values(name, result)
-    key = (name in COUNTED and name, values.tobytes(), level, resamples, seed)
+    labels = None if groups is None else tuple(groups)
+    key = (name in COUNTED and name, values.tobytes(), labels, level, resamples, seed)
     if (known := _KNOWN.get(key)) is None:
-        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "groups": labels}
         if name in COUNTED:
             known = (summed_intervals([values], [(0,)], COUNTED[name].value, **how)[0],)
         else:

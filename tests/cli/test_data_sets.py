@@ -53,6 +53,7 @@ def test_scores_of_a_data_set_are_those_of_compute(hub, tmp_path, capsys):
     assert (one.dataset.revision, one.value, one.n) == (COMMITS[0], expected["clip_s"], 5)
 
 
+@pytest.mark.filterwarnings("ignore:2 of 2 rows share their image")
 def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys):
     output = tmp_path / "scores.csv"
     assert main(["score", "clip_s", "hub:org/hostile", "--split", "test", "--output", str(output), *CLIP]) == 3

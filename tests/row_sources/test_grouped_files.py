@@ -55,9 +55,19 @@ def test_an_archive_is_read_as_webdataset_writes_it(tmp_path):
         "images": [picture(colour) for colour in COLOURS[:3]],
         "references": [[f"All is {colour}."] for colour in COLOURS[:3]],
     }
+    assert read(source, titles | {"groups": ["json.refs"]}).groups == [f"['All is {one}.']" for one in COLOURS[:3]]
     later = RowReader(source, COLUMNS, titles, next_row=2)
     later.read(9)
     assert later.ids == ["train/0002"]
+
+
+def test_rows_of_an_archive_without_a_group_are_left_out(tmp_path):
+    members = dict(samples())
+    members["train/0001.json"] = json.dumps({"note": " "}).encode()
+    source = tar_rows(archive(tmp_path / "rows.tar", members.items()), MOST)
+    reader = read(source, {"predictions": ["txt"], "images": ["png"], "groups": ["json.note"]})
+    assert (reader.ids, reader.groups) == ([0, 2], ["1", "1"])
+    assert reader.left_out[0].reason == "`groups` must be a column that every row has, this one has none in json.note"
 
 
 def test_the_mark_that_windows_puts_before_a_text_is_no_letter_of_it(tmp_path):

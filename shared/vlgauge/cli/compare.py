@@ -214,7 +214,8 @@ def _scored(
         return {}
     titles = {column: getattr(options, column) for column in COLUMNS}
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
-    return scored_systems(systems, metrics, titles, details=options.report is not None, seed=options.seed)
+    how: dict[str, Any] = {"details": options.report is not None, "grouped": options.groups is not None}
+    return scored_systems(systems, metrics, titles, seed=options.seed, **how)
 
 
 def _texts(scored: Mapping[str, Scored]) -> dict[str, dict[str, str]]:

@@ -12,9 +12,9 @@ from vlgauge.row_sources import Origin, RowReader, Source
 from vlgauge.row_sources.hub import PREFIX
 from vlgauge.scoring import sources
 from vlgauge.scoring.columns import COLUMNS
-from vlgauge.scoring.sources import lines_of, skipped, told
+from vlgauge.scoring.sources import groups_of, lines_of, skipped, told
 
-__all__ = ["code_after", "lines_of", "record_origin", "rows_of", "source_of", "told"]
+__all__ = ["code_after", "groups_of", "lines_of", "record_origin", "rows_of", "source_of", "told"]
 
 MOSTLY_SKIPPED = 3
 """Exit code of a run that wrote its results but skipped more than half of the rows."""
@@ -47,7 +47,7 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
 
 def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespace) -> RowReader:
     """The rows that can be scored, and the others, see `vlgauge.scoring.sources.rows_of`."""
-    titles = {name: getattr(options, name) for name in (*COLUMNS, "id")}
+    titles = {name: getattr(options, name) for name in (*COLUMNS, "id", "groups")}
     limits = row_limits(options)
     return sources.rows_of(source, metrics, titles, limits=limits, skip=options.skip, limit=options.limit)
 

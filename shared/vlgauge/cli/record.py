@@ -13,7 +13,7 @@ from vlgauge.errors import UsageError
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records, record_of
-from vlgauge.leaderboard.runs import Run, read_run
+from vlgauge.leaderboard.runs import RowGroups, Run, read_run
 from vlgauge.results import printable, to_table
 from vlgauge.settings import shown
 
@@ -154,7 +154,12 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
         read_records(options.record)
 
 
-def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.Namespace, ids: Sequence[Any]) -> None:
+def record_results(
+    results: Mapping[str, Mapping[str, Any]],
+    options: argparse.Namespace,
+    ids: Sequence[Any],
+    groups: RowGroups | None = None,
+) -> None:
     """Add a record per metric to the file of the options, and say so."""
     if options.record is None:
         return
@@ -168,7 +173,7 @@ def record_results(results: Mapping[str, Mapping[str, Any]], options: argparse.N
             raise UsageError(
                 f"--record-scores must be scores of the result, got {name!r}; there are {', '.join(there)}"
             )
-        found.append(_record(result, name, options, ids))
+        found.append(_record(result, name, options, ids, groups))
     added = append_records(options.record, found)
     names = ", ".join(record.metric for record in added) or "nothing, as all was there already"
     sys.stderr.write(f"recorded in {printable(options.record)}: {names}\n")
@@ -179,7 +184,13 @@ def _chosen_scores(options: argparse.Namespace) -> list[str]:
     return [name.strip() for name in (options.record_scores or "").split(",") if name.strip()]
 
 
-def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace, ids: Sequence[Any]) -> Record:
+def _record(
+    result: Mapping[str, Any],
+    metric: str,
+    options: argparse.Namespace,
+    ids: Sequence[Any],
+    groups: RowGroups | None = None,
+) -> Record:
     def named(given: str | None, identity: str) -> str:
         return given if given is not None else identity.rpartition("/")[2]
 
@@ -199,6 +210,7 @@ def _record(result: Mapping[str, Any], metric: str, options: argparse.Namespace,
         Model(options.model, named(options.model_name, options.model), options.model_revision),
         dataset,
         ids=ids,
+        groups=groups,
         date=options.date or f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         notes=options.notes,

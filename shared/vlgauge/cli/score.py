@@ -22,7 +22,7 @@ from vlgauge.leaderboard.table import Numbers, Table, render
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_columns
 from vlgauge.results import DIGITS, shown_number, to_cell, to_json, to_table
-from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
+from vlgauge.scoring.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.numbers import CONFIDENCE, summary
 from vlgauge.scoring.score_suite import (
@@ -40,6 +40,7 @@ from vlgauge.suites import SUITES
 
 if TYPE_CHECKING:
     from vlgauge.base import Metric
+    from vlgauge.leaderboard.runs import RowGroups
 
 _FILE_HELP = (
     "JSONL, JSON, CSV, TSV or Parquet file, .txt with one prediction per line; - for standard input; hub:OWNER/NAME or "
@@ -94,6 +95,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     words = "level of the bootstrap intervals (default: 0.95)"
     parser.add_argument("--confidence", type=level, default=CONFIDENCE, metavar="LEVEL", help=words)
+    words = "rows with equal values in this column, such as captions of one image, are drawn together by the intervals"
+    parser.add_argument("--groups", metavar="COLUMN", help=words)
     parser.add_argument("--report", metavar="FILE", help="write a page that explains the worst and best rows (.html)")
     words = "draw the scores to this file (.png, .svg or .pdf; extra plots)"
     parser.add_argument("--plot", metavar="FILE", help=words)
@@ -114,6 +117,8 @@ def run(options: argparse.Namespace) -> int:
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
         raise UsageError(f"{OPTION} must come without --engine ray, draw the captions before")
+    if options.engine == "ray" and options.groups is not None:
+        raise UsageError("--groups must come without --engine ray, which keeps no column but the id")
     if options.engine == "ray":
         if suite is not None:
             raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
@@ -156,10 +161,10 @@ def run(options: argparse.Namespace) -> int:
         human = settings.pop(DISTANCE, None)
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     reader = None if data_sets is None else data_sets.rows_of(source, metrics, options)
-    if reader is None:
-        ids, columns = table_columns(rows, metrics, options, file)
+    if data_sets is None or reader is None:
+        ids, columns, groups = table_columns(rows, metrics, options, file)
     else:
-        ids, columns = reader.ids, reader.columns
+        ids, columns, groups = reader.ids, reader.columns, data_sets.groups_of(reader)
     scored = score_columns(
         metrics,
         ids,
@@ -170,6 +175,7 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         told=None if data_sets is None else data_sets.told(reader),
         describe_failure=None if suite is None else describe_failure,
+        groups=groups,
     )
     if human is not None:
         chosen = rows[options.skip :][: len(ids)]
@@ -179,10 +185,10 @@ def run(options: argparse.Namespace) -> int:
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
     # Before anything is written: what took hours is seen, whatever becomes of the files.
     table = None if suite is None else suite_table(suite, scored, Numbers(options.digits, options.scale))
-    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table)
+    print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, groups)
     if options.output:
         write_result(options.output, record)
-    record_results(results, options, ids)
+    record_results(results, options, ids, groups)
     if options.plot:
         figures = import_module("vlgauge.scoring.figures")
         written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
@@ -202,6 +208,7 @@ def print_results(
     of_rows: Sequence[str],
     options: argparse.Namespace,
     table: Table | None = None,
+    groups: RowGroups | None = None,
 ) -> None:
     """Print in the form that the options choose; the table of a suite comes first, or alone."""
     if table is not None and options.format in MARKUP:
@@ -216,7 +223,8 @@ def print_results(
         print(to_json(record), flush=True)
     else:
         ids, n_rows = record["ids"], options.rows
-        print(summary(results, ids, texts, n_rows, digits=options.digits, confidence=options.confidence))
+        how: dict[str, Any] = {"digits": options.digits, "confidence": options.confidence, "groups": groups}
+        print(summary(results, ids, texts, n_rows, **how))
         print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
 
 
@@ -241,8 +249,8 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
 
 def table_columns(
     rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
-) -> tuple[list[Any], dict[str, list[Any] | None]]:
-    """Ids and columns of the rows of a table, of those that the options choose."""
+) -> tuple[list[Any], dict[str, list[Any] | None], RowGroups | None]:
+    """Return ids, columns and groups of the rows of a table, of those that the options choose."""
     if options.revision is not None:
         raise UsageError(f"--revision must come with a data set of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
@@ -254,7 +262,9 @@ def table_columns(
     if not (chosen := rows[options.skip : stop]):
         raise UsageError(f"--skip must be less than the number of rows, {len(rows)}, got {options.skip}")
     titles = {column: getattr(options, column) for column in COLUMNS}
-    return ids[options.skip : stop], located(read_columns(chosen, metrics, titles), file)
+    own_ids = ids[options.skip : stop]
+    groups = row_groups(chosen, own_ids, options.groups)
+    return own_ids, located(read_columns(chosen, metrics, titles), file), groups
 
 
 def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:

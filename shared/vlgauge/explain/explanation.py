@@ -50,6 +50,7 @@ class Explanation(ABC):
         bars_title: What the bars of `contributions` are of.
         why_undefined: Why an example has no score, where that is the same for all.
         is_large: Whether one example has a page to itself, where folds of what was scored stand open.
+        groups: Label per row, by which the interval draws rows together; None where each is drawn by itself.
         columns: The columns that were scored.
         predictions: What was scored.
         scores: One per example.
@@ -70,6 +71,7 @@ class Explanation(ABC):
     bars_title: ClassVar[str] = ""
     why_undefined: ClassVar[str] = "the metric could not score it"
     is_large: bool = False
+    groups: Sequence[object] | None = None
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
@@ -265,7 +267,7 @@ class Explanation(ABC):
     @cached_property
     def interval(self) -> Interval | None:
         """Of the number of the whole; None for fewer than two scores."""
-        return corpus_interval(self.name, self.result)
+        return corpus_interval(self.name, self.result, groups=self.groups)
 
     def summary(self) -> Markup:
         """The scores as a whole: mean with interval, distribution, how to read them, signature."""

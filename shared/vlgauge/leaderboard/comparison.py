@@ -20,6 +20,7 @@ from vlgauge.leaderboard.joined_runs import (
     compared_value,
     joined_rows,
     labels_in_order,
+    labels_of_runs,
     scores_in_order,
 )
 from vlgauge.leaderboard.row_differences import Noise, RowDifferences
@@ -216,7 +217,8 @@ def compare(
             ``sizes``, where it is there, has the numbers of candidates and references of each row.
         metrics: Names of the metrics.
         baseline: Name of the system that all others are compared with; None for all pairs.
-        groups: Label by id; rows of one label, such as the captions of one image, are drawn together.
+        groups: Label by id; rows of one label, such as the captions of one image, are drawn together. None for the
+            groups that every run names, if they do by one name, else each row by itself.
         family: What Holm's correction is for: "all", the pairs of all metrics together, or "metric", those of each
             metric by itself.
         level: Of the intervals; tests are significant at one minus it.
@@ -247,7 +249,7 @@ def compare(
         check_enough_resamples(resamples, n_tests, level, by_default=enough)
     test_resamples = resamples or enough
     keys, orders = joined_rows(runs)
-    labels = None if groups is None else labels_in_order(groups, keys)
+    labels = labels_of_runs(runs, keys) if groups is None else labels_in_order(groups, keys)
     drawn = Drawn(names, level, resamples or LEAST_SAMPLES, test_resamples, seed)
     joined = [_joined(metric, runs, orders, keys) for metric in metrics]
     tested = [_tested(one, drawn, labels) for one in joined]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import COUNTED
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.runs import Run, numbers
+from vlgauge.leaderboard.runs import GROUPS, Run, groups_of_run, numbers
 from vlgauge.results import mean_of_defined, row_keys
 from vlgauge.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
 from vlgauge.settings import shown, warn
@@ -72,6 +72,27 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[o
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
         raise UsageError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
+    return [labels[key] for key in keys]
+
+
+def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[object] | None:
+    """Return the label of each row where every run names the groups of its rows, all by one name; else None.
+
+    Raises:
+        UsageError: If two runs have a row in different groups.
+    """
+    found = {name: groups_of_run(run) for name, run in runs.items()}
+    grouped = {name: groups for name, groups in found.items() if groups is not None}
+    if len(grouped) < len(runs) or len({groups.name for groups in grouped.values()}) > 1:
+        return None
+    labels: dict[str, object] = {}
+    for name, groups in grouped.items():
+        for key, label in zip(row_keys(runs[name]["ids"]), groups.labels, strict=True):
+            if labels.setdefault(key, label) != label:
+                raise UsageError(
+                    f"`{GROUPS}` of the files of scores must have each row in one group, row {shown(key)} is in "
+                    f"{shown(labels[key])} and, by {name}, in {shown(label)}; name the groups with `groups`"
+                )
     return [labels[key] for key in keys]
 
 

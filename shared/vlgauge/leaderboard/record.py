@@ -41,6 +41,8 @@ class Confidence:
         resamples: Number of samples.
         seed: Of the samples.
         groups: Number of what was drawn: of the defined examples, or of the groups of them that were drawn together.
+        grouped_by: What examples that were drawn together have in common, such as the title of a column; None where
+            each was drawn by itself.
     """
 
     low: float
@@ -50,6 +52,7 @@ class Confidence:
     resamples: int | None = None
     seed: int | None = None
     groups: int | None = None
+    grouped_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -301,7 +304,7 @@ def _address(name: str, value: Any) -> str:
 
 
 def _confidence(name: str, value: Any) -> Confidence:
-    found = Confidence(**_fields(name, value, _CONFIDENCE, optional=("method", "resamples", "seed", "groups")))
+    found = Confidence(**_fields(name, value, _CONFIDENCE, optional=_OF_SAMPLES))
     if found.low > found.high or not 0 < found.level < 1:
         raise NoRecord(f"`{name}` must have its low end first and a level between 0 and 1, got {shown(value)}")
     return found
@@ -319,9 +322,10 @@ _text = _must_be("a text", lambda value: isinstance(value, str) and value.strip(
 _count = _must_be("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _or_null(_matching(_COMMIT, "a commit of 40 hexadecimal digits or null"))
+_OF_SAMPLES = ("method", "resamples", "seed", "groups", "grouped_by")
 _CONFIDENCE = (
     dict.fromkeys(("low", "high", "level"), _number)
-    | {"method": _text}
+    | {"method": _text, "grouped_by": _text}
     | dict.fromkeys(("resamples", "seed", "groups"), _count)
 )
 _MODEL: dict[str, Check] = {"id": _id, "name": _text, "revision": _revision}

@@ -16,7 +16,7 @@ from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.runs import Run, numbers
+from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 from vlgauge.results import row_keys
 from vlgauge.signatures import unlike_fields
 
@@ -99,11 +99,15 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
         return f"the record does not tell its {' and '.join(lacking)}"
     assert ci.resamples is not None
     assert ci.seed is not None
-    if ci.groups != record.n:
-        return f"{ci.groups} groups of rows were drawn, which scores do not show"
+    groups = groups_of_run(run) if ci.grouped_by is not None else None
+    if (ci.grouped_by is not None or ci.groups != record.n) and (groups is None or groups.name != ci.grouped_by):
+        return f"{ci.groups} groups of rows were drawn, which the scores do not name"
     if not 1 <= ci.resamples <= MOST_SAMPLES:
         return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"
-    found = corpus_interval(record.metric, run, level=ci.level, resamples=ci.resamples, seed=ci.seed)
+    how: dict[str, Any] = {"level": ci.level, "resamples": ci.resamples, "seed": ci.seed}
+    found = corpus_interval(record.metric, run, groups=None if groups is None else groups.labels, **how)
+    if found is not None and found.units != ci.groups:
+        raise UsageError(f"{called} must be of {ci.groups} groups of rows as the record, got {found.units}")
     if found is not None and found.method != ci.method:
         return f"its method is {ci.method}, that of this version {found.method}"
     if found is None or not (is_same_mean(found.low, ci.low) and is_same_mean(found.high, ci.high)):

@@ -20,7 +20,7 @@ from vlgauge.errors import UsageError
 from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
-from vlgauge.leaderboard.runs import numbers
+from vlgauge.leaderboard.runs import RowGroups, groups_of_run, numbers
 from vlgauge.results import row_keys
 from vlgauge.settings import warn
 from vlgauge.signatures import parse_signature
@@ -38,6 +38,7 @@ def record_of(
     dataset: Dataset,
     *,
     ids: Sequence[Any] | None = None,
+    groups: RowGroups | None = None,
     date: str,
     source: Source | None = None,
     notes: str | None = None,
@@ -50,6 +51,8 @@ def record_of(
         model: What was scored.
         dataset: On what.
         ids: Id of each example; None where the result holds them, as a file of scores does.
+        groups: Which examples belong together; None where the result says it, as a file of scores may, or each stands
+            for itself.
         date: When, by ISO 8601.
         source: Where more is to be seen.
         notes: Anything else.
@@ -69,7 +72,7 @@ def record_of(
         title=score_title(metric),
         version=fields.get("v", ""),
         value=corpus_value(metric, result),
-        ci=_interval(metric, result, len(scores) - undefined),
+        ci=_interval(metric, result, groups or groups_of_run({**result, "ids": own})),
         n=len(scores) - undefined,
         undefined=undefined,
         higher_is_better=score_facts(metric).higher_is_better,
@@ -85,11 +88,12 @@ def record_of(
     return parse_record(json.loads(record.line()))
 
 
-def _interval(metric: str, result: Mapping[str, Any], n: int) -> Confidence | None:
-    found = corpus_interval(metric, result)
+def _interval(metric: str, result: Mapping[str, Any], groups: RowGroups | None) -> Confidence | None:
+    found = corpus_interval(metric, result, groups=None if groups is None else groups.labels)
     if found is None:
         return None
-    return Confidence(found.low, found.high, found.level, found.method, found.resamples, found.seed, groups=n)
+    how = (found.method, found.resamples, found.seed, found.units, None if groups is None else groups.name)
+    return Confidence(found.low, found.high, found.level, *how)
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +19,9 @@ from vlgauge.statistics.drawing import is_unlabeled
 
 Run: TypeAlias = Mapping[str, Any]
 """What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""
+
+GROUPS, GROUPED_BY = "groups", "grouped_by"
+"""Keys of the label of each row, and of what the rows were grouped by."""
 
 _TABLES = (".csv", ".jsonl", ".parquet")
 
@@ -113,18 +117,53 @@ def _number(name: str, cell: Any, key: str) -> float:
     return number
 
 
-def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> dict[str, str]:
-    """Label of each row in a column, by the key of the row.
+@dataclass(frozen=True)
+class RowGroups:
+    """Which rows belong together, such as the captions of one image; intervals draw them together.
+
+    Attributes:
+        name: What they were grouped by, such as the title of a column.
+        labels: Label of each row.
+    """
+
+    name: str
+    labels: Sequence[str]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a file of scores says of them."""
+        return {GROUPS: list(self.labels), GROUPED_BY: self.name}
+
+
+def groups_of_run(run: Run) -> RowGroups | None:
+    """Return the groups of rows that a file of scores names; None without any.
 
     Raises:
-        ValueError: If a row has none, or a cell that is null, NaN or blank.
+        UsageError: If there is not one label per row.
     """
-    labels = {}
+    labels, name = run.get(GROUPS), run.get(GROUPED_BY)
+    if labels is None or name is None:
+        return None
+    if not isinstance(labels, list) or len(labels) != len(run["ids"]) or any(map(is_unlabeled, labels)):
+        raise UsageError(f"`{GROUPS}` of a file of scores must have one label per row, got {shown(labels)}")
+    return RowGroups(str(name), list(map(str, labels)))
+
+
+def row_labels(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> list[str]:
+    """Return the label of each row in a column.
+
+    Raises:
+        UsageError: If a row has none, or a cell that is null, NaN or blank.
+    """
     for key, row in zip(row_keys(ids), rows, strict=True):
         if is_unlabeled(row.get(column)):
             raise UsageError(f"{option} must be a column that every row has, got {column!r}, which row {key!r} lacks")
-        labels[key] = str(row[column])
-    return labels
+    return [str(row[column]) for row in rows]
+
+
+def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> dict[str, str]:
+    """Return `row_labels` by the key of the row."""
+    return dict(zip(row_keys(ids), row_labels(rows, ids, column, option), strict=True))
 
 
 def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:

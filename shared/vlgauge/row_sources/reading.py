@@ -16,6 +16,7 @@ from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.source import Source
+from vlgauge.statistics.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
 _FILE = ("bytes", "path")
@@ -44,12 +45,14 @@ class RowReader:
     Attributes:
         source: Where they come from.
         wanted: Columns of the metrics.
-        titles: Titles in the source by name of the column, several for references side by side; ``"id"`` names rows.
+        titles: Titles in the source by name of the column, several for references side by side; ``"id"`` names rows,
+            ``"groups"`` labels those that belong together.
         limits: What a row may hold.
         in_files: Whether pictures wait in files rather than in memory.
         next_row: Number of the row that is read next.
         is_done: Whether the source has no more.
         ids: What the rows that can be scored are called: by the column ``"id"``, or by their number.
+        groups: Their labels by the column ``"groups"``, where it has a title.
         columns: Their cells by name of the column, None for one that is not given.
         left_out: The others.
     """
@@ -62,6 +65,7 @@ class RowReader:
     next_row: int = 0
     is_done: bool = False
     ids: list[Any] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
     columns: dict[str, list[Any] | None] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     _n_bytes: int = 0
@@ -119,10 +123,15 @@ class RowReader:
 
     def _take(self, row: Mapping[str, Any]) -> None:
         name: Any = self.next_row
+        label = ""
         before, files = self._n_bytes, _RowFiles(self._kept)
         try:
             if titles := self.titles.get("id"):
                 name = row[titles[0]]
+            if titles := self.titles.get("groups"):
+                if is_unlabeled(row[titles[0]]):
+                    raise UsageError(f"`groups` must be a column that every row has, this one has none in {titles[0]}")
+                label = str(row[titles[0]])
             given = {column: self._given(column, row, files) for column in self.columns}
             cells = {one.name: checked_cell(one, given[one.name], one.name, self.limits) for one in self.wanted}
             if self.in_files:
@@ -135,6 +144,8 @@ class RowReader:
             self.left_out.append(LeftOut(name, " ".join(told.split())))
             return
         self.ids.append(name)
+        if self.titles.get("groups"):
+            self.groups.append(label)
         for column, cell in cells.items():
             if (kept := self.columns[column]) is not None:
                 kept.append(cell)

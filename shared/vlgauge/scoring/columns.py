@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
+from vlgauge.leaderboard.runs import RowGroups, row_labels
 from vlgauge.media.tables import (
     MissingColumn,
     Rows,
+    is_missing,
     refuse_absent_texts,
     take_column,
     take_columns,
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from vlgauge.base.columns import Column
 
 COLUMNS = ("predictions", "references", "images", "videos", "styles")
+_SEEN = ("images", "videos")
 TEXT_WIDTH = 60
 
 Titles = Mapping[str, str | None]
@@ -96,15 +102,61 @@ def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
         raise MissingColumn(f"{error}; choose another with {option(argument)}{near and ', ' + near}") from None
 
 
-def warn_of_repeated(ids: Sequence[Any]) -> None:
-    """Say that ids name several rows: nothing that joins rows by their ids takes such a file of scores."""
+def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups | None:
+    """Return which rows belong together by a column; None without one.
+
+    Raises:
+        UsageError: If a row has no label in it.
+    """
+    if title is None:
+        return None
+    named_column(rows, title, "groups")
+    return RowGroups(title, row_labels(rows, ids, title, option("groups")))
+
+
+def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | None], *, grouped: bool = False) -> None:
+    """Warn that rows share an id, an image or a clip.
+
+    Nothing that joins rows by their ids takes such a file of scores; and unless something says which rows belong
+    together (`grouped`), intervals and tests draw rows by themselves that depend on each other.
+
+    Args:
+        ids: Ids of the rows.
+        columns: Cells by name of the column, None for a column that is not there.
+        grouped: Whether rows that belong together are drawn together.
+    """
     keys = row_keys(ids)
+    together = (
+        "intervals are too narrow and p-values too small where rows that depend on each other are drawn by themselves; "
+        f"name the column that rows of one group have in common with {option('groups')}"
+    )
     if (first := first_repeated(keys)) is not None:
         rows = len(keys) - len(set(keys))
         warn(
             f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
             f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
+            + ("" if grouped else f", and {together}")
         )
+        return
+    for name in _SEEN:
+        counts = Counter(filter(None, map(_seen_key, columns.get(name) or ())))
+        shared = sum(count for count in counts.values() if count > 1)
+        if shared and not grouped:
+            warn(f"{shared} of {len(ids)} rows share their {name.removesuffix('s')} with another row: {together}")
+            return
+
+
+def _seen_key(cell: Any) -> str:
+    """What tells pictures and clips apart; empty for none."""
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, (list, tuple)):
+        return "\n".join(map(_seen_key, cell))
+    if isinstance(cell, Mapping):
+        return _seen_key(cell.get("path") or cell.get("bytes") or "")
+    if isinstance(cell, bytes):
+        return hashlib.sha256(cell).hexdigest()
+    return str(cell) if isinstance(cell, (str, PathLike)) else f"object {id(cell)}"
 
 
 def draw_captions(

@@ -128,7 +128,7 @@ def compare(
         if any(one.run is None for one in systems.values()):
             how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
             loaded = load_metrics(settings, **how) if suite is not None else loaded_metrics(loaded_of, **how)
-        scored = scored_systems(systems, loaded, titles, seed=seed)
+        scored = scored_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
         runs = runs_of(systems, scored)
         refuse_unknown_scores(names, runs)
         found = statistics.compare(
@@ -146,7 +146,7 @@ def compare(
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
             raise UsageError(f"`report` must have the rows of every system, got scores alone for {given_ones}")
-        return scored_systems(systems, loaded, titles, details=True, seed=seed)
+        return scored_systems(systems, loaded, titles, details=True, seed=seed, grouped=True)
 
     return Comparison(found, scored, explained, runs)
 

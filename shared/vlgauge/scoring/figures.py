@@ -125,7 +125,7 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
     lacking = len(column.scores) - len(defined)
     if defined:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
-    number = next(one for one in numbers_of(scored.results) if one.name == column.name)
+    number = next(one for one in numbers_of(scored.results, groups=scored.groups) if one.name == column.name)
     if not math.isnan(number.value):
         kind = "value of the corpus" if column.name in COUNTED else "mean"
         axes.axvline(number.value, color=BLACK, linewidth=1.6, label=f"{kind} {number.value:.4g}")

@@ -6,11 +6,12 @@ from typing import Any
 
 from vlgauge.catalog import direction_of, score_facts
 from vlgauge.corpus_values import COUNTED, corpus_interval, number_title
+from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
 from vlgauge.scoring.columns import shortened
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
+from vlgauge.statistics import FEW_MARK, FEW_NOTE
 
 CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
 
@@ -27,6 +28,7 @@ class Number:
         high: Upper end.
         better: "higher" or "lower"; None where that is not known, as of counts.
         score_range: Range of a score, in words; likewise.
+        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
     """
 
     name: str
@@ -36,17 +38,25 @@ class Number:
     high: float | None
     better: str | None
     score_range: str | None
+    few: bool
 
 
-def numbers_of(results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE) -> list[Number]:
-    """The numbers of the results, each once.
+def numbers_of(
+    results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE, groups: RowGroups | None = None
+) -> list[Number]:
+    """Return the numbers of the results, each once.
 
     What tests the corpus leads: its p-value, then how large the effect is.
+
+    Args:
+        results: By name of the metric.
+        confidence: Level of the intervals.
+        groups: Which rows belong together; None where each stands for itself.
     """
     return [
         number
         for name, result in results.items()
-        for number in _corpus_numbers(name, result, confidence)
+        for number in _corpus_numbers(name, result, confidence, groups)
         if not _stands_elsewhere(number.name, name, results)
     ]
 
@@ -57,21 +67,19 @@ def _stands_elsewhere(key: str, name: str, results: Mapping[str, Mapping[str, An
     return any(results[name].get(f"{part}_signature") == results[part][f"{part}_signature"] for part in parts)
 
 
-def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float) -> list[Number]:
+def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, groups: RowGroups | None) -> list[Number]:
     first = (f"{name}_pvalue", f"{name}_excess")
     keys = [key for key in first if key in result]
     keys += [key for key, value in result.items() if isinstance(value, (int, float)) and key not in first]
-    ends: dict[str, Sequence[float]] = {}
-    for key in keys:
-        if confidence == CONFIDENCE and key + INTERVAL in result:
-            ends[key] = result[key + INTERVAL]  # of the metric's own seed
-        elif f"{key}_scores" in result:
-            found = corpus_interval(key, result, level=confidence)
-            ends |= {} if found is None else {key: (found.low, found.high)}
+    labels = None if groups is None else groups.labels
     numbers = []
     for key in keys:
-        low, high = ends.get(key, (None, None))
-        numbers.append(Number(key, name, shown_number(key, result[key]), low, high, *_reading(key, result)))
+        low, high, few = None, None, False
+        if f"{key}_scores" in result and (found := corpus_interval(key, result, level=confidence, groups=labels)):
+            low, high, few = found.low, found.high, found.of_few
+        if confidence == CONFIDENCE and key + INTERVAL in result and groups is None:
+            low, high = result[key + INTERVAL]  # of the metric's own seed
+        numbers.append(Number(key, name, shown_number(key, result[key]), low, high, *_reading(key, result), few))
     return numbers
 
 
@@ -90,6 +98,7 @@ def summary(
     *,
     digits: int = DIGITS,
     confidence: float = CONFIDENCE,
+    groups: RowGroups | None = None,
     where: str = "--rows 0 prints all, --output FILE writes all",
 ) -> str:
     """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
@@ -99,22 +108,23 @@ def summary(
     lines = [to_table(["id", *results, "predictions"], rows, digits, most_lines=1)]
     if n_shown < len(ids):
         lines.append(f"... and {len(ids) - n_shown} more rows ({where})")
-    numbers = [
-        [one.name, one.value, one.low, one.high, one.better, one.score_range] for one in numbers_of(results, confidence)
-    ]
+    found = numbers_of(results, confidence, groups)
+    numbers = [[one.name, one.value, one.low, one.high, one.better, one.score_range] for one in found]
     titles = ["result", "value", f"{100 * confidence:g} % from", "to", "better", "range"]
     used = [i for i in range(len(titles)) if any(row[i] is not None for row in numbers)]
     cells = [[row[i] for i in used] for row in numbers]
     lines += ["", to_table([titles[i] for i in used], cells, digits), ""]
-    lines += [line for note in [*_toys_of(results), *notes_of(results)] for line in (note, "")]
+    lines += [line for note in [*_toys_of(results), *notes_of(results, groups)] for line in (note, "")]
     lines += [result[f"{name}_signature"] for name, result in results.items()]
     return "\n".join(lines)
 
 
-def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE) -> Table:
-    """The numbers as a table for a page; numbers of toys say so beside their names."""
+def numbers_table(
+    results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE, groups: RowGroups | None = None
+) -> Table:
+    """Return the numbers as a table for a page; numbers of toys say so next to their names."""
     rows = []
-    for one in numbers_of(results, confidence):
+    for one in numbers_of(results, confidence, groups):
         signature = str(results[one.metric][f"{one.metric}_signature"])
         higher = None if one.better is None else one.better == "higher"
         if one.name.endswith("_undefined"):
@@ -124,14 +134,15 @@ def numbers_table(results: Mapping[str, Mapping[str, Any]], confidence: float = 
         if isinstance(one.value, int) or one.low is None:
             value = to_cell(one.value)
         else:
-            value = mean_text(one.value, one.low, one.high, few=defined < FEW)
+            value = mean_text(one.value, one.low, one.high, few=one.few)
         n = "" if scores is None else f"{defined}" if defined == len(scores) else f"{defined} of {len(scores)}"
         named = number_title(one.name, signature=signature, higher_is_better=higher)
         cells = [Cell(named), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])
     signatures = [str(result[f"{name}_signature"]) for name, result in results.items()]
     notes = [*(f"{note}." for note in _toys_of(results))]
-    notes.append(f"Values with {100 * confidence:g} % bootstrap intervals over the rows.")
+    drawn = "the rows" if groups is None else f"whole groups of {groups.name}"
+    notes.append(f"Values with {100 * confidence:g} % bootstrap intervals over {drawn}.")
     return Table(["score", "value", "n", "range"], rows, notes=[*notes, *signatures])
 
 
@@ -140,12 +151,14 @@ def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}"] if toys else []
 
 
-def notes_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is to be said of the numbers: which are no means, and whose intervals are of few rows."""
+def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:
+    """Return what is to be said of the numbers: which are no means, and how their intervals are drawn."""
     notes = []
     if added := [name for name in results if name in COUNTED]:
         notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
-    defined = {name: sum(score == score for score in result[f"{name}_scores"]) for name, result in results.items()}
-    if few := [name for name, n in defined.items() if 2 <= n < FEW]:
+    numbers = numbers_of(results, groups=groups)
+    if groups is not None and any(one.low is not None for one in numbers):
+        notes.append(f"intervals draw whole groups of {groups.name}, {len(set(groups.labels))} of them")
+    if few := [one.name for one in numbers if one.few and one.name in results]:
         notes.append(f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}")
     return notes

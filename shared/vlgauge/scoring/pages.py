@@ -20,7 +20,9 @@ __all__ = ["differences_page", "explanations", "report", "row_page"]
 
 def explanations(scored: Scored) -> list[Explanation]:
     """What explains the scores of each metric; they must have details."""
-    return [explain(name, {**scored.columns, "id": scored.ids}, result) for name, result in scored.results.items()]
+    columns = {**scored.columns, "id": scored.ids}
+    groups = None if scored.groups is None else scored.groups.labels
+    return [explain(name, columns, result, groups=groups) for name, result in scored.results.items()]
 
 
 def row_page(explained: Sequence[Explanation], row: int) -> str:

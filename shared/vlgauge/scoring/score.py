@@ -12,10 +12,13 @@ from typing import Any
 from vlgauge.base import Metric
 from vlgauge.catalog import metric_folder
 from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.leaderboard.joined_runs import labels_in_order
+from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.media.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_columns
-from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
+from vlgauge.results import row_keys
+from vlgauge.scoring.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.scoring.computing import load_metrics
 from vlgauge.scoring.score_suite import (
     DISTANCE,
@@ -37,7 +40,7 @@ Titles = str | Sequence[str] | None
 
 ROWS = f"`rows` is {TABLES}"
 METRICS = '`metrics` are names such as "cider,rouge_l", `vlgauge list` has all'
-_SYSTEMS = ("system", "groups", "baseline", "family", "level", "resamples")
+_SYSTEMS = ("system", "baseline", "family", "level", "resamples")
 _OF_SYSTEMS = "systems are compared by vlgauge.compare, which has it"
 
 
@@ -52,6 +55,7 @@ def score(
     videos: Titles = None,
     styles: Titles = None,
     id: str | None = None,
+    groups: str | Mapping[str, object] | None = None,
     config: str | None = None,
     profile: str | None = None,
     skip: int = 0,
@@ -82,6 +86,9 @@ def score(
         styles: Likewise.
         id: Title of the column or of the index that names the rows; None for "id" if it is there, else the index of a
             pandas frame, or the numbers of the rows.
+        groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
+            together by the intervals. Without it each row counts as independent of the others, and intervals of rows
+            that share an image are too narrow.
         config: Configuration, for metrics that have several.
         profile: Profile of the metrics that are given by name.
         skip: Number of rows to leave out first.
@@ -121,6 +128,7 @@ def score(
         own.pop(DISTANCE, None)
         return load_metrics(own, config=config, profile=profile, progress=progress)
 
+    by_title = groups if isinstance(groups, str) else None
     with words_of_python():
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
             if annotations is not None:
@@ -129,7 +137,8 @@ def score(
                 )
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
             of_source["progress"] = progress
-            given, ids, columns, told, loaded = _of_source(fspath(rows), load, titles | {"id": id}, **of_source)
+            own_titles = titles | {"id": id, "groups": by_title}
+            given, ids, columns, told, loaded, grouped = _of_source(fspath(rows), load, own_titles, **of_source)
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
@@ -137,7 +146,7 @@ def score(
             refuse_no_file(rows)
             if suite is None:
                 loaded = load(())  # wrong names are reported before the rows are read
-            wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id"]
+            wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
             if annotations is not None:
                 captions = references_by_id(read_annotations(annotations), "`annotations`")
@@ -145,9 +154,13 @@ def score(
             if suite is not None:
                 loaded = load(given.rows[0])
             ids, columns, told = *read_given(given, loaded, titles, id), {}
+            grouped = row_groups(given.rows, ids, by_title)
+        if isinstance(groups, Mapping):
+            grouped = RowGroups("groups", list(map(str, labels_in_order(groups, row_keys(ids)))))
         refuse_taken(given.titles, [metric.name for metric in loaded])
         how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
         how["describe_failure"] = None if suite is None else describe_failure
+        how["groups"] = grouped
         scored = score_columns(loaded, ids, columns, details=details, **how)
         human = titles["references"] or "references"
         if suite is not None and DISTANCE in suite.metrics and DISTANCE not in left_out and human in given.rows[0]:
@@ -242,7 +255,7 @@ def read_annotations(annotations: Any) -> Rows:
 
 def _of_source(
     file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
-) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric]]:
+) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
     sources, limits = import_module("vlgauge.scoring.sources"), RowLimits()
     source = sources.source_of(file, revision=how.pop("revision"), split=how.pop("split"), limits=limits)
     metrics = load(columns_of_source(source))
@@ -256,4 +269,5 @@ def _of_source(
     if reader.left_out:
         warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
     own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
-    return Given([{}], own, frame), reader.ids, reader.columns, sources.told(reader), metrics
+    given, told = Given([{}], own, frame), sources.told(reader)
+    return given, reader.ids, reader.columns, told, metrics, sources.groups_of(reader)

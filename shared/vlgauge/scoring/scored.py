@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.leaderboard.runs import set_sizes
+from vlgauge.leaderboard.runs import RowGroups, set_sizes
 from vlgauge.scoring.columns import draw_captions, warn_of_repeated
 from vlgauge.scoring.computing import compute_all, without_details
 from vlgauge.set_sizes import signed_sizes
@@ -26,6 +26,7 @@ class Scored:
         sizes: Numbers of candidates and references of each row, for metrics of sets of captions.
         told: What is known of the rows, such as the data set that they are of.
         failed: Why metrics of a suite have no result, by their names.
+        groups: Which rows belong together; None where each stands for itself.
     """
 
     ids: Sequence[Any]
@@ -34,6 +35,7 @@ class Scored:
     sizes: Sequence[tuple[int, int]] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+    groups: RowGroups | None = None
 
     @property
     def plain(self) -> dict[str, dict[str, Any]]:
@@ -47,7 +49,7 @@ class Scored:
 
     def run(self, *, details: bool = False) -> dict[str, Any]:
         """All of it as one dictionary: what `vlgauge score --output` writes and `vlgauge.leaderboard` reads."""
-        run: dict[str, Any] = {"ids": self.ids, **self.told}
+        run: dict[str, Any] = {"ids": self.ids, **self.told, **({} if self.groups is None else self.groups.told)}
         if self.sizes is not None:
             # Without them nobody can tell later whether two systems can be compared.
             run["sizes"] = self.sizes
@@ -67,6 +69,7 @@ def score_columns(
     seed: int = 0,
     told: Mapping[str, Any] | None = None,
     describe_failure: Callable[[Exception], str] | None = None,
+    groups: RowGroups | None = None,
 ) -> Scored:
     """Score columns with every metric.
 
@@ -76,7 +79,7 @@ def score_columns(
     Raises:
         ValueError: As `compute_all` and `draw_captions`.
     """
-    warn_of_repeated(ids)
+    warn_of_repeated(ids, columns, grouped=groups is not None)
     kept = dict(columns)
     there = draw_captions(kept, ids, metrics, captions_per_row, seed)
     errors: dict[str, Exception] = {}
@@ -90,4 +93,4 @@ def score_columns(
         sizes = set_sizes(kept)
         for name, result in results.items():
             results[name] = result | signed_sizes(result, sizes, ids, there=there, seed=seed)
-    return Scored(ids, kept, results, sizes, told or {}, failed)
+    return Scored(ids, kept, results, sizes, told or {}, failed, groups)

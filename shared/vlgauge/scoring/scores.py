@@ -15,7 +15,7 @@ from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.results import printable
 from vlgauge.scoring.notebook import framed, notebook_tables
-from vlgauge.scoring.numbers import CONFIDENCE, notes_of, numbers_of, numbers_table, summary
+from vlgauge.scoring.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
 from vlgauge.scoring.recording import OF_ONE, records_of
 from vlgauge.scoring.scored import Scored, score_columns
 from vlgauge.scoring.wording import words_of_python
@@ -88,7 +88,7 @@ class Scores:
         import pandas as pd
 
         scores = self.scores()
-        numbers = [one for one in numbers_of(self.results, confidence) if not one.name.endswith("_undefined")]
+        numbers = [one for one in self._numbers(confidence) if not one.name.endswith("_undefined")]
         lines = []
         for one in numbers:
             result, own = self.results[one.metric], scores.get(one.name, [])
@@ -109,14 +109,19 @@ class Scores:
         frame = pd.DataFrame(lines, index=names)
         return frame.astype({"low": "float64", "high": "float64", "n": "Int64", "undefined": "Int64"})
 
+    def _numbers(self, confidence: float) -> list[Number]:
+        return numbers_of(self.results, confidence, self._scored.groups)
+
     def __repr__(self) -> str:
         """The table that `vlgauge score` prints, with a few rows."""
         texts = self.columns["predictions"] or []
-        return summary(self.results, self.ids, texts, _SHOWN, where="`.rows` has all")
+        how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` has all"}
+        return summary(self.results, self.ids, texts, _SHOWN, **how)
 
     def _repr_html_(self) -> str:
         """The numbers of all rows, in the colours of the notebook."""
-        return notebook_tables([numbers_table(self.results)], notes_of(self.results))
+        groups = self._scored.groups
+        return notebook_tables([numbers_table(self.results, groups=groups)], notes_of(self.results, groups))
 
     def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
         """A matplotlib figure of the scores (extra `plots`).
@@ -160,7 +165,8 @@ class Scores:
             if any(f"{name}_details" not in result for name, result in self._scored.results.items()):
                 with words_of_python(), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they were told when the rows were scored
-                    again = score_columns(self._metrics, self._scored.ids, self._scored.columns, details=True)
+                    own = self._scored
+                    again = score_columns(self._metrics, own.ids, own.columns, details=True, groups=own.groups)
                 self._scored = self._scored.with_details(again)
             self._explanations = pages.explanations(self._scored)
         return self._explanations

@@ -8,6 +8,7 @@ from typing import Any
 
 from vlgauge.base import Metric
 from vlgauge.errors import NetworkError, UsageError
+from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import name_of_rows, split_titles
 from vlgauge.progress import progress_bar
@@ -75,7 +76,7 @@ def rows_of(
 
 def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | None]) -> dict[str, list[str]]:
     """Titles by name of the column: those that are given, the others guessed, which is said."""
-    read = {column.name for column in wanted} | {"id"}
+    read = {column.name for column in wanted} | {"id", "groups"}
     for name, title in given.items():
         if title is not None and name not in read:
             has = ", ".join(dict.fromkeys(column.name for column in wanted))
@@ -90,6 +91,12 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
 def told(reader: RowReader) -> dict[str, Any]:
     """What a result says of its rows: the data set, and those that were left out."""
     return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
+
+
+def groups_of(reader: RowReader) -> RowGroups | None:
+    """Return which rows belong together, by the column that is titled so; None without one."""
+    titles = reader.titles.get("groups")
+    return RowGroups(titles[0], reader.groups) if titles else None
 
 
 def lines_of(reader: RowReader) -> list[str]:

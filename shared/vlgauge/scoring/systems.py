@@ -12,7 +12,7 @@ from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import Run, set_sizes
 from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
 from vlgauge.results import row_keys
-from vlgauge.scoring.columns import Titles, named_column, read_columns
+from vlgauge.scoring.columns import Titles, named_column, read_columns, warn_of_repeated
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.wording import option
@@ -47,8 +47,11 @@ def scored_systems(
     *,
     details: bool = False,
     seed: int = 0,
+    grouped: bool = False,
 ) -> dict[str, Scored]:
-    """The scores of the systems whose scores are not given, by name.
+    """Return the scores of the systems whose scores are not given, by name.
+
+    Warns if rows share an image or a clip and nothing says which rows belong together (`grouped`).
 
     Of sets of captions as many of each row are scored as the system with fewest has.
 
@@ -68,6 +71,8 @@ def scored_systems(
     if not columns:
         return {}
     _check_same(columns, unscored)
+    first = next(iter(columns))
+    warn_of_repeated(unscored[first].ids, columns[first], grouped=grouped)
     there: dict[str, list[int]] = {}
     if any(metric.compares_sets for metric in metrics):
         sizes = {name: [tuple(size) for size in one.run.get("sizes", ())] for name, one in systems.items() if one.run}
