@@ -122,7 +122,7 @@ def test_a_record_names_its_groups_and_is_checked_with_its_scores(folder, ending
     # Without the groups nobody can draw them again.
     assert main(["score", "chrf", "rows.jsonl", "--output", "alone.json"]) == 0
     assert main(["record", "check", "results.jsonl", "--scores", "org/teller=alone.json"]) == 0
-    assert "24 groups of rows were drawn, which the scores do not name" in capsys.readouterr().out
+    assert "24 groups of rows were drawn, which scores do not show" in capsys.readouterr().out
 
 
 def test_files_of_scores_are_compared_by_the_groups_that_they_name(folder, capsys):

@@ -69,6 +69,7 @@ def test_python_reads_paths_lists_and_dictionaries(files, expected):
         assert [*found, scored.results["rouge_l"]["rouge_l"], scored.results["cider"]["cider"]] == expected
 
 
+@pytest.mark.filterwarnings("ignore:[0-9]+ of [0-9]+ rows share their image")
 def test_metrics_of_images_come_with_images(files):
     pytest.importorskip("open_clip")
     rows = [{"predictions": "a dog", "references": ["a dog"], "images": vlgauge_image()}] * 2

@@ -101,7 +101,7 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     assert ci.seed is not None
     groups = groups_of_run(run) if ci.grouped_by is not None else None
     if (ci.grouped_by is not None or ci.groups != record.n) and (groups is None or groups.name != ci.grouped_by):
-        return f"{ci.groups} groups of rows were drawn, which the scores do not name"
+        return f"{ci.groups} groups of rows were drawn, which scores do not show"
     if not 1 <= ci.resamples <= MOST_SAMPLES:
         return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"
     how: dict[str, Any] = {"level": ci.level, "resamples": ci.resamples, "seed": ci.seed}
