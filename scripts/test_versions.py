@@ -55,7 +55,7 @@ ALL, TOOLS = needed_by_the_tests()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
 _WITH_MODELS = (
     *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "mmd-bert", "pac-s", "polos", "rovist"),
-    *("soft-spice", "specs", "spice"),
+    *("soft-spice", "specs", "spice", "spider"),
 )
 _JUDGES = ("clair", "fleur", "vqascore")  # need transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")

@@ -178,6 +178,11 @@ def test_directions_are_those_of_numbers_of_the_metric(name):
     assert {own for own, _, _ in facts.other_scores} <= {one for one, _ in facts.directions}
 
 
+def test_a_named_range_gives_another_score_its_bounds():
+    bounds = {name: catalog.score_facts(name).bounds for name in ("spider", "spider_cider", "spider_spice", "chair_s")}
+    assert bounds == {"spider": (0, 6), "spider_cider": (0, 10), "spider_spice": (0, 2), "chair_s": (0, 1)}
+
+
 def test_other_scores_have_the_title_and_range_that_their_metric_names():
     titles = {name: catalog.score_title(name) for name in ("chair", "chair_s", "ref_clip_s")}
     assert titles == {"chair": "CHAIR", "chair_s": "CHAIRs", "ref_clip_s": "RefCLIP-S"}

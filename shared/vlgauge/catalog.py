@@ -186,8 +186,8 @@ def is_score(name: str) -> bool:
 def score_facts(name: str) -> MetricFacts:
     """Return the facts of a score: those of its metric with the direction of the score; other scores are means.
 
-    The bounds are those of the metric, or its own for the score with references. The range of another score is empty if
-    the metric does not name it.
+    The bounds are those of the metric, or its own for the score with references or if its range is named. The range of
+    another score is empty if the metric does not name it.
 
     Raises:
         UsageError: If no metric can have it, or its direction is not known.
@@ -206,7 +206,8 @@ def score_facts(name: str) -> MetricFacts:
     ends = facts.bounds_with if own_ends is None else own_ends
     own_range = known.get(name, "")
     facts = replace(facts, name=name, is_mean=True, score_range=own_range, bounds_with=ends)
-    return replace(facts, higher_is_better=directions[name])
+    facts = replace(facts, higher_is_better=directions[name])
+    return replace(facts, bounds=facts.ends_of()) if own_range else facts
 
 
 def direction_of(name: str) -> bool | None:

@@ -106,6 +106,7 @@ SETTINGS = {
     "rovist_c": EMBEDDED,
     # The documents of a call would be other ones for each part of it.
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
+    "spider": {"profile": "embedded", "df": DocumentFrequency({("a",): 90}, 100)},
 }
 FACTS = [field.name for field in dataclasses.fields(MetricFacts) if field.name != "name"]
 FRONT_MATTER = (

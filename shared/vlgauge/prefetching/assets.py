@@ -330,6 +330,7 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "mmd_bert": (f"sentence:{MINILM}",),
     "frechet_bert": (f"sentence:{MINILM}",),
     "spice": _SCENE_GRAPHS[:1],
+    "spider": _SCENE_GRAPHS[:1],
     "soft_spice": _SCENE_GRAPHS,
     "capture": _SCENE_GRAPHS,
     "aloha": _SCENE_GRAPHS,

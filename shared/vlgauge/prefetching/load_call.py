@@ -32,6 +32,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "soft_spice": _GRAPHS,
     "specs": {"long": "weights"},
     "spice": {"pipeline": "pipeline"},
+    "spider": {"pipeline": "pipeline"},
     "vqascore": _JUDGE,
 }
 # Settings of the whole call that no file brings.

@@ -1,0 +1,34 @@
+"""SPIDEr: its two parts, CIDEr-D and SPICE, and what explains each of them."""
+
+from typing import Any
+
+from markupsafe import Markup
+
+from vlgauge.explain import explanation_of
+from vlgauge.explain.combined import CombinedScore
+from vlgauge.explain.pages import number, safe
+
+
+class Spider(CombinedScore):
+    """Captions with the two parts of their score."""
+
+    name = "spider"
+    reading = (
+        "The score is the mean of CIDEr-D, which compares words, and SPICE, which compares the described scenes.",
+        "Read both parts: CIDEr-D reaches 10 and SPICE about 1, so CIDEr-D leads the mean.",
+        "CIDEr-D depends on the corpus in which n-grams were counted: compare only numbers made with one table.",
+    )
+    made_of = (("cider", "CIDEr-D", "cider"), ("spice", "SPICE", "spice"))
+    rows_word = "captions"
+    note_alone = explanation_of("cider").note_alone
+
+    @classmethod
+    def settings_alone(cls) -> dict[str, Any]:
+        """Return the document frequencies that CIDEr-D takes for a single example."""
+        return explanation_of("cider").settings_alone()
+
+    def finding(self, row: int) -> Markup:
+        """The two parts as a mean."""
+        detail = self.details[row]
+        told = " and ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
+        return safe(f"Mean of {told}.")

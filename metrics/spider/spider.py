@@ -1,0 +1,141 @@
+"""SPIDEr: does a caption share rare words and the described scene with its references?"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+
+from vlgauge import base  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import catalog  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import signatures  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Counts  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+
+_DESCRIPTION = """\
+SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares the described scenes. Our SPICE uses
+another parser than the Java program, so that scores of single captions differ. Higher is better; it needs references.
+"""
+
+_INPUTS = """
+Args:
+    predictions: list of captions, one string per row.
+    references: list of references, a string or a list of strings per row.
+    graphs: graphs in place of SPICE's parser, see spice; optional.
+    return_details: whether to add both parts of every row, and the details of each part.
+
+Returns:
+    spider: mean of the scores, 0 or more and below 6, higher is better.
+    spider_scores: one score per row, NaN where CIDEr-D or SPICE is.
+    spider_undefined: number of those.
+    spider_signature: how the numbers were made.
+    spider_cider, spider_spice: the same four keys of each part.
+
+Examples:
+    >>> import evaluate
+    >>> from vlgauge.distances.cider import DocumentFrequency
+    >>> spider = evaluate.load("vlgauge/spider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
+    >>> graphs = {"predictions": ["( dog , run )"], "references": [["( dog , run )", "( dog , run ) , ( dog , fast )"]]}
+    >>> result = spider.compute(
+    ...     predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]], graphs=graphs
+    ... )
+    >>> print([round(result[key], 3) for key in ("spider_cider", "spider_spice", "spider")])
+    [3.503, 0.8, 2.151]
+"""
+
+PARTS = ("cider", "spice")
+
+
+def spider_score(cider: float, spice: float) -> float:
+    """Return SPIDEr of a caption (Liu et al., 2017, section 3.3): (CIDEr-D + SPICE) / 2; NaN if one of them is."""
+    return (cider + spice) / 2
+
+
+def loaded_part(name: str, **settings: Any) -> Any:
+    """Load the metric of a part from the same installation as the package."""
+    # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
+    return evaluate.loading.load(str(catalog.metric_folder(name)), keep_in_memory=True, **settings)
+
+
+class Spider(base.TokenMetric):
+    """Mean of CIDEr-D and SPICE."""
+
+    about = (_DESCRIPTION, _INPUTS)
+    papers = ("https://arxiv.org/abs/1612.00370",)
+    measures = "Does the caption share rare words and the described scene with its references?"
+    score_range = "[0, 6)"
+    bounds = (0.0, 6.0)
+    other_scores = (("spider_cider", "CIDEr-D", "[0, 10]"), ("spider_spice", "SPICE", "[0, 2)"))
+    directions = (("spider_cider", True), ("spider_spice", True))
+    signed = "tokenizer df parser"
+    higher_is_better = True
+    needs = ("english",)
+    source_settings = ("df", "parser", "pipeline", "jars")
+    unsigned = ("java",)
+
+    def __init__(
+        self,
+        *args: Any,
+        df: Any = "references",
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        parser: Any = "rules",
+        pipeline: Any = None,
+        java: Any = "java",
+        jars: Any = None,
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
+        self.df, self.parser, self.pipeline, self.java, self.jars = df, parser, pipeline, java, jars
+        self.device, self.batch_size = device, batch_size
+        super().__init__(*args, tokenizer=tokenizer, **host)
+        common: dict[str, Any] = {"profile": self.profile, "progress": self.progress}
+        graphs: dict[str, Any] = {"parser": parser, "pipeline": pipeline, "java": java, "jars": jars}
+        self.parts = {
+            "cider": loaded_part("cider", df=df, tokenizer=tokenizer, **common),
+            "spice": loaded_part("spice", device=device, batch_size=batch_size, **graphs, **common),
+        }
+
+    def take_rows_alone(self) -> None:
+        """One text at a time, in the parser."""
+        super().take_rows_alone()
+        self.parts["spice"].take_rows_alone()
+
+    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
+        """In the references of how many examples each n-gram occurs, as CIDEr-D counts them."""
+        found: Counts | None = self.parts["cider"].counts_of(**columns)
+        return found
+
+    def take_counts(self, counts: Counts) -> None:
+        """Take the document frequencies of the corpus."""
+        self.parts["cider"].take_counts(counts)
+
+    def look_for_sources(self, given: Any = None) -> preflight.Preflight:
+        """What SPICE needs that is not given with a call; nothing is parsed, loaded or fetched."""
+        found = preflight.Preflight(self.name, "spider")
+        found.join(self.parts["spice"].look_for_sources(given))
+        return found
+
+    def _compute(
+        self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
+    ) -> dict[str, Any]:
+        self.look_for_sources(graphs).end()
+        # Not `compute`, which would store the rows again.
+        rows: dict[str, Any] = {"predictions": predictions, "references": references, "return_details": return_details}
+        results = {
+            "cider": self.parts["cider"]._compute(**rows),
+            "spice": self.parts["spice"]._compute(**rows, graphs=graphs),
+        }
+        columns = [results[name][f"{name}_scores"] for name in PARTS]
+        scores = [spider_score(*values) for values in zip(*columns, strict=True)]
+        # Made only if they are asked for.
+        details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
+        signed = {name: results[name][f"{name}_signature"] for name in PARTS}
+        cider, spice = (signatures.parse_signature(signed[name])[1] for name in PARTS)
+        made_with = {"profile": spice["profile"], "df": cider["df"], "parser": spice["parser"]}
+        extra: dict[str, Any] = {}
+        for name in PARTS:
+            kept = (name, *(f"{name}_{key}" for key in ("scores", "undefined", "signature", "details")))
+            extra |= {key: results[name][key] for key in kept if key in results[name]}
+            extra[f"{name}_signature"] = f"{self.name}_{signed[name]}"
+        return self.result(scores, made_with=made_with, details=list(details) if return_details else None, **extra)
