@@ -29,6 +29,7 @@ EXAMPLES = [
     ('"a" \u201cb\u201d \u2018c\u2019 \xabd\xbb', "a|b|c|d"),
     ("at 5 p.m. on Main St. near Ph.D. x", "at|5|p.m.|on|main|st.|near|ph.d.|x"),
     ("plan B. The man", "plan|b|the|man"),
+    ("plan B.  C. The man 5 7", "plan|b.|c|the|man|5|7"),
     ("plan B. the man", "plan|b.|the|man"),
     ("No. 5 no. five", "no.|5|no|five"),
     ("cannot gonna 'tis \u2019tis", "can|not|gon|na|'t|is|tis"),
@@ -50,6 +51,8 @@ EXAMPLES = [
     ("\u07ca\u07fa\u07cb", "\u07ca\u07fa\u07cb"),
     ("a@b\u202f x a@b\u202f ", "a@b\u202f|x|a@b"),
     ("a@b\u202f .", "a@b\u202f"),
+    ("\u0391\u03a3-\u03b2 \u0391\u03a35b", "\u03b1\u03c3-\u03b2|\u03b1\u03c35b"),
+    ("\u0391\u03a3--\u03b2 \u0391\u03a3-\u65e5", "\u03b1\u03c2|\u03b2|\u03b1\u03c2-\u65e5"),
     ("\u0391\u03a3 \u0130", "\u03b1\u03c2|i\u0307"),
 ]
 
@@ -77,7 +80,7 @@ WORDS = [
 ]
 
 
-def mixtures(seed, count, joints=(" ", " ", " ", "")):
+def mixtures(seed, count, joints=(" ", " ", " ", "  ", "")):
     rng = random.Random(seed)
     return ["".join(rng.choice(WORDS) + rng.choice(joints) for _ in range(rng.randint(1, 9))) for _ in range(count)]
 
@@ -104,10 +107,10 @@ def test_golden_rows_of_the_jar():
 
 
 @pytest.mark.parametrize(
-    ("kind", "unlike"), [("flickr8k", 0), ("stories", 0), ("detailed", 0), ("lvlm", 0), ("synthetic", 3), ("rules", 4)]
+    ("kind", "unlike"), [("flickr8k", 0), ("stories", 0), ("detailed", 0), ("lvlm", 0), ("synthetic", 3), ("rules", 0)]
 )
 def test_the_oracle(kind, unlike):
-    """In three mixtures the next line changes a token; Java does not see that a hyphen ends a Greek word."""
+    """Only in three mixtures the next line changes a token."""
     name = "ptb_rules.json.gz" if kind == "rules" else "ptb_tokens.json.gz"
     if not (ORACLES / name).is_file():
         pytest.skip(f"needs shared/oracles/{name}")

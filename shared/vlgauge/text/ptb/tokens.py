@@ -4,10 +4,11 @@ COCO runs PTBTokenizer of Stanford CoreNLP 3.4.1 (`-preserveLines -lowerCase`) a
 the tokens that it gives for a caption which an unrelated line follows, without Java.
 
 A text is split at spaces and the tokens of each piece are kept in a dictionary, because nearly no token depends on what
-stands beyond a space. Where one may, the text is scanned as a whole.
+stands beyond a space. Where one may, pieces are scanned together.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import chain
 
 from vlgauge.text.ptb.characters import DIGIT, STAND_INS
@@ -29,19 +30,24 @@ _FUSED = {
 _LETTERS_ALONE = re.compile('[A-Za-z]+(?=[ \\n"(){}|<>]|[,;:!?][ \\n])')
 _SPACES = frozenset(" \t\xa0\u3000").union(map(chr, range(0x2000, 0x200B)))
 _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
+# Java looks past a hyphen and digits for the end of a Greek word, Python does not.
+_MEDIAL_SIGMA = re.compile("\u03a3(?=(?:[-_\u058a\u2010\u2011]|\\d+)[A-Za-z\xc0-\u024f\u0370-\u052f\u1e00-\u1fff])")
 _LONG_TEXT = 400  # characters from which on a look ahead costs more than the pass that saves it
 
 # Pieces that are told at a glance: a word with a mark, with 's and a mark, or hyphenated with a mark.
 _SIMPLE_PIECE = re.compile(
     "([A-Za-z]+)(?:[,;:!?]?|(\\.)|('s)[,.;:!?]?)|([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[,;:!?]?"
 )
-# A tag over a space; the smiley that reads on to "<>]"; PTE. before Ltd; white space that may be part of a token.
-_OPEN_PIECE = re.compile(
-    "<(?![^<>'\"]*>)|\\[\\^|(?i:pt)[EY]\\.\\Z"
-    "|[\\x1c-\\x1f\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
+# A tag over a space; the smiley that reads on to "<>]"; white space that may be part of a token.
+_OPEN = re.compile(
+    "<(?![^<>'\"]*>)|\\[\\^|[\\x1c-\\x1f\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
 )
+_BEFORE_LTD = re.compile("(?i:pt)[EY]\\.\\Z")
+# Spaces in tokens or of a rule that looks past them: phone numbers, fractions, No. 5, ". . ."; and all other spaces.
+_OVER_A_SPACE = re.compile("[0-9).] [0-9]|\\. \\.")
+_BETWEEN_PIECES = re.compile(" (?:(?![0-9.])|(?<![0-9).] )|(?<=[0-9)] )(?=\\.))")
 _MAYBE_OVER_A_SPACE = re.compile(" (?:[0-9]|\\..)")  # told faster; " ." at the end of a caption is no case
-_OVER_A_SPACE = re.compile("[0-9).] [0-9]|\\. \\.")  # phone numbers, fractions, No. 5, ". . ."
+_MOST_HELD = 8  # pieces that are scanned together before the whole text is
 _KEPT_PIECES = 2**16
 _LONGEST_KEPT = 40  # characters
 
@@ -79,8 +85,12 @@ def ptb_tokens(text: str) -> list[str]:
         not.
     """
     text = text.replace("\n", " ")
-    tokens = _found_by_piece(text)
-    return _scanned(text)[0] if tokens is None else tokens
+    crosses = _MAYBE_OVER_A_SPACE.search(text) and _OVER_A_SPACE.search(text)
+    pieces = _BETWEEN_PIECES.split(text) if crosses else text.split(" ")
+    try:
+        return list(_flat(map(_of_piece, pieces)))
+    except _LooksPastSpaceError:
+        return _scanned(text)[0] if _is_open(text) else _found_by_groups(pieces)
 
 
 def ptb_words(text: str) -> list[str]:
@@ -89,19 +99,29 @@ def ptb_words(text: str) -> list[str]:
     Returns:
         The tokens, none empty and none with white space.
     """
-    text = text.replace("\n", " ")
-    tokens = _found_by_piece(text)
-    return " ".join(_scanned(text)[0]).split() if tokens is None else tokens
+    tokens = ptb_tokens(text)
+    joined = " ".join(tokens)
+    return tokens if joined.isprintable() else joined.split()  # only the space can be printed of all white space
 
 
-def _found_by_piece(text: str) -> list[str] | None:
-    """The tokens of the pieces between spaces, none with white space; None where some may depend on the next piece."""
-    if not _MAYBE_OVER_A_SPACE.search(text) or not _OVER_A_SPACE.search(text):
+def _is_open(text: str) -> bool:
+    """Whether a token of a text or piece may go on beyond any space, or depend on what stands before one."""
+    return _OPEN.search(text) is not None or (not text.isascii() and DIGIT in text.translate(STAND_INS))
+
+
+def _found_by_groups(pieces: Sequence[str]) -> list[str]:
+    """The tokens of pieces of which some look past the space after them: such a piece is scanned with the next."""
+    tokens: list[str] = []
+    held: list[str] = []
+    for number, piece in enumerate(pieces):
+        held.append(piece)
         try:
-            return list(_flat(map(_of_piece, text.split(" "))))
+            tokens += _of_piece(" ".join(held))
+            held = []
         except _LooksPastSpaceError:
-            pass
-    return None
+            if len(held) > _MOST_HELD:
+                return tokens + _scanned(" ".join([*held, *pieces[number + 1 :]]))[0]
+    return tokens + _scanned(" ".join(held))[0]
 
 
 def _tokens_of_piece(piece: str) -> tuple[str, ...]:
@@ -120,11 +140,10 @@ def _tokens_of_piece(piece: str) -> tuple[str, ...]:
             return (word, clitic)
         if not period or (len(word) > 1 and word not in ABBREVIATIONS):
             return _FUSED.get(word, (word,))
-    ends = piece[:1] + piece[-1:]
-    if _OPEN_PIECE.search(piece) or (not ends.isascii() and DIGIT in ends.translate(STAND_INS)):
+    if _is_open(piece) or _BEFORE_LTD.search(piece):
         raise _LooksPastSpaceError
     tokens, last = _scanned(piece)
-    if len(last) == 2 and last[0].isalpha() and last[1] == "." and piece[-1] == ".":
+    if len(last) == 2 and last[0].isalpha() and last[1] == "." and piece.rstrip(" ").endswith("."):
         raise _LooksPastSpaceError  # the rule letter-stop, "plan B. The man"
     return tuple(tokens)
 
@@ -169,7 +188,7 @@ def _scanned(text: str) -> tuple[list[str], str]:
             token = rule.printed(token)
         if in_pairs:
             token = token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        token = token.lower()
+        token = _MEDIAL_SIGMA.sub("\u03c3", token).lower()
         printed = token or printed
         if token not in _DROPPED:
             tokens.append(token)
