@@ -17,6 +17,7 @@ from folders import ROOT
 
 import vlgauge
 from vlgauge.cli import main
+from vlgauge.errors import UsageError
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, score_files
@@ -180,11 +181,12 @@ def answers_here(own, pool, worker, given):
 @pytest.mark.usefixtures("session")
 def test_what_a_row_raises_ends_the_run(tmp_path, monkeypatch):
     def curse(text):
-        raise ValueError("this story is cursed")
+        raise UsageError("this story is cursed")
 
     monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "predictions": "A dog. A cat."}\n')
-    with pytest.raises(ValueError, match=r"^the row of the id 'a': this story is cursed") as caught:
+    # A usage error, so that the command shows one line.
+    with pytest.raises(UsageError, match=r"^the row of the id 'a': this story is cursed") as caught:
         score_files(RowScorer("rovist_nr", sentences=curse), [tmp_path / "rows.jsonl"], tmp_path / "kept")
     assert ", in curse" in caught.value.__notes__[0]
 

@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlgauge import errors
 from vlgauge.box import Reading, reading
 from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.files import read_bytes, unpacked_limit
@@ -296,7 +297,8 @@ class _Rows:
         for answer in self._answers(pool, worker, given):
             for row in answer.to_pylist():
                 if row["error"] is not None:
-                    error = getattr(builtins, row["error"])(row["answer"])
+                    kind = getattr(errors, row["error"], None) or getattr(builtins, row["error"])
+                    error = kind(row["answer"])
                     error.add_note(row["where"])
                     raise error
                 yield row["answer"]
@@ -394,8 +396,9 @@ class _Worker:
         try:
             answer = self.answer(batch)
         except Exception as raised:
-            # As the exception of Python that it is, which every machine knows.
-            error = next(cls.__name__ for cls in type(raised).__mro__ if cls.__module__ == "builtins")
+            # As an exception of vlgauge or Python, which every machine knows.
+            known = (errors.__name__, "builtins")
+            error = next(cls.__name__ for cls in type(raised).__mro__ if cls.__module__ in known)
             answer, where = str(raised), "".join(traceback.format_exception(raised))
         cells = {"answer": answer, "error": error, "where": where}
         return pa.table({title: pa.array([cell], pa.large_string()) for title, cell in cells.items()})
