@@ -178,7 +178,7 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
     Raises:
         ValueError: If scores or counts are missing or wrong.
     """
-    return _value_of(name, _values(name, result))
+    return value_of_rows(name, _values(name, result))
 
 
 def _values(name: str, result: Mapping[str, Any]) -> Floats:
@@ -188,7 +188,8 @@ def _values(name: str, result: Mapping[str, Any]) -> Floats:
     return _column("result", f"{name}_scores", result[f"{name}_scores"])
 
 
-def _value_of(name: str, values: Floats) -> float:
+def value_of_rows(name: str, values: Floats) -> float:
+    """Return the number of a call from the counts or the scores of its rows; NaN if no row is defined."""
     return summed_value(values, COUNTED[name].value) if name in COUNTED else mean_of_defined(values.tolist())
 
 
@@ -231,4 +232,4 @@ def corpus_interval(
         _KNOWN.put(key, known)
     is_signed = name in metric_names() or f"{name}_signature" in result
     bounds = bounds_signed(name, str(result.get(f"{name}_signature", ""))) if is_signed else (None, None)
-    return known[0] and known[0].within(bounds, _value_of(name, values))
+    return known[0] and known[0].within(bounds, value_of_rows(name, values))

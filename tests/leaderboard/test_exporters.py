@@ -196,6 +196,8 @@ def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
     assert not any(cell.bold for row in table.rows for cell in row)
     assert table.bold == ""
     assert table.unranked == {"GROOViST ↑", "TRM ↓"}
+    assert tables(paper, form="html").count("data-unranked") == 2  # nor does the page rank by them
+    assert "data-unranked" not in tables(complete(paper), form="html")
     told = "which rows have no score is known only with the scores of each row."
     assert table.notes[1:3] == [f"No rank by {name}: {told}" for name in ("GROOViST", "TRM")]
     assert [[cell.text for cell in row[4:]] for row in table.rows] == [["4897", "3"], ["4897 to 4900", "0 to 3"]]

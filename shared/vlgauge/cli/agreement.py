@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
-from vlgauge.catalog import metric_facts, metric_names
+from vlgauge.catalog import direction_of, metric_names
 from vlgauge.cli.inputs import at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import level
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
+from vlgauge.corpus_values import number_title
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
-from vlgauge.leaderboard.table import ARROWS, FORMS, Cell, Table, few_notes, mean_text, render
+from vlgauge.leaderboard.table import FORMS, Cell, Table, few_notes, mean_text, render
 from vlgauge.media.tables import Rows, located, read_rows, take_column
 from vlgauge.results import plain, pvalue_text, row_keys, to_json
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
@@ -159,8 +160,7 @@ def as_table(
     """A row per metric: each coefficient with its interval, and the p-value of tau-b."""
     rows = []
     for name, one in found.items():
-        arrow = f" {ARROWS[metric_facts(name).higher_is_better]}" if name in metric_names() else ""
-        cells = [Cell(f"{name}{arrow}")]
+        cells = [Cell(number_title(name, of_row=True, higher_is_better=direction_of(name)))]
         for coefficient in COEFFICIENTS:
             correlation = one.correlations[coefficient]
             ends = (correlation.low, correlation.high)
@@ -174,7 +174,7 @@ def as_table(
     notes += few_notes([has_interval])
     if groups:
         notes.append(f"the intervals draw whole groups of {groups}; p takes every row as independent of the others")
-    lower = [name for name in found if name in metric_names() and not metric_facts(name).higher_is_better]
+    lower = [name for name in found if direction_of(name) is False]
     if lower:
         notes.append(f"{', '.join(lower)}: lower is better, so that agreement is below 0")
     for name, one in found.items():

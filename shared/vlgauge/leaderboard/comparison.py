@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED, corpus_counts
+from vlgauge.corpus_values import COUNTED, corpus_counts, value_of_rows
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -26,7 +26,6 @@ from vlgauge.leaderboard.joined_runs import (
 from vlgauge.leaderboard.row_differences import Noise, RowDifferences
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Tested
-from vlgauge.results import mean_of_defined
 from vlgauge.settings import nearest, one_of, warn
 from vlgauge.signature_checks import bounds_signed
 from vlgauge.statistics import (
@@ -37,7 +36,6 @@ from vlgauge.statistics import (
     enough_resamples,
     holm,
     is_significant,
-    summed_value,
 )
 from vlgauge.statistics.drawing import check_level, check_resamples, check_seed
 
@@ -403,11 +401,7 @@ def _systems(
     for name in order:
         scores, known = joined.scores[name], joined.known[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
-        own = (
-            mean_of_defined(scores)
-            if joined.counts is None
-            else summed_value(joined.counts[name], COUNTED[joined.metric].value)
-        )
+        own = value_of_rows(joined.metric, np.asarray(scores) if joined.counts is None else joined.counts[name])
         counts = len(joined.rows), sum(map(math.isnan, known))
         ends = tested.values[name], *_ends(tested.intervals[name])
         interval = tested.intervals[name]

@@ -61,8 +61,9 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     ):
         gr.Markdown(
             "Shows records of `vlgauge score --record results.jsonl`, a table per data set. Ranks go by the values "
-            "alone, so close ones may differ by chance. If a data set of the Hub has the scores of each row, as "
-            "`vlgauge export results-repository` writes it, models that no test tells apart share a rank group.",
+            "alone, so close ones may differ by chance; without the scores of each row, models with undefined rows "
+            "have no rank. If a data set of the Hub has these scores, as `vlgauge export results-repository` writes "
+            "it, values are of the rows that every model has, and models that no test tells apart share a rank group.",
         )
         files = gr.File(
             elem_classes="vlgauge-files",
