@@ -12,6 +12,7 @@ from made_runs import bleu_run, made_run, three_systems
 
 from vlgauge.leaderboard import Dataset, Model, compare, record_groups, record_of, score_files
 from vlgauge.leaderboard.record_tables import records_table, tables
+from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS
 from vlgauge.leaderboard.table import Numbers, systems_table
 
 ON = Dataset("org/vist", "VIST", "default", "test")
@@ -94,7 +95,14 @@ def test_rows_that_were_drawn_in_groups_are_not_tested_as_single_ones():
     every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
     found = record_groups.record_groups(every, scores, {})
     assert found.systems == {}
-    assert "rows were drawn in groups, which the scores do not name" in str(found.notes)
+    assert "rows were drawn in groups, which not all scores name alike" in str(found.notes)
+    # Scores that name the groups are tested by them.
+    named = {GROUPS: [f"image {row // 2}" for row in range(12)], GROUPED_BY: "image"}
+    grouped = {key: {**run, **named} for key, run in scores.items()}
+    found = record_groups.record_groups(every, grouped, {})
+    (expected,) = compare({name: {**run, **named} for name, run in runs.items()}, ["rovist_nr"]).metrics
+    assert {one.low for one in found.systems.values()} == {one.low for one in expected.systems}
+    assert "12 rows in 6 groups, which are drawn whole, 10000 samples, seed 0." in str(found.notes)
 
 
 def test_sets_of_unequal_sizes_are_not_compared():

@@ -185,6 +185,21 @@ def test_rows_of_one_image_are_drawn_together_in_every_front_end(files, capsys):
     assert printed(capsys, *words) == f"{found!r}\n"
     for table in (repr(found), found.to_markdown(), found.to_latex()):
         assert "40 rows in 20 groups, which are drawn whole" in table
+    scored = {name: vlgauge.score(file, METRICS, groups="image") for name, file in files.items()}
+    records = [
+        record
+        for name, one in scored.items()
+        for record in one.record(model=MODELS[name], dataset="org/images", date="2026-11-27")
+    ]
+    groups = record_groups(records, {one.key: scored[one.model.name].run() for one in records}, {})
+    for compared in found.statistics.metrics:
+        for one in compared.systems:
+            (record,) = [own for own in records if (own.model.name, own.metric) == (one.name, compared.metric)]
+            shown = groups.systems[record.key]
+            assert (shown.value, shown.low, shown.high) == (one.value, one.low, one.high)
+            assert record.ci.grouped_by == "image"
+            if not any(system.undefined for system in compared.systems):
+                assert (record.ci.low, record.ci.high) == pytest.approx((one.low, one.high))
 
 
 # -- Sets of several sizes --------------------------------------------------------------------------------------------

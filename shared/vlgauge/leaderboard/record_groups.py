@@ -8,8 +8,8 @@ from typing import Any
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
-from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.table import Numbers, groups_told, lack_others, own_values, several_groups
+from vlgauge.leaderboard.runs import Run, groups_of_run
+from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_others, own_values, several_groups
 from vlgauge.set_sizes import comparable_signature
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
@@ -62,8 +62,8 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
             why = f"the scores of each row are there for {len(there)} of {len(own)} systems"
         elif len(there) > MOST_SYSTEMS:
             why = f"{len(there)} systems are more than {MOST_SYSTEMS}; `vlgauge compare` takes them"
-        elif any(record.ci and record.ci.groups not in (None, record.n) for record in there):
-            why = "rows were drawn in groups, which the scores do not name; `vlgauge compare --groups` takes them"
+        elif _lacks_groups(there, runs):
+            why = "rows were drawn in groups, which not all scores name alike; `vlgauge compare --groups` takes them"
         else:
             why = _compared(there, runs, systems, said, len(own))
         if why:
@@ -71,6 +71,14 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
         wrong = [record for record in own if record.key in faults]
         said += [f"No group for {_name(record)}: {faults[record.key].rstrip('.')}." for record in wrong]
     return RecordGroups(systems, notes)
+
+
+def _lacks_groups(records: Sequence[Record], runs: Mapping[Key, Run]) -> bool:
+    """Whether the interval of a record is of groups of rows that the scores of all do not name by one name."""
+    if not any(one.ci and (one.ci.grouped_by or one.ci.groups not in (None, one.n)) for one in records):
+        return False
+    names = {groups and groups.name for groups in (groups_of_run(runs[record.key]) for record in records)}
+    return len(names) > 1 or None in names
 
 
 def _compared(
@@ -92,6 +100,7 @@ def _compared(
     rest = "" if len(records) == n_all else f" of the {len(records)} systems whose scores of each row are there"
     said.append(f"{records[0].title}: {groups_told(found)[:-1]}{rest}.")
     said += several_groups(compared.systems)
+    said += [f"{drawn_told(found)}."] if found.n_groups is not None else []
     said += dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning))
     said += own_values(found, Numbers(digits=RECORD_DIGITS))
     return ""

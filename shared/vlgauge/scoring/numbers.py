@@ -86,7 +86,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, gro
 def _reading(key: str, result: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return direction and range of a number, each None if it is not known; only signed scores have a range."""
     higher = direction_of(key)
-    score_range = score_facts(key).score_range if f"{key}_signature" in result else ""
+    score_range = score_facts(key).score_range if f"{key}_signature" in result and higher is not None else ""
     return None if higher is None else "higher" if higher else "lower", score_range or None
 
 
