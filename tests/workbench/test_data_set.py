@@ -24,6 +24,7 @@ from vlgauge.media import images
 from vlgauge.media.tables import read_rows
 from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows, archive_rows
+from vlgauge.statistics import bootstrap_interval
 from vlgauge.workbench import data_set, runs, sent_files
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
@@ -303,6 +304,14 @@ def test_the_call_scores_a_data_set(hub, monkeypatch):
     assert answer["mean"] == pytest.approx(sum(one["score"] for one in answer["scores"]) / 3)
     assert answer["interval"][0] <= answer["mean"] <= answer["interval"][1]
     assert answer["dataset"]["revision"] == COMMITS[0]
+    assert not any("share their image" in note for note in answer["notes"])
+    shared = call("clip_s", "org/pictures", "test", rows=8)
+    assert [note for note in shared["notes"] if "4 of 8 rows share their image" in note and "with `groups`" in note]
+    grouped = call("clip_s", "org/pictures", "test", rows=8, groups="caption")
+    labels = [f"A {COLOURS[i % 6]} square." for i in range(8)]
+    expected = bootstrap_interval([one["score"] for one in grouped["scores"]], groups=labels)
+    assert grouped["interval"] == [expected.low, expected.high] != shared["interval"]
+    assert not any("share their image" in note for note in grouped["notes"])
     assert call("rouge_l", "org/private", "test", rows=2, references=["refs"], token=TOKEN)["left_out"] == []
     with pytest.raises(ValueError, match="must be at most 200 here, got 201"):
         call("clip_s", "org/pictures", "test", rows=201)
@@ -483,6 +492,7 @@ def test_columns_are_guessed_and_the_first_rows_shown():
         ("style", True),
         (data_set.NONE, False),
         (data_set.NONE, False),
+        (data_set.NONE, True),
         (data_set.NONE, True),
     ]
     assert preview.visible
@@ -711,6 +721,14 @@ def test_the_record_and_the_answer_of_some_rows_say_so(hub, pictures):
     assert read_records(kept(run_over(pictures, PICTURES)[0], "me/captioner")[2]["results.jsonl"])[0].notes is None
     answer = score_dataset_of(SPACE)("clip_s", "org/pictures", "test", rows=8)
     assert answer["notes"][0] == run.extent
+
+
+def test_files_of_grouped_rows_name_the_grouping(pictures):
+    run, _ = run_over(pictures, PICTURES | {"groups": ["caption"]}, rows=8)
+    files = kept(run, "me/captioner")[2]
+    (record,) = read_records(files["results.jsonl"])
+    assert (record.ci.groups, record.ci.grouped_by, record.n) == (6, "caption", 8)
+    assert read_run(files["scores.json"], [])["groups"] == [f"A {COLOURS[i % 6]} square." for i in range(8)]
 
 
 def test_no_model_is_asked_for_where_none_can_be_recorded():

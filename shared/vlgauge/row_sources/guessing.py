@@ -31,6 +31,7 @@ NAMES = {
     "images": ("images", "image", "picture", "jpg", "jpeg", "png", "webp", "image_path", "file_name"),
     "videos": ("videos", "video", "clip", "mp4"),
     "id": ("id", "story_id", "image_id", "__key__"),
+    "groups": (),  # which rows belong together is not guessed
 }
 # What names rows or files is no caption.
 _NAMES_ROWS = re.compile(r"(?:^|[\W_])(?:id|ids|key|index|uuid|file|filename|path|url)$|[a-z]I[dD]$|__$", re.IGNORECASE)

@@ -356,6 +356,7 @@ def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config_of(metric, config)).columns
     likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
+    likely["groups"] = []  # to be chosen where rows belong together
     first = _first_rows(source)
     titles = [(_with_value(title, first), title) for title in source.kinds]
     found = []

@@ -17,7 +17,7 @@ from vlgauge.workbench.scoring import metric_of
 from vlgauge.workbench.sent_files import is_upload
 
 _HOW = "send it with gradio_client.handle_file"
-_COLUMNS = ("predictions", "references", "images", "videos", "styles", "id")
+_COLUMNS = ("predictions", "references", "images", "videos", "styles", "id", "groups")
 
 
 def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], token: str, hosting: Hosting) -> Source:
@@ -56,6 +56,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         profile: str = "embedded",
         token: str = "",
         files: list[dict[str, Any]] | None = None,
+        groups: str | None = None,
     ) -> dict[str, Any]:
         """Score rows of a dataset of the Hub, or of a table of yours, with one metric.
 
@@ -77,6 +78,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
             profile: "embedded", which fetches nothing, or "paper".
             token: Your token, for gated and private datasets.
             files: Images and clips that a table names, from ``gradio_client.handle_file``.
+            groups: Title of the column that rows which belong together, such as captions of one image, have in common.
 
         Returns:
             ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null where undefined),
@@ -88,7 +90,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         """
         loaded = metric_of(metric, profile, config)
         source = _source(dataset, files or [], (dataset_config, split, revision), token, hosting)
-        named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column), strict=True)
+        named = zip(_COLUMNS, (predictions, references, images, videos, styles, id_column, groups), strict=True)
         given = {name: [cell] if isinstance(cell, str) else cell for name, cell in named if cell}
         titles = guessed_titles(loaded.columns, source.kinds) | {"id": []} | given
         run = runs.begun(source, (metric, config, profile), titles, first_row, rows, hosting)

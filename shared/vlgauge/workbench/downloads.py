@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from gradio.utils import get_upload_folder
 
@@ -35,7 +36,8 @@ def written(found: Scored, origin: Origin, model: str = "", extent: str = "") ->
     refuse_model(model, origin)
     name = found.explanation.name
     left_out = [{"id": one, "reason": reason} for one, reason in found.left_out]
-    record = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
+    record: dict[str, Any] = {"ids": list(found.ids), "dataset": asdict(origin), "left_out": left_out}
+    record |= {} if found.groups is None else found.groups.told
     record |= {key: value for key, value in found.result.items() if key != f"{name}_details"}
     contents: dict[str, str | bytes] = {f"{name}.html": report_of(found.explanation)}
     for ending in ENDINGS:
@@ -78,6 +80,7 @@ def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
     split = origin.split or ""  # where there is none, any model is refused
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
-    run, names = {**found.result, "ids": found.ids}, [found.explanation.name]
+    grouped = {} if found.groups is None else found.groups.told
+    run, names = {**found.result, **grouped, "ids": found.ids}, [found.explanation.name]
     (record,) = records_of(run, names, model, dataset, split=split, date=None, notes=extent or None)
     return record.line()

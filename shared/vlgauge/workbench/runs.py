@@ -1,17 +1,24 @@
 """A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
 
+import hashlib
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from vlgauge.box import reading
 from vlgauge.errors import UsageError
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
+from vlgauge.scoring.columns import warn_of_repeated
+from vlgauge.scoring.sources import groups_of
+from vlgauge.scoring.wording import words_of_python
 from vlgauge.workbench.forecast import time_left
 from vlgauge.workbench.hosting import Hosting
-from vlgauge.workbench.scoring import Scored, metric_of, score_checked
+from vlgauge.workbench.scoring import Scored, metric_of, notes_of, score_checked
 from vlgauge.workbench.stopping import Stopped, Work
 
 BATCH = 8  # rows between two tellings of how far it is; the button that stops is looked at before each
@@ -127,8 +134,25 @@ class Run:
             raise UsageError(f"`rows` must have one that can be scored, got none: {why}")
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
+        groups = groups_of(reader)
         with reading("boxed"):  # as they were read
-            return score_checked(metric, columns, list(reader.ids), left_out)
+            found = score_checked(metric, columns, list(reader.ids), left_out, groups)
+        with words_of_python(), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            # Each row has files of its own: images are told apart by what they hold.
+            seen = {"images": [_content_key(cell) for cell in columns.get("images") or ()]}
+            warn_of_repeated(list(reader.ids), seen, grouped=groups is not None)
+        return replace(found, notes=[*found.notes, *notes_of(told)])
+
+
+def _content_key(cell: Any) -> Any:
+    """Return what tells the image files of a row apart; None for no image."""
+    if isinstance(cell, (list, tuple)):
+        return [_content_key(one) for one in cell]
+    if not isinstance(cell, str) or not Path(cell).is_file():
+        return cell
+    with open(cell, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def begun(
@@ -152,7 +176,7 @@ def begun(
         )
     name, config, profile = metric
     loaded = metric_of(name, profile, config)
-    known = {column.name for column in loaded.columns} | {"id"}
+    known = {column.name for column in loaded.columns} | {"id", "groups"}
     given = {column: list(own) for column, own in titles.items() if own and column in known}
     reader = RowReader(source, loaded.columns, given, hosting.limits, in_files=True, next_row=first)
     return Run(name, config, profile, reader, None if rows is None else first + rows)

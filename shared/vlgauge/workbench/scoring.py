@@ -16,6 +16,7 @@ from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.errors import UsageError
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
+from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
@@ -73,6 +74,7 @@ class Scored:
         ids: What the scored rows are called.
         left_out: Why others were not scored: what the row is called, and the reason.
         notes: What the metric warned of.
+        groups: Which rows belong together; None where each stands for itself.
     """
 
     explanation: Explanation
@@ -80,6 +82,7 @@ class Scored:
     ids: Sequence[Any]
     left_out: Sequence[tuple[Any, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    groups: RowGroups | None = None
 
 
 def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> Scored:
@@ -109,13 +112,15 @@ def score_checked(
     columns: Mapping[str, Sequence[Any] | None],
     ids: Sequence[Any],
     left_out: Sequence[tuple[Any, str]] = (),
+    groups: RowGroups | None = None,
 ) -> Scored:
-    """Score rows for which there is no reason to leave them out; names of others are kept beside them."""
+    """Score rows for which there is no reason to leave them out; names of others are kept next to them."""
     own = {column.name: columns.get(column.name) for column in metric.columns}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         result = metric.compute(**own, return_details=True) or {}
-    return Scored(explain(metric.name, own | {"id": ids}, result), result, ids, left_out, notes_of(told))
+    explanation = explain(metric.name, own | {"id": ids}, result, groups=None if groups is None else groups.labels)
+    return Scored(explanation, result, ids, left_out, notes_of(told), groups)
 
 
 def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
