@@ -105,3 +105,15 @@ def test_an_interval_is_computed_once(monkeypatch):
     assert first.low < 0.0
     with pytest.raises(TypeError):
         corpus_interval("trm", made_run(scores, "trm"), seed=1)
+
+
+def test_spice_and_spider_say_whose_parser_made_their_graphs():
+    titles = {
+        (name, parser): corpus_values.number_title(name, called="S", signature=f"{name}|v:1|parser:{parser}")
+        for name in ("spice", "spider", "spider_spice", "soft_spice")
+        for parser in ("rules-1+en_core_web_sm-3.8.0@ebbb7ff4", "spice-1.0@6c6a73ae+corenlp-3.6.0@3935300e", "given")
+    }
+    own, theirs, given = (list(titles.values())[place::3] for place in range(3))
+    assert own == [*["S (own parser)"] * 3, "S"]
+    assert theirs == ["S"] * 4
+    assert given == [*["S (another parser)"] * 3, "S"]

@@ -101,14 +101,18 @@ def number_title(
     return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
 
 
+# Scores that published tables have with the parser of SPICE's authors.
+_PARSED = ("spice", "spider", "spider_spice")
+
+
 def parser_note(name: str, signature: str) -> list[str]:
-    """Return what stands behind the name of SPICE when its scene graphs are not of the parser of its authors.
+    """Return what stands behind the name of SPICE or SPIDEr when its graphs are not of the parser of SPICE's authors.
 
     Args:
         name: Name of the score.
         signature: Made with the score.
     """
-    if name != "spice" or not signature or "|parser:spice-1.0" in signature:
+    if name not in _PARSED or not signature or "|parser:spice-1.0" in signature:
         return []
     return ["own parser" if "|parser:rules" in signature else "another parser"]
 

@@ -27,6 +27,7 @@ from tiny_vit import WIDTH, write_authors
 import vlgauge
 from vlgauge.catalog import metric_names
 from vlgauge.cli import main
+from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.encoders.clip.architectures import HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
 from vlgauge.encoders.rated.models import TEXT_ENCODER
@@ -65,6 +66,7 @@ CASES = {
     "soft_spice": (CAPTIONS, {}),
     "specs": (SEEN, {}),
     "spice": (CAPTIONS, {}),
+    "spider": (CAPTIONS, {"df": DocumentFrequency({("a",): 9}, 10)}),
     "vqascore": (SEEN, {}),
 }
 LONG_CONFIG = {**MICRO_CONFIG, "text_cfg": {**MICRO_CONFIG["text_cfg"], "context_length": 248}}
