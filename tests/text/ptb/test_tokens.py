@@ -30,6 +30,8 @@ EXAMPLES = [
     ("at 5 p.m. on Main St. near Ph.D. x", "at|5|p.m.|on|main|st.|near|ph.d.|x"),
     ("plan B. The man", "plan|b|the|man"),
     ("plan B.  C. The man 5 7", "plan|b.|c|the|man|5|7"),
+    ("why'o inn't", "why'o|inn|t"),
+    ("plan B.  The man", "plan|b|the|man"),
     ("plan B. the man", "plan|b.|the|man"),
     ("No. 5 no. five", "no.|5|no|five"),
     ("cannot gonna 'tis \u2019tis", "can|not|gon|na|'t|is|tis"),
@@ -55,6 +57,25 @@ EXAMPLES = [
     ("\u0391\u03a3--\u03b2 \u0391\u03a3-\u65e5", "\u03b1\u03c2|\u03b2|\u03b1\u03c2-\u65e5"),
     ("\u0391\u03a3 \u0130", "\u03b1\u03c2|i\u0307"),
 ]
+
+ANY_CASE = (
+    "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thurs Fri Ala Ariz Calif Colo Conn Ct "
+    "Dak Fla Ga Ind Kan Kans Ky Md Mich Minn Mo Mont Neb Nev Okla Penn Tenn Va Vt Wis Wisc Wyo Assn Bancorp Bhd Co "
+    "Corp Cos Inc Intl Ltd Plc Rt Sys Univ tel est ext sq Jr Sr Bros Ed.D Ph.D Blvd Rd Esq etc al seq Bldg Adj Adm "
+    "Adv Assoc Asst Atty Attys Ave Brig Capt Cmdr Col Comdr Cpl Det Dr Drs Ens Ft Gen Gov Govs Hon Insp Lieut Lt "
+    "Maj Messrs Mlle Mme Mr Mrs Ms Msgr Mt Pfc Pres Prof Profs Pvt Rep Reps Rev Sen Sens Sfc Sgt Spc St Ste Supt "
+    "Supts vs Alex Wm Jos Cie a.k.a cf Treas Ph Invt Elec Natl Dept U.S p.m"
+)
+WITH_CAPITAL = "Az Ark Del Ill La Mass Miss Ore Pa Tex Wash"
+BEFORE_NUMBER = "ca fig figs prop no nos art pp op"
+OPENERS = (
+    "About According Additionally After An A As At But Earlier He Her Here However If In It Last Many More Mr. Ms. Now "
+    "Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You"
+)
+EXTENSIONS = (
+    "bat bmp c class cgi cpp dll doc docx exe gif gz h htm html jar java jpeg jpg mov mp3 pdf php pl png ppt ps py sql "
+    "tar txt wav x xml zip"
+)
 
 ASCII_WORDS = (
     "a B. b. St. Dr. no. Fig. fig. PTE. LTD 5 7/8 1/2 555 123 4567 (555) cannot gonna can't dog's dogs' The A Mr. "
@@ -98,6 +119,25 @@ def forgotten(monkeypatch):
 @pytest.mark.parametrize(("text", "expected"), EXAMPLES)
 def test_worked_examples(text, expected):
     assert ptb_tokens(text) == expected.split("|")
+
+
+def test_words_of_the_lists():
+    """Of abbreviations, of words that begin a sentence after a letter, and of files."""
+    for word in ANY_CASE.split():
+        for spelled in (word, word.lower(), word.upper()):
+            assert ptb_tokens(f"{spelled}. x") == [f"{word}.".lower(), "x"], spelled
+    for word in WITH_CAPITAL.split():
+        assert ptb_tokens(f"{word}. {word.upper()}. {word.lower()}. x") == [f"{word.lower()}."] * 2 + [
+            word.lower(),
+            "x",
+        ]
+    for word in BEFORE_NUMBER.split():
+        assert ptb_tokens(f"{word}. 5 {word}. x") == [f"{word}.", "5", word, "x"]
+    for word in OPENERS.split():
+        assert ptb_tokens(f"plan B. {word} x")[:2] == ["plan", "b"], word
+        assert ptb_tokens(f"plan B. {word.lower()} x")[:2] == ["plan", "b."], word
+    for ending in EXTENSIONS.split():
+        assert ptb_tokens(f"5a.{ending} 5a.{ending}, x") == [f"5a.{ending}"] * 2 + ["x"], ending
 
 
 def test_golden_rows_of_the_jar():

@@ -15,8 +15,9 @@ from vlgauge.text.ptb.characters import DIGIT, STAND_INS
 from vlgauge.text.ptb.far_rules import far_starts
 from vlgauge.text.ptb.rules import ABBREVIATIONS, RULES, Rule
 
-# What COCO drops, after lower-casing; "-LRB-" and its like are in its list in capitals only and so stay.
-_DROPPED = frozenset(["", "''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
+# What COCO drops, after lower-casing; "-LRB-" and its like are in its list in capitals only and so stay. Its "--" and
+# "..." are what rules print nothing for.
+_DROPPED = frozenset(["", "''", "'", "``", "`", ".", "?", "!", ",", ":", "-", ";"])
 
 _FUSED = {
     "cannot": ("can", "not"),
