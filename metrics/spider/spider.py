@@ -47,7 +47,7 @@ PARTS = ("cider", "spice")
 
 
 def spider_score(cider: float, spice: float) -> float:
-    """Return SPIDEr of a caption (Liu et al., 2017, section 3.3): (CIDEr-D + SPICE) / 2; NaN if one of them is."""
+    """Return SPIDEr of a caption (Liu et al., 2017): (CIDEr-D + SPICE) / 2; NaN if one of them is."""
     return (cider + spice) / 2
 
 

@@ -24,12 +24,11 @@ def drawn(texts):
     return np.array([list(digest) for digest in digests]) - 127.5
 
 
-def of_graphs(name, **settings):
+def of_graphs(name, return_details=False, **settings):
     metric = vlgauge.load(name, keep_in_memory=True, progress=False, **settings)
     graphs = {"predictions": [own for own, _ in ROWS], "references": [theirs for _, theirs in ROWS]}
-    return metric.compute(
-        predictions=["."] * len(ROWS), references=[["."] * len(theirs) for _, theirs in ROWS], graphs=graphs
-    )
+    captions = {"predictions": ["."] * len(ROWS), "references": [["."] * len(theirs) for _, theirs in ROWS]}
+    return metric.compute(**captions, graphs=graphs, return_details=return_details)
 
 
 def same(ours, theirs):
@@ -96,6 +95,15 @@ def test_spice_is_that_of_factual_scene_graph_where_nothing_merges():
         else:
             assert found[row] == pytest.approx(GIVEN["spice"]["unmerged"][row], abs=1e-9)
     assert len(ROWS) - len(apart) > 30
+
+
+def test_spice_counts_tuples_as_the_program_of_its_authors_does():
+    wanted = json.loads((GOLDEN / "spice_program.json").read_text("utf-8"))["counts"]
+    found = of_graphs("spice", return_details=True)
+    for detail, score, (tp, fp, fn) in zip(found["spice_details"], found["spice_scores"], wanted, strict=True):
+        n_matched = sum(one["matched"] for one in detail["tuples"])
+        assert [n_matched, len(detail["tuples"]), len(detail["references"])] == [tp, tp + fp, tp + fn]
+        assert score == pytest.approx(2 * tp / (2 * tp + fp + fn), rel=1e-12)
 
 
 def test_capture_is_the_authors():
