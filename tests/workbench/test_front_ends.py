@@ -171,6 +171,7 @@ def test_the_leaderboard_has_the_values_of_the_comparison(files, found):
     places = [place for place, name in enumerate(expected.header) if name[-1] in "↑↓"]
     assert shown == {row[0].text: [(row[place].text, row[place].bold) for place in places] for row in expected.rows}
     assert [row[1].text for row in table.rows] == [row[0].text for row in expected.rows]
+    assert "Each metric is tested by itself: that any of 3 metrics errs is likelier than 0.05." in table.notes
     # Without the scores of the rows nobody knows which rows are common.
     alone = records_table(records)
     assert [row[0].text for row in alone.rows] == ["-", "-"]

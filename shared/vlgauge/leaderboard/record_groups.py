@@ -13,6 +13,7 @@ from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_oth
 from vlgauge.set_sizes import comparable_signature
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
+LEVEL = 0.95  # of intervals and tests
 RECORD_DIGITS = 3  # of a value in a table of records
 
 
@@ -90,7 +91,7 @@ def _compared(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         try:
-            found = compare({name: runs[record.key] for name, record in names.items()}, [metric])
+            found = compare({name: runs[record.key] for name, record in names.items()}, [metric], level=LEVEL)
         except UsageError as error:
             return str(error)
     (compared,) = found.metrics

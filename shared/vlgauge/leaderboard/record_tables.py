@@ -10,8 +10,8 @@ from vlgauge.catalog import is_score, metric_facts, metric_of_score
 from vlgauge.corpus_values import number_title, values_told
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.record import Record
-from vlgauge.leaderboard.record_groups import RECORD_DIGITS, RecordGroups, column_of, table_of
-from vlgauge.leaderboard.table import Cell, Table, few_notes, groups_text, mean_text, render
+from vlgauge.leaderboard.record_groups import LEVEL, RECORD_DIGITS, RecordGroups, column_of, table_of
+from vlgauge.leaderboard.table import Cell, Table, each_by_itself, few_notes, groups_text, mean_text, render
 from vlgauge.set_sizes import are_of_one_size, comparable_signature, sizes_signed
 from vlgauge.statistics import FEW
 
@@ -93,6 +93,8 @@ def records_table(
         for row, rank in rows.items()
     ]
     notes += few_notes(column.number(row).few for column in columns for row in column.records)
+    n_tested = sum(column.is_grouped for column in columns)
+    of_groups += [f"{each_by_itself(n_tested, LEVEL)}."] if n_tested > 1 else []
     said = [_summary(records), *unranked.values(), *of_groups, *notes]
     bold = _bold_told(columns) if any(cell.bold for line in lines for cell in line) else ""
     if len(sorting.records) > 1 and not sorting.fault:

@@ -198,10 +198,13 @@ def family_caveat(comparison: Comparison) -> list[str]:
     n_metrics = len(comparison.metrics)
     if n_metrics < 2 or comparison.family == "all":
         return []
-    return [
-        f"Each metric is tested by itself: that any of {n_metrics} metrics errs is likelier than "
-        f"{alpha_text(comparison.level)}; the family `all` has {n_metrics * len(comparison.metrics[0].pairs)} tests."
-    ]
+    n_tests = n_metrics * len(comparison.metrics[0].pairs)
+    return [f"{each_by_itself(n_metrics, comparison.level)}; the family `all` has {n_tests} tests."]
+
+
+def each_by_itself(n_metrics: int, level: float) -> str:
+    """Return what it means that several metrics are tested each by itself."""
+    return f"Each metric is tested by itself: that any of {n_metrics} metrics errs is likelier than {alpha_text(level)}"
 
 
 def _counted_pairs(n_pairs: int) -> str:
