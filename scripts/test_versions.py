@@ -54,8 +54,8 @@ def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
 ALL, TOOLS = needed_by_the_tests()
 _METRICS = ("bleu", "cider", "d_hm", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider")
 _WITH_MODELS = (
-    *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "mmd-bert", "pac-s", "polos", "rovist"),
-    *("soft-spice", "specs", "spice", "spider"),
+    *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "meteor", "mmd-bert", "pac-s", "polos"),
+    *("rovist", "soft-spice", "specs", "spice", "spider"),
 )
 _JUDGES = ("clair", "fleur", "vqascore")  # need transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
@@ -64,7 +64,7 @@ _FILES = ("test_files.py", "test_parquet.py")
 GROUPS: Mapping[str, Group] = {
     # What everybody installs, with videos and pages.
     "light": Group(
-        ("explain", "video"),
+        ("explain", "meteor", "video"),
         tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
         ("tests/base/test_images.py", "tests/base/test_dataset_map.py", "tests/media/test_images.py"),
         (

@@ -3,7 +3,7 @@ Metrics of words and a metric of pictures
 =========================================
 
 Captions of ten drawn scenes, right or with one thing wrong. Where two objects have changed places the words are nearly
-the same: ``cider`` and ``meteor`` hardly notice, ``clip_s`` (toy CLIP) does.
+the same: ``cider`` hardly notices, ``meteor`` a little, ``clip_s`` (toy CLIP) does.
 """
 
 from pathlib import Path

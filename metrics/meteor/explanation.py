@@ -1,28 +1,167 @@
-"""METEOR: the words of a caption that match those of its references."""
+"""METEOR: which words of a caption match those of its best reference, in how many chunks, and what each cost."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import Any
 
-from vlgauge.explain.marks import Mark
+import numpy as np
+
+from vlgauge.distances.meteor15 import formula
+from vlgauge.explain.marks import AGAINST, FOR, Mark, Piece, pieces, word_spans
+from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.referenced import ReferencedCaption
+from vlgauge.explain.shares import Share
 from vlgauge.text.porter import porter_stem
+
+_SAID = {"stem": "has the stem of", "synonym": "is a synonym of", "paraphrase": "is a paraphrase of"}
+_READING_OF_2007 = (
+    "The score is how well the words match those of the best reference: as they are, by stem, or by synonym.",
+    "Matches that do not stand next to each other cost up to half of it, as the right words in the wrong order do.",
+    "This is METEOR of 2007, as NLTK has it: never compare it with METEOR 1.5.",
+)
 
 
 class Meteor(ReferencedCaption):
-    """Captions with the words marked whose stem a reference has too."""
+    """Captions with their chunks of matched words marked, and the costs of what is missing."""
 
     name = "meteor"
     reading = (
-        "The score is how well the words match those of the best reference: as they are, by stem, or by synonym.",
-        "Matches that do not stand side by side cost up to half of it, as the right words in the wrong order do.",
-        "This is METEOR of 2007, as NLTK has it: never compare it with METEOR 1.5 of the COCO caption evaluation.",
+        "The score is how well the words match those of the best reference: as they are, by stem, by synonym or as a "
+        "paraphrase; content words count three times as much as function words.",
+        "A chunk is a run of matches in the same order in both texts. Chunks cost up to 60% of the score, as the right "
+        "words in the wrong order do.",
+        "The number of the corpus adds the counts of all rows before it divides, so it is no mean of the scores.",
     )
-
     match = "match one of a reference by form or stem"
+    bars_title = "What 1 lost"
+
+    @property
+    def is_15(self) -> bool:
+        """Whether this is METEOR 1.5, which says what matches what."""
+        return any("matches" in detail for detail in self.details)
+
+    @property
+    def how_to_read(self) -> Sequence[str]:
+        """How to read the numbers of this version."""
+        return self.reading if self.is_15 else _READING_OF_2007
 
     def mark_alone(self, token: str) -> Mark | None:
-        """None: a synonym may match it, which is told by the score alone."""
+        """Return no mark: a synonym may match the word, which the score alone shows."""
         return None
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
-        """Whether a reference has a word of the same stem."""
+        """Check whether a reference has a word of the same stem."""
         return any(porter_stem(token) in map(porter_stem, tokens) for tokens in references)
+
+    def corpus_numbers(self) -> list[tuple[str, str]]:
+        """Return METEOR of the corpus, which is no mean."""
+        return [("METEOR 1.5 of the corpus:", number(self.result["meteor"], 4))] if self.is_15 else []
+
+    def reason(self, row: int) -> str:
+        """Say how many words match in how many chunks, and name one that does not."""
+        detail = self.details[row]
+        if "matches" not in detail or not detail["tokens"]:
+            return super().reason(row)
+        tokens, matched = detail["tokens"], _places(detail, "tokens")
+        n_chunks = detail["chunks"]
+        chunks = f" in {n_chunks} chunk{'' if n_chunks == 1 else 's'}" if n_chunks else ""
+        text = f"{len(matched)} of {len(tokens)} words match the best reference{chunks}"
+        alone = next((token for place, token in enumerate(tokens) if place not in matched), None)
+        return text if alone is None else f"{text}; {quoted(alone)} does not"
+
+    def contributions(self, row: int) -> list[Share]:
+        """Return what the score lost, from 1 on: missing matches, weaker matches of each stage, and chunks."""
+        detail = self.details[row]
+        if not detail.get("matches"):
+            return []
+        columns = [self.result[f"meteor_{name}"][row] for name in formula.COLUMNS]
+        n_chunks = detail["chunks"]
+        named = {
+            stage: f"{stage} matches weigh {weight}"
+            for stage, weight in zip(formula.STAGES, formula.WEIGHTS, strict=True)
+        }
+        named |= {"missing": "words without a match", "chunks": f"{n_chunks} chunk{'' if n_chunks == 1 else 's'}"}
+        costs = costs_of(np.array(columns, dtype=np.float64))
+        return [Share(named[name], -cost, digits=3) for name, cost in costs.items() if cost > 1e-9]
+
+    def values(self, row: int) -> dict[str, Any]:
+        """Return the caption with its chunks marked, and the nearest references, the best one with its chunks."""
+        shown = super().values(row)
+        detail = self.details[row]
+        if "matches" not in detail:
+            return shown
+        best = detail["best"]
+        theirs = detail["references"][best]
+        shown["pieces"] = _marked(self.predictions[row], detail["tokens"], "tokens", detail)
+        texts = self.columns.get("references")
+        given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
+        text = given[best] if given is not None and len(given) == len(detail["references"]) else " ".join(theirs)
+        # The first of those with the highest score is the best one.
+        shown["closest"][0]["pieces"] = _marked(text, theirs, "reference", detail)
+        return shown
+
+
+def costs_of(statistics: Any) -> dict[str, float]:
+    """Compute what a score lost, in the order in which it is taken from 1; with the score the costs add up to 1.
+
+    Args:
+        statistics: Shape ``(21,)``, in the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
+
+    Returns:
+        By "missing", a stage or "chunks".
+    """
+    stages = statistics[4:20].reshape(len(formula.STAGES), 4)
+    as_exact = statistics.copy()
+    as_exact[4:20] = 0.0
+    as_exact[4:8] = stages.sum(axis=0)
+    value = float(formula.mean_and_penalty(as_exact)[0])
+    costs = {"missing": 1.0 - value}
+    for stage, counts in enumerate(stages):
+        # One stage after the other gets its own weight.
+        as_exact[4:8] -= counts
+        as_exact[4 + 4 * stage : 8 + 4 * stage] += counts
+        weighted = float(formula.mean_and_penalty(as_exact)[0])
+        costs[formula.STAGES[stage]] = value - weighted
+        value = weighted
+    costs["chunks"] = value - float(formula.scores_of(statistics))
+    return costs
+
+
+def _places(detail: Mapping[str, Any], side: str) -> set[int]:
+    """The tokens of the caption ("tokens") or of the best reference ("reference") that are matched."""
+    return {place for match in detail["matches"] for place in range(*match[side])}
+
+
+def _chunks(detail: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """The matches of each chunk."""
+    chunks: list[list[Mapping[str, Any]]] = []
+    for match in detail["matches"]:
+        goes_on = chunks and all(chunks[-1][-1][side][1] == match[side][0] for side in ("tokens", "reference"))
+        if goes_on:
+            chunks[-1].append(match)
+        else:
+            chunks.append([match])
+    return chunks
+
+
+def _marked(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, Any]) -> list[Piece]:
+    """A text with its chunks marked by their numbers in the reference, and words without a match."""
+    spans = word_spans(text, tokens)
+    found: list[tuple[tuple[int, int], Mark]] = []
+    for index, chunk in enumerate(_chunks(detail), 1):
+        own = [spans[place] for match in chunk for place in range(*match[side]) if spans[place][0] < spans[place][1]]
+        note = "; ".join(_note(match, detail) for match in chunk if match["stage"] in _SAID)
+        if own:
+            found.append(((own[0][0], own[-1][1]), Mark(FOR, note=note, number=index)))
+    matched = _places(detail, side)
+    for place, token in enumerate(tokens):
+        if place not in matched:
+            found.append((spans[place], Mark(AGAINST, note=f"{quoted(token)} has no match")))
+    found.sort(key=lambda one: one[0])
+    return pieces(text, [span for span, _ in found], [mark for _, mark in found])
+
+
+def _note(match: Mapping[str, Any], detail: Mapping[str, Any]) -> str:
+    own = " ".join(detail["tokens"][slice(*match["tokens"])])
+    theirs = " ".join(detail["references"][detail["best"]][slice(*match["reference"])])
+    return f"{quoted(own)} {_SAID[match['stage']]} {quoted(theirs)}"

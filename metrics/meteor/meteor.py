@@ -1,26 +1,37 @@
-"""METEOR: do a caption and its references share words, stems or synonyms, and in the same order?"""
+"""METEOR: do a caption and its references share words, stems, synonyms or paraphrases, and in the same order?"""
 
+from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from vlgauge import base  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import Parts  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import meteor15  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import UsageError  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.settings import shown  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-METEOR matches the words of a caption with those of a reference, by form, stem or synonym, and takes off for matches
-that do not stand side by side; of several references the best counts. This is METEOR of 2007 as NLTK computes it, not
-the METEOR 1.5 of the COCO caption evaluation. Higher is better; it needs references, no model and no Java.
+METEOR 1.5 matches the words of a caption with those of a reference, by form, stem, synonym or paraphrase, and subtracts
+a penalty for matches in other places; of several references the best counts. The numbers equal those of the COCO
+caption evaluation, without Java. Higher is better; it needs references and the word lists of pycocoevalcap, no model.
 """
 
 _INPUTS = """
 Args:
     predictions: list of captions, one string per row.
     references: list of references, a string or a list of strings per row.
-    return_details: whether to add the score against each reference.
+    return_details: whether to add the tokens, the matches and the score against each reference.
 
 Returns:
-    meteor: mean of the scores, in [0, 1], higher is better.
+    meteor: METEOR of the corpus, in [0, 1], higher is better; not the mean of the scores.
     meteor_scores: one score per row, the largest over its references; NaN for an empty list of references.
-    meteor_undefined: number of those.
+    meteor_length, meteor_reference_length, meteor_function_words, meteor_reference_function_words,
+        meteor_exact_content and so on, meteor_chunks: counts of each row, from whose sums the number of the corpus is
+        computed; NaN as its score.
+    meteor_undefined: number of undefined rows, which the corpus is without.
     meteor_signature: how the numbers were made.
 
 Examples:
@@ -31,24 +42,96 @@ Examples:
     ...     references=[["the dog is running on grass", "two dogs run"]],
     ... )
     >>> print(round(result["meteor"], 3))
-    0.62
+    0.311
 """
+
+_VERSIONS = ("1.5", "2007")
 
 
 class Meteor(base.TokenMetric):
-    """The best METEOR over the references of each caption; needs no model."""
+    """METEOR of the corpus, with the best METEOR over the references of each caption; needs no model."""
 
     about = (_DESCRIPTION, _INPUTS)
-    papers = ("https://aclanthology.org/W07-0734",)
-    measures = "Do caption and references share words, stems or synonyms, in the same order?"
+    papers = ("https://aclanthology.org/W14-3348", "https://aclanthology.org/W07-0734")
+    measures = "Do caption and references share words, synonyms or paraphrases, in the same order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper tokenizer variant"
+    signed = "profile:paper version:1.5/2007 lists? paraphrases? tokenizer variant?"
     higher_is_better = True
+    is_mean = False
+    needs = ("meteor",)
+    source_settings = ("lists", "paraphrases")
+
+    def __init__(
+        self,
+        *args: Any,
+        version: str = "1.5",
+        lists: str | PathLike[str] = meteor15.sources.INSTALLED,
+        paraphrases: str | PathLike[str] | None = meteor15.sources.INSTALLED,
+        **host: Any,
+    ) -> None:
+        self.version = base.one_of("version", version, _VERSIONS)
+        self.lists = meteor15.sources.checked_source("lists", lists)
+        self.paraphrases = None if paraphrases is None else meteor15.sources.checked_source("paraphrases", paraphrases)
+        given = {"lists": lists, "paraphrases": paraphrases}
+        for name, value in given.items():
+            if version == "2007" and value != meteor15.sources.INSTALLED:
+                raise UsageError.about(name, f"must be left out with `version` 2007, got {shown(value)}")
+        super().__init__(*args, **host)
+
+    @property
+    def uses_models(self) -> bool:
+        """Words are looked up in lists."""
+        return False
+
+    def look_for_sources(self) -> preflight.Preflight:
+        """Check that the files of METEOR 1.5 are there; nothing is parsed."""
+        found = preflight.Preflight(self.name, "meteor")
+        if self.version == "1.5":
+            meteor15.sources.look_for_sources(found, self.lists, self.paraphrases)
+        return found
+
+    def result_of(self, parts: Parts) -> dict[str, Any]:
+        """METEOR from the counts of all captions, the columns of the result."""
+        result = super().result_of(parts)
+        if self.version == "2007":
+            return result
+        columns = np.array([parts.columns[f"meteor_{name}"] for name in meteor15.formula.COLUMNS], dtype=np.float64).T
+        return result | self._corpus(columns[~np.isnan(columns).any(axis=1)])
+
+    def _corpus(self, statistics: Any) -> dict[str, float]:
+        """METEOR of a corpus, from the statistics of its rows; undefined without a row."""
+        total = meteor15.formula.summands(statistics).sum(axis=0)
+        return {"meteor": float(meteor15.formula.scores_of(total)) if len(statistics) else float("nan")}
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
+        if self.version == "2007":
+            return self._scored_as_2007(predictions, references, return_details)
+        self.look_for_sources().end()
+        opened = meteor15.sources.open_sources(self.lists, self.paraphrases, metric=self.name)
+        candidates, theirs, rows = self.tokenized(predictions, references)
+        texts = [" ".join(tokens) for tokens in candidates]
+        others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
+        with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
+            found = meteor15.scoring.coco_rows(texts, others, opened, advance)
+        statistics = np.array([row.counted.statistics for row in found], dtype=np.int64)
+        statistics = statistics.reshape(len(rows), len(meteor15.formula.COLUMNS))
+        result = self.scored(
+            len(predictions),
+            rows,
+            [max(row.scores) for row in found],
+            map(_detail, found) if return_details else None,
+            counts=dict(zip(meteor15.formula.COLUMNS, statistics.T.tolist(), strict=True)),
+            made_with={"lists": opened.lists_name, "paraphrases": opened.table_name},
+        )
+        return result | self._corpus(statistics.astype(np.float64))
+
+    def _scored_as_2007(
+        self, predictions: list[str], references: list[list[str]], return_details: bool
+    ) -> dict[str, Any]:
+        """The result by METEOR of 2007, whose number is the mean of the scores."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         scores: list[float] = []
         details: list[dict[str, Any]] = []
@@ -60,3 +143,21 @@ class Meteor(base.TokenMetric):
                 advance(1)
         explained = details if return_details else None
         return self.scored(len(predictions), rows, scores, explained, made_with={"variant": meteor.VARIANT})
+
+
+def _detail(row: meteor15.scoring.Row) -> dict[str, Any]:
+    """What explains the score of a row; places of a match are its first token and the one behind its last."""
+    mean, penalty = meteor15.formula.mean_and_penalty(np.array(row.counted.statistics, dtype=np.float64))
+    return {
+        "tokens": list(row.counted.own.tokens),
+        "references": [list(pair.reference.tokens) for pair in row.best_pairs],
+        "per_reference": row.per_reference,
+        "best": row.of[row.best],
+        "matches": [
+            {"stage": meteor15.formula.STAGES[stage], "tokens": [i, i + m], "reference": [j, j + n]}
+            for j, n, i, m, stage in row.counted.matches
+        ],
+        "chunks": row.counted.statistics[meteor15.formula.CHUNKS],
+        "f_mean": float(mean),
+        "penalty": float(penalty),
+    }

@@ -1,6 +1,6 @@
-"""Time whole calls of cider and meteor: against pycocoevalcap and NLTK where these are installed.
+"""Time whole calls of cider and of METEOR of 2007: against pycocoevalcap and NLTK where these are installed.
 
-Both sides get captions that are tokenised already, since the tokenizer of the COCO caption evaluation is Java; ours
+Both sides get captions that are tokenized already, since the tokenizer of the COCO caption evaluation is Java; ours
 also checks, stores and reads them, as every call of a metric does. All captions are distinct. NLTK needs WordNet, see
 meteor.py beside this script.
 """
@@ -56,9 +56,9 @@ def generated_corpus(n_examples: int, seed: int = 0) -> Corpus:
     return captions, references
 
 
-def ours(name: str, corpus: Corpus) -> Callable[[], Scores]:
+def ours(name: str, corpus: Corpus, **settings: str) -> Callable[[], Scores]:
     """A call of a metric."""
-    metric = vlgauge.load(name, keep_in_memory=True, progress=False, tokenizer=str.split)
+    metric = vlgauge.load(name, keep_in_memory=True, progress=False, tokenizer=str.split, **settings)
     captions, references = corpus
 
     def call() -> Scores:
@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     if find_spec("nltk") and (options.wordnet / "data.noun").is_file():
         with tempfile.TemporaryDirectory(prefix="vlgauge-wordnet-") as folder:
             theirs = seconds_and_scores(nltk_meteor(corpus, nltk_folder(options.wordnet, Path(folder))), 1)
-    mine = seconds_and_scores(ours("meteor", corpus), repeats)
+    mine = seconds_and_scores(ours("meteor", corpus, version="2007"), repeats)
     return int(not (told("meteor", mine, "NLTK with WordNet", theirs) and same))
 
 

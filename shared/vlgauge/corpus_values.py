@@ -36,6 +36,7 @@ class Counted:
         is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``; None where
             a score has no such constants.
         noise: What is so of a row whose scores are noise in both systems, to be read after "a row in which".
+        unless: Field of a signature, such as "version:2007", with which the number is the mean of the scores.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +44,7 @@ class Counted:
     value: Statistic
     is_noise: Callable[[Floats], npt.NDArray[np.bool_]] | None = None
     noise: str = ""
+    unless: str = ""
 
     def without_noise(self, counts: Floats) -> Floats:
         """The values of counts, exactly 0 where only constants make them: two of these do not differ."""
@@ -71,6 +73,17 @@ class _InFolders(Mapping[str, Counted]):
 
 COUNTED: Mapping[str, Counted] = _InFolders()
 """Metrics whose number adds counts; the numbers of all others are means."""
+
+
+def counted_of(name: str, signature: str) -> Counted | None:
+    """Look up the counts that the number of a score adds; None if it is the mean of the scores.
+
+    Args:
+        name: Name of the score.
+        signature: Of its result, since a setting may make it a mean.
+    """
+    counted = COUNTED.get(name)
+    return None if counted is None or (counted.unless and counted.unless in signature.split("|")) else counted
 
 
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
@@ -182,19 +195,20 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
     Raises:
         ValueError: If scores or counts are missing or wrong.
     """
-    return value_of_rows(name, _values(name, result))
+    return value_of_rows(*_values(name, result))
 
 
-def _values(name: str, result: Mapping[str, Any]) -> Floats:
+def _values(name: str, result: Mapping[str, Any]) -> tuple[Counted | None, Floats]:
     """What the number is made of: the counts of each row, or its score."""
-    if name in COUNTED:
-        return corpus_counts(name, result)
-    return _column("result", f"{name}_scores", result[f"{name}_scores"])
+    counted = counted_of(name, str(result.get(f"{name}_signature", "")))
+    if counted is not None:
+        return counted, corpus_counts(name, result)
+    return None, _column("result", f"{name}_scores", result[f"{name}_scores"])
 
 
-def value_of_rows(name: str, values: Floats) -> float:
-    """Return the number of a call from the counts or the scores of its rows; NaN if no row is defined."""
-    return summed_value(values, COUNTED[name].value) if name in COUNTED else mean_of_defined(values.tolist())
+def value_of_rows(counted: Counted | None, values: Floats) -> float:
+    """Return the number of a call from the counts or, without them, the scores of its rows; NaN if none is defined."""
+    return mean_of_defined(values.tolist()) if counted is None else summed_value(values, counted.value)
 
 
 def corpus_interval(
@@ -224,16 +238,16 @@ def corpus_interval(
     Raises:
         ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
     """
-    values = _values(name, result)
+    counted, values = _values(name, result)
     labels = None if groups is None else tuple(groups)
-    key = (name in COUNTED and name, values.tobytes(), labels, level, resamples, seed)
+    key = (counted is not None and name, values.tobytes(), labels, level, resamples, seed)
     if (known := _KNOWN.get(key)) is None:
         how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "groups": labels}
-        if name in COUNTED:
-            known = (summed_intervals([values], [(0,)], COUNTED[name].value, **how)[0],)
+        if counted is not None:
+            known = (summed_intervals([values], [(0,)], counted.value, **how)[0],)
         else:
             known = (bootstrap_interval(values.tolist(), **how),)
         _KNOWN.put(key, known)
     is_signed = name in metric_names() or f"{name}_signature" in result
     bounds = bounds_signed(name, str(result.get(f"{name}_signature", ""))) if is_signed else (None, None)
-    return known[0] and known[0].within(bounds, value_of_rows(name, values))
+    return known[0] and known[0].within(bounds, value_of_rows(counted, values))

@@ -119,11 +119,10 @@ def test_many_pairs_take_as_many_samples_as_they_need(protocol):
 def test_the_published_row_stands_below_ours(protocol):
     lines = protocol("--metric", "length,meteor,cider", "--against", "cider", "--resamples", 79).splitlines()
     cider = next(i for i, line in enumerate(lines) if line.startswith("cider"))
-    row = r"published: Sarto et al., 2023, Table 1 +43\.6 \(differs by \+\d+\.\d\d\) +43\.9 \(differs by \+\d+\.\d\d\)"
-    assert re.fullmatch(row, lines[cider + 1])
+    row = r"published: Sarto et al., 2023, Table 1 +{} \(differs by \+\d+\.\d\d\) +{} \(differs by \+\d+\.\d\d\)"
+    assert re.fullmatch(row.format("43.6", "43.9"), lines[cider + 1])
     meteor = next(i for i, line in enumerate(lines) if line.startswith("meteor"))
-    assert lines[meteor + 1].split()[-6:] == ["41.5", "(not", "compared)", "41.8", "(not", "compared)"]
-    assert "meteor: not compared with the published row: METEOR 1.5 of Java, ours is that of 2007" in lines
+    assert re.fullmatch(row.format("41.5", "41.8"), lines[meteor + 1])
     assert [line.split()[:4] for line in lines if re.match("tau_b +(length|meteor) - cider", line)] == [
         ["tau_b", "length", "-", "cider"],
         ["tau_b", "meteor", "-", "cider"],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import spice_stand_in
+from meteor15 import write_lists, write_table
 from metric_checks import PICTURES, SETS, class_of, family_of
 from own_cases import own
 from safetensors.numpy import save_file
@@ -44,10 +45,6 @@ def letters(texts):
 
 def even(pairs):
     return [0.5] * len(pairs)
-
-
-def apart(a, b):
-    return float(a != b)
 
 
 # By what a metric reads.
@@ -162,9 +159,6 @@ class Files:
         DocumentFrequency.from_references([[caption] for caption in captions]).save(path)
         return str(path)
 
-    def jar(self, content):
-        return self.text(f"{content}.jar", content)
-
     def java(self):
         """What takes the place of Java with spice-1.0.jar."""
         return str(spice_stand_in.write_java(self.folder))
@@ -172,6 +166,14 @@ class Files:
     def spice_jars(self, content):
         """A folder of the jars of that program."""
         return str(spice_stand_in.write_jars(self.folder / f"spice_{content}", content))
+
+    def lists(self, word):
+        """Word lists of METEOR 1.5 with a function word."""
+        return str(write_lists(self.folder / f"{word}.lists", function_words=[word]))
+
+    def paraphrases(self, phrase):
+        """A table of METEOR 1.5 with a pair."""
+        return str(write_table(self.folder / f"{phrase}.gz", [("dog", phrase)]))
 
     def table(self, *captions):
         """A style table; all captions but the first are angry."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from markupsafe import Markup, escape
 
 from vlgauge.catalog import metric_facts
-from vlgauge.corpus_values import corpus_interval
+from vlgauge.corpus_values import corpus_interval, counted_of
 from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.media.tables import without_blanks
 from vlgauge.results import mean_of_defined
@@ -181,6 +181,11 @@ class Explanation(ABC):
     def facts(self) -> Any:
         """Question, range and direction."""
         return metric_facts(self.name)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the number of the whole is the mean of the scores."""
+        return counted_of(self.name, self.signature) is None
 
     @property
     def signature(self) -> str:

@@ -34,7 +34,7 @@ def finding_of_rows(metric: Explanation) -> str:
         whole = metric.scores[scored[0]] if n == 1 else None
     over = f"{len(scored):,} of {n:,} rows" if len(scored) < n else f"{n:,} row{'' if n == 1 else 's'}"
     mean = "" if whole is None else f" is {number(whole, metric.digits)}"
-    told = f"{name}{mean}{' on average' if metric.facts.is_mean and n > 1 else ''} over {over}"
+    told = f"{name}{mean}{' on average' if metric.is_mean and n > 1 else ''} over {over}"
     if len(scored) == 1:
         return f"{told}."
     worst = _with_the_worst_score(metric)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED, corpus_counts, value_of_rows
+from vlgauge.corpus_values import COUNTED, corpus_counts, counted_of, value_of_rows
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -298,10 +298,11 @@ class _Joined:
 
 
 def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]], keys: Sequence[str]) -> _Joined:
-    signature, kind = common_signature(metric, runs), compared_value(metric, runs, orders)
+    signature = common_signature(metric, runs)
+    kind = compared_value(metric, signature, runs, orders)
     scores = {name: scores_in_order(metric, name, run, orders[name], len(keys)) for name, run in runs.items()}
     counts = None
-    if metric in COUNTED:
+    if counted_of(metric, signature) is not None:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
     return _Joined(metric, kind, signature, scores, counts, common_rows(metric, _known(scores, counts), keys), keys)
 
@@ -401,7 +402,8 @@ def _systems(
     for name in order:
         scores, known = joined.scores[name], joined.known[name]
         mine = tuple(number for number, members in enumerate(groups, 1) if name in members)
-        own = value_of_rows(joined.metric, np.asarray(scores) if joined.counts is None else joined.counts[name])
+        rows = np.asarray(scores) if joined.counts is None else joined.counts[name]
+        own = value_of_rows(counted_of(joined.metric, joined.signature), rows)
         counts = len(joined.rows), sum(map(math.isnan, known))
         ends = tested.values[name], *_ends(tested.intervals[name])
         interval = tested.intervals[name]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED
+from vlgauge.corpus_values import counted_of
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.runs import GROUPS, Run, groups_of_run, numbers
 from vlgauge.results import mean_of_defined, row_keys
@@ -119,13 +119,13 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
     return signature if len(set(found.values())) == 1 else comparable_signature(signature)
 
 
-def compared_value(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
+def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
     """What is compared: "corpus" where counts are added, else "score".
 
     Raises:
         ValueError: If sets of captions are of unequal sizes.
     """
-    if metric in COUNTED:
+    if counted_of(metric, signature) is not None:
         return "corpus"
     if not score_facts(metric).compares_sets:
         return "score"
@@ -181,7 +181,7 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
         raise UsageError(f"`{key} of {name}` must be defined for at least one of {n_rows} rows, got NaN for all")
     mean = run.get(key.removesuffix("_scores"))
     if (
-        score_facts(metric).is_mean
+        counted_of(metric, str(run.get(f"{metric}_signature", ""))) is None
         and isinstance(mean, (int, float))
         and not is_same_mean(found := mean_of_defined(own), mean)
     ):

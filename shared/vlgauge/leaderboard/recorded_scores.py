@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
+from vlgauge.corpus_values import corpus_interval, corpus_value, counted_of
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
@@ -46,7 +46,8 @@ def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]
         ValueError: If a column is no list of numbers, one per row.
     """
     keys = row_keys(run["ids"])
-    counts = COUNTED[metric].columns if metric in COUNTED else ()
+    counted = counted_of(metric, str(run.get(f"{metric}_signature", "")))
+    counts = () if counted is None else counted.columns
     names = {"score": f"{metric}_scores", **{name: f"{metric}_{name}" for name in counts}}
     return {"id": keys, **{name: numbers(what or key, run.get(key, ()), keys) for name, key in names.items()}}
 

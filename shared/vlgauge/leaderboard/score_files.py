@@ -4,7 +4,7 @@ import io
 import re
 from typing import Any
 
-from vlgauge.corpus_values import COUNTED
+from vlgauge.corpus_values import counted_of
 from vlgauge.errors import UsageError
 from vlgauge.files import limits
 from vlgauge.leaderboard.record import Record
@@ -53,7 +53,8 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         ValueError: If they are not those that the record is of.
     """
     path, metric = score_path(record), record.metric
-    counts = COUNTED[metric].columns if metric in COUNTED else ()
+    counted = counted_of(metric, record.signature)
+    counts = () if counted is None else counted.columns
     with limits(max_rows=MOST_ROWS):
         rows = parquet_rows(content, "the file", path)
     if not rows or set(rows[0]) != {"id", "score", *counts}:

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from vlgauge.catalog import metric_names, score_facts
-from vlgauge.corpus_values import COUNTED, number_title
+from vlgauge.corpus_values import counted_of, number_title
 from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.installed import not_importable
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
@@ -127,7 +127,7 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
     number = next(one for one in numbers_of(scored.results, groups=scored.groups) if one.name == column.name)
     if not math.isnan(number.value):
-        kind = "value of the corpus" if column.name in COUNTED else "mean"
+        kind = "value of the corpus" if counted_of(column.name, column.signature) is not None else "mean"
         axes.axvline(number.value, color=BLACK, linewidth=1.6, label=f"{kind} {number.value:.4g}")
     if number.low is not None and number.high is not None:
         words = f"{100 * CONFIDENCE:g} % interval {number.low:.4g} to {number.high:.4g}"

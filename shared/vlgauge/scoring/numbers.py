@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlgauge.catalog import direction_of, score_facts
-from vlgauge.corpus_values import COUNTED, corpus_interval, number_title
+from vlgauge.corpus_values import corpus_interval, counted_of, number_title
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
@@ -154,7 +154,7 @@ def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:
     """Return what is to be said of the numbers: which are no means, and how their intervals are drawn."""
     notes = []
-    if added := [name for name in results if name in COUNTED]:
+    if added := [name for name, own in results.items() if counted_of(name, str(own[f"{name}_signature"]))]:
         notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):

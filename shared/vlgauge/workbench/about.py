@@ -29,8 +29,9 @@ _PROFILES = """**Embedded** uses what comes with the package: exact formulas, an
 needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
 on this machine."""
 _OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
-_LICENCE = """vlgauge: Apache-2.0; the synonyms of `meteor` are derived from WordNet 3.0, under its own licence.
-Published models have licences of their own: see the card of each metric."""
+_LICENCE = """vlgauge: Apache-2.0; its table of synonyms is derived from WordNet 3.0, under its own license. The word
+lists and paraphrases of `meteor` come from the package pycocoevalcap, under their own licenses. Published models have
+licenses of their own: see the card of each metric."""
 
 
 def add_tab() -> list[Any]:

@@ -73,13 +73,27 @@ def summands(statistics: Floats) -> Floats:
 def scores_of(statistics: Floats) -> Floats:
     """Compute METEOR 1.5 from statistics of pairs, or from sums of `summands` over a corpus.
 
+    Args:
+        statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
+
+    Returns:
+        Shape ``(...)``, in [0, 1]; 0 where nothing matches.
+    """
+    mean, penalty = mean_and_penalty(statistics)
+    scores = mean * (1 - penalty)
+    return np.where(scores > 0, scores, 0.0)
+
+
+def mean_and_penalty(statistics: Floats) -> tuple[Floats, Floats]:
+    """Compute the weighted mean of precision and recall, and which part of it is subtracted for chunks.
+
     The order of the operations is that of the program, so that all bits are equal.
 
     Args:
         statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
 
     Returns:
-        Shape ``(...)``, in [0, 1]; 0 where nothing matches.
+        Shape ``(...)`` each; 0 and 0 where nothing matches.
     """
     by_stage = statistics[..., _STAGES].reshape(*statistics.shape[:-1], len(STAGES), 2, 2)
     lengths = DELTA * (statistics[..., :2] - statistics[..., 2:4]) + (1 - DELTA) * statistics[..., 2:4]
@@ -95,6 +109,4 @@ def scores_of(statistics: Floats) -> Floats:
     fragments = np.where(is_perfect(statistics), 0.0, np.maximum(fragments, 0.0))
     # NumPy's own power may differ from that of the C library, and of Java, in the last bit.
     powers = np.array([one**BETA for one in fragments.ravel().tolist()]).reshape(fragments.shape)
-    with np.errstate(invalid="ignore"):
-        scores = mean * (1 - GAMMA * powers)
-    return np.where(scores > 0, scores, 0.0)
+    return np.nan_to_num(mean), GAMMA * np.nan_to_num(powers)

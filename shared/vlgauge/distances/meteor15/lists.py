@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from vlgauge.errors import UsageError
 from vlgauge.files import decoded
 from vlgauge.remembered import remembered_for_words
 from vlgauge.text.meteor_tokens import Prefixes
@@ -91,7 +92,7 @@ def read_lists(path: Path) -> WordLists:
     """Read the lists from a jar, which is a zip file.
 
     Raises:
-        ValueError: If it is no zip file, is damaged, or lacks a list.
+        UsageError: If it is no zip file, is damaged, or lacks a list.
         OSError: If it cannot be read.
     """
     names = (FUNCTION_WORDS, PREFIXES, SYNSETS, EXCEPTIONS)
@@ -100,7 +101,7 @@ def read_lists(path: Path) -> WordLists:
             words, prefixes, synsets, exceptions = (_lines(jar, name, path) for name in names)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         told = str(error.args[0] if isinstance(error, KeyError) else error)
-        raise ValueError(
+        raise UsageError(
             f"`lists` must be a meteor-1.5.jar, a zip file with {', '.join(names)}, got {str(path)!r} ({told})"
         ) from None
     forms: dict[str, list[str]] = {}
@@ -113,7 +114,7 @@ def read_lists(path: Path) -> WordLists:
 
 def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
     if jar.getinfo(name).file_size > _MOST_BYTES:
-        raise ValueError(
+        raise UsageError(
             f"`lists` must have lists of at most {_MOST_BYTES:,} bytes, got more of {name} in {str(path)!r}"
         )
     return decoded(jar.read(name), "`lists`", f"{path}, {name}").replace("\r", "").split("\n")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vlgauge.errors import UsageError
 from vlgauge.files import unpacking
 
 _LINES = 3  # of a pair: probability, phrase, paraphrase
@@ -133,7 +134,7 @@ class ParaphraseTable:
         return lines
 
     def _refuse(self, got: str) -> NoReturn:
-        raise ValueError(
+        raise UsageError(
             f"`paraphrases` must have three lines per pair, a probability, a phrase and its paraphrase, got {got} in "
             f"{str(self._path)!r}"
         )

@@ -1,6 +1,6 @@
 """METEOR 1.5 of many pairs of texts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -53,6 +53,20 @@ class Row:
         return max(range(len(self.scores)), key=self.scores.__getitem__)
 
     @property
+    def counted(self) -> Pair:
+        """The pair that counts."""
+        return self.pairs[self.best]
+
+    @property
+    def best_pairs(self) -> list[Pair]:
+        """Of each reference the pair whose score is its own."""
+        found: dict[int, tuple[float, Pair]] = {}
+        for index, score, pair in zip(self.of, self.scores, self.pairs, strict=True):
+            if index not in found or score > found[index][0]:
+                found[index] = score, pair
+        return [pair for _, pair in found.values()]
+
+    @property
     def per_reference(self) -> list[float]:
         """The score against each reference: the highest of its parts."""
         found: dict[int, float] = {}
@@ -88,54 +102,57 @@ def coco_rows(
     own = [sent_hypothesis(text) for text in hypotheses]
     parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
     theirs = [[part for _, part in one] for one in parts]
-    texts = _prepared(chain(own, chain.from_iterable(theirs)), sources)
+    tokens = _tokens(chain(own, chain.from_iterable(theirs)), sources)
+    family = TextFamily(sources.lists, sources.table, tokens.values())
+    prepared = {text: family.text(found) for text, found in tokens.items()}
     pairs = []
     for text, others in zip(own, theirs, strict=True):
-        pairs.append([texts.pair(text, other) for other in others])
+        pairs.append([_pair(family, prepared[text], prepared[other]) for other in others])
         advance(1)
     scores = iter(_scores(chain.from_iterable(pairs)).tolist())
     return [Row(row, [next(scores) for _ in row], [k for k, _ in one]) for row, one in zip(pairs, parts, strict=True)]
 
 
-def distance_matrices(examples: Iterable[Sequence[str]], sources: Sources) -> Iterator[Floats]:
-    """Compute the distances 1 - METEOR 1.5 within each of many examples.
+def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Iterable[Sequence[str]]], Iterator[Floats]]:
+    """Prepare the distances 1 - METEOR 1.5 within each of many examples.
 
     Args:
-        examples: Tokenized texts of each.
+        texts: Every tokenized text of the examples.
         sources: Of the files.
 
     Returns:
-        One matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] has text a as reference and b as hypothesis.
+        From the texts of examples to one matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] has text a as
+        reference and b as hypothesis.
     """
-    # Neither the separator nor a line end can be sent.
-    every = [[text.translate(_LINE_ENDS).replace(SEPARATOR, " ") for text in texts] for texts in examples]
-    prepared = _prepared(chain.from_iterable(every), sources)
-    for texts in every:
-        scores = _scores(prepared.pair(own, reference) for reference in texts for own in texts)
-        yield 1.0 - scores.reshape(len(texts), len(texts))
+    tokens = _tokens(map(_sendable, texts), sources)
+    family = TextFamily(sources.lists, sources.table, tokens.values())
+
+    def matrices(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
+        for example in examples:
+            own = [family.text(tokens[_sendable(text)]) for text in example]
+            scores = _scores(_pair(family, mine, reference) for reference in own for mine in own)
+            yield 1.0 - scores.reshape(len(own), len(own))
+
+    return matrices
 
 
-class _Prepared:
-    """Texts that are prepared once each."""
-
-    def __init__(self, texts: Mapping[str, Sequence[str]], family: TextFamily) -> None:
-        self._family = family
-        self._texts = {text: family.text(tokens) for text, tokens in texts.items()}
-
-    def pair(self, own: str, reference: str) -> Pair:
-        """Match two of them."""
-        mine, theirs = self._texts[own], self._texts[reference]
-        if mine.codes == theirs.codes:
-            # Equal texts are matched by the exact stage alone, whose best path is the diagonal.
-            matches: list[Match] = [(at, 1, at, 1, 0) for at in range(len(mine.codes))]
-        else:
-            matches = found_matches(self._family.candidates(mine, theirs), len(mine.codes))
-        return Pair(mine, theirs, matches, statistics_of(matches, mine.is_function, theirs.is_function))
+def _sendable(text: str) -> str:
+    """A text without separators and line ends, which the program's protocol cannot send."""
+    return text.translate(_LINE_ENDS).replace(SEPARATOR, " ")
 
 
-def _prepared(texts: Iterable[str], sources: Sources) -> _Prepared:
-    tokens = {text: meteor_tokens(text, sources.lists.prefixes) for text in dict.fromkeys(texts)}
-    return _Prepared(tokens, TextFamily(sources.lists, sources.table, tokens.values()))
+def _tokens(texts: Iterable[str], sources: Sources) -> dict[str, list[str]]:
+    return {text: meteor_tokens(text, sources.lists.prefixes) for text in dict.fromkeys(texts)}
+
+
+def _pair(family: TextFamily, own: Text, reference: Text) -> Pair:
+    """Match two texts."""
+    if own.codes == reference.codes:
+        # Equal texts are matched by the exact stage alone, whose best path is the diagonal.
+        matches: list[Match] = [(at, 1, at, 1, 0) for at in range(len(own.codes))]
+    else:
+        matches = found_matches(family.candidates(own, reference), len(own.codes))
+    return Pair(own, reference, matches, statistics_of(matches, own.is_function, reference.is_function))
 
 
 def _scores(pairs: Iterable[Pair]) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vlgauge.distances.meteor15.lists import WordLists, read_lists
 from vlgauge.distances.meteor15.paraphrases import ParaphraseTable
+from vlgauge.errors import MissingExtraError, MissingFileError, UsageError
 from vlgauge.settings import shown
 from vlgauge.signatures import local_name
 from vlgauge.weights.files import FileState, sha256_of
@@ -66,16 +67,16 @@ class Sources(NamedTuple):
     table_name: str
 
 
-def checked_source(setting: str, source: Any, *, optional: bool = False) -> Source | None:
+def checked_source(setting: str, source: Any) -> Source:
     """Return the setting that names a file, checked.
 
     Raises:
-        ValueError: If it is neither a path nor, where it is optional, None.
+        UsageError: If it is no path.
     """
-    if isinstance(source, (str, PathLike)) or (optional and source is None):
+    if isinstance(source, (str, PathLike)):
         return source
-    none = ", or None to do without" if optional else ""
-    raise ValueError(f"`{setting}` must be {INSTALLED!r} or the path of a file{none}, got {shown(source)}")
+    none = ", or None to do without" if setting == TABLE.setting else ""
+    raise UsageError.about(setting, f"must be {INSTALLED!r} or the path of a file{none}, got {shown(source)}")
 
 
 def look_for_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED) -> None:
@@ -100,9 +101,9 @@ def open_sources(lists: Source = INSTALLED, paraphrases: Source | None = INSTALL
         metric: Name of the metric, for messages.
 
     Raises:
-        ImportError: If the package is not installed.
-        ValueError: If a file is damaged.
-        FileNotFoundError: If a file that the user names is not there.
+        MissingExtraError: If the package is not installed.
+        UsageError: If a file is damaged.
+        MissingFileError: If a file that the user names is not there.
     """
     file = file_of(LISTS, lists, metric=metric)
     opened = _read_lists(FileState.of(file))
@@ -135,27 +136,27 @@ def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
     """Find the file that a setting stands for.
 
     Raises:
-        ImportError: If the package is not installed.
-        ValueError: If the file of the package is damaged or missing.
-        FileNotFoundError: If a file that the user names is not there.
+        MissingExtraError: If the package is not installed.
+        UsageError: If the file of the package is damaged or missing.
+        MissingFileError: If a file that the user names is not there.
     """
     if source != INSTALLED:
         file = Path(source).expanduser()
         if not file.is_file():
-            raise FileNotFoundError(
+            raise MissingFileError(
                 f"`{known.setting}` must be {INSTALLED!r} or an existing file, got {fspath(source)!r}"
             )
         return file
     package = find_spec(INSTALLED)  # which does not import it
     if package is None or not package.submodule_search_locations:
-        raise ImportError(
+        raise MissingExtraError(
             f"{metric} needs the files of {INSTALLED} {VERSION}, which is not installed here; "
             'run: pip install "vlgauge[meteor]"'
         )
     file = Path(next(iter(package.submodule_search_locations)), known.path)
     if not file.is_file() or (digest := sha256_of(file)) != known.sha256:
         got = f"{digest[:8]} in" if file.is_file() else "no file"
-        raise ValueError(
+        raise UsageError(
             f"the {known.what} of {INSTALLED} {VERSION} must have the sha256 {known.sha256[:8]}, got {got} "
             f"{str(file)!r}; run: pip install --force-reinstall {INSTALLED}=={VERSION}"
         )

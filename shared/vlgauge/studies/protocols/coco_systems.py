@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vlgauge.corpus_values import COUNTED, corpus_counts, corpus_interval, corpus_value
+from vlgauge.corpus_values import corpus_counts, corpus_interval, corpus_value, counted_of
 from vlgauge.distances.rouge_and_bleu import summed_bleu
 from vlgauge.errors import UsageError
 from vlgauge.files import FilePath, read_json
@@ -188,8 +188,10 @@ def _family_values(
     Returns:
         By name, "bleu_1" and "bleu_4" for "bleu", and by captioner.
     """
-    counts = COUNTED[family].columns if family in COUNTED else ()
-    keys = [f"{family}_scores", *(f"{family}_{column}" for column in counts)]
+    # All were made by one metric.
+    signature = str(next(iter(results.values()))[f"{family}_signature"]) if results else ""
+    counted = counted_of(family, signature)
+    keys = [f"{family}_scores", *(f"{family}_{column}" for column in (() if counted is None else counted.columns))]
     of_rows = {name: {key: spread(result[key], *rows[name]) for key in keys} for name, result in results.items()}
     undefined = {name: np.isnan(own[keys[0]]) for name, own in of_rows.items()}
     common = np.flatnonzero(~np.any(list(undefined.values()), axis=0)).tolist()

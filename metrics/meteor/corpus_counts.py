@@ -1,0 +1,8 @@
+"""Counts whose sums make METEOR 1.5 of a corpus, which is no mean of scores."""
+
+from vlgauge.corpus_values import Counted
+from vlgauge.distances.meteor15.formula import COLUMNS
+from vlgauge.distances.meteor15.formula import scores_of
+from vlgauge.distances.meteor15.formula import summands
+
+COUNTED = Counted(COLUMNS, summands, scores_of, unless="version:2007")

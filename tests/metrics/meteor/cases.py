@@ -1,0 +1,17 @@
+"""What the tests of all metrics want of this one."""
+
+from signature_cases import each_of
+
+
+def changes(files):
+    return each_of(
+        {},
+        version=(None, "2007"),
+        tokenizer=(None, str.split),
+        lists=(files.lists("the"), files.lists("of")),
+        paraphrases=(files.paraphrases("cat"), files.paraphrases("puppy")),
+    )
+
+
+def named(files):
+    return {"lists": files.lists("the"), "paraphrases": files.paraphrases("cat")}
