@@ -1,6 +1,5 @@
 """Signatures: one word of ASCII that says how a number was made, and can be read back."""
 
-import contextlib
 import dataclasses
 import json
 import re
@@ -13,12 +12,11 @@ import pytest
 from folders import HELPERS
 from hypothesis import example, given
 from hypothesis import strategies as st
-from signature_cases import UNSIGNED, Files, apart, changes, here, rows_of
+from signature_cases import UNSIGNED, Files, changes, here, rows_of
 
 import vlgauge
 from vlgauge import catalog, regions
 from vlgauge.base import metric as metric_base
-from vlgauge.distances import meteor_backends
 from vlgauge.grounding import metric as grounding_metric
 from vlgauge.pool import pool
 from vlgauge.settings import setting_names
@@ -130,8 +128,6 @@ def sources(monkeypatch, files):
     monkeypatch.setattr(StyleTable, "load", lambda source, revision=None: table.get(revision) or real(source))
     monkeypatch.setattr(regions, "detector", lambda name, weights, **_: Detector(f"{name}@{weights}"))
     monkeypatch.setattr(concreteness, "wordnet_lemmas", lambda: lambda word: [word])
-    monkeypatch.setattr(meteor_backends, "nltk_meteor", lambda: ("meteor-2007+nltk3.9+wn3.0", apart))
-    monkeypatch.setattr(meteor_backends, "MeteorProcess", lambda jar: contextlib.nullcontext(Java()))
 
 
 class Detector:
@@ -142,13 +138,6 @@ class Detector:
 
     def __call__(self, image):
         return [[0, 0, *image.size]], [0.9]
-
-
-class Java:
-    """METEOR 1.5 without Java."""
-
-    def scores(self, captions):
-        return np.array([[float(a == b) for b in captions] for a in captions])
 
 
 class Phrases:

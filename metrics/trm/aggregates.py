@@ -28,7 +28,7 @@ def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequenc
     caption evaluation.
 
     Args:
-        distance: "meteor", "cider_d", "bert", "rouge_l" or "bleu_4".
+        distance: "meteor", "meteor_1.5", "cider_d", "bert", "rouge_l" or "bleu_4".
         matrices: shape ``(S, N, N)``, the distances.
         texts: Tokens of the N captions of each example.
         candidates: shape ``(P, N)``, n True in each row.

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.caption_sets.vectors import CaptionVectors
+from vlgauge.distances import meteor15
 from vlgauge.distances.cider import SCALE
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.distances.cider import cider_d_of_examples
-from vlgauge.distances.meteor_backends import open_meteor
+from vlgauge.distances.meteor import VARIANT
+from vlgauge.distances.meteor import meteor_matrices
 from vlgauge.distances.rouge_and_bleu import bleu_4
 from vlgauge.distances.rouge_and_bleu import rouge_l
 from vlgauge.errors import UsageError
@@ -34,7 +35,8 @@ Captions: TypeAlias = Sequence[Sequence[str]]
 Matrices: TypeAlias = Callable[[Iterable[Any]], Iterator[Floats]]
 """Makes from the N captions of each example a matrix of shape ``(N, N)``; entry [a, b] is d(a, b)."""
 
-NGRAM_DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4")
+METEOR_15 = "meteor_1.5"
+NGRAM_DISTANCES = ("meteor", METEOR_15, "cider_d", "rouge_l", "bleu_4")
 DISTANCES = (*NGRAM_DISTANCES, "bert", "precomputed")
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -67,7 +69,6 @@ class KnownDistances:
         return matrix.T if self.reference_first else matrix
 
 
-@contextmanager
 def open_distances(
     distance: str | Callable[..., Any],
     captions: Captions,
@@ -75,9 +76,9 @@ def open_distances(
     tokenizer: Tokenizer,
     document_frequency: Callable[[], tuple[str, DocumentFrequency]],
     vectors: Callable[[], CaptionVectors],
-    meteor: dict[str, Any],
-) -> Iterator[tuple[Matrices, dict[str, Any]]]:
-    """Context with the distances that a setting stands for, and what the signature says of them.
+    workers: int = 1,
+) -> tuple[Matrices, dict[str, Any]]:
+    """Return the distances that a setting stands for, and what the signature says of them.
 
     Args:
         distance: One of `DISTANCES`, or a function. The examples of "precomputed" are the matrices themselves.
@@ -85,23 +86,39 @@ def open_distances(
         tokenizer: Splits a caption into tokens.
         document_frequency: Name and document frequencies, asked for if `distance` needs them.
         vectors: Vectors of the captions, asked for if `distance` needs them.
-        meteor: Further arguments of `open_meteor`.
+        workers: Number of processes of METEOR of 2007.
     """
     if callable(distance):
-        yield function_matrices(distance), {}
-    elif distance == "precomputed":
-        yield iter, {}
-    elif distance == "meteor":
-        with open_meteor(tokenizer=tokenizer, **meteor) as opened:
-            yield opened.matrices, {"distance": opened.variant}
-    elif distance == "cider_d":
+        return function_matrices(distance), {}
+    if distance == "precomputed":
+        return iter, {}
+    if distance == "meteor":
+        return partial(meteor_matrices, tokenizer=tokenizer, workers=workers), {"distance": VARIANT}
+    if distance == METEOR_15:
+        return meteor_15_matrices(captions, tokenizer), {"distance": "meteor-1.5"}
+    if distance == "cider_d":
         name, df = document_frequency()
-        yield cider_d_matrices(df, tokenizer), {"df": name}
-    elif distance == "bert":
+        return cider_d_matrices(df, tokenizer), {"df": name}
+    if distance == "bert":
         encoded = vectors()
-        yield cosine_matrices(captions, encoded), {"enc": encoded.identity}
-    else:
-        yield {"rouge_l": rouge_l_matrices, "bleu_4": bleu_4_matrices}[distance](tokenizer), {}
+        return cosine_matrices(captions, encoded), {"enc": encoded.identity}
+    return {"rouge_l": rouge_l_matrices, "bleu_4": bleu_4_matrices}[distance](tokenizer), {}
+
+
+def meteor_15_matrices(captions: Captions, tokenizer: Tokenizer) -> Matrices:
+    """d(a, b) = 1 - METEOR 1.5(hypothesis b, reference a), of tokens in lower case.
+
+    Args:
+        captions: Captions of each example of the call, whose words tell which paraphrases are read.
+        tokenizer: Splits a caption into tokens.
+    """
+
+    def text(caption: str) -> str:
+        return " ".join(map(str.lower, tokenizer(caption)))
+
+    sources = meteor15.sources.open_sources(metric="trm")
+    every = (text(caption) for pooled in captions for caption in pooled)
+    return _of_distinct(text, meteor15.scoring.distance_matrices(every, sources))
 
 
 def cider_d_matrices(df: DocumentFrequency, tokenizer: Tokenizer) -> Matrices:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 from typing import TypeAlias
 
@@ -20,15 +19,17 @@ from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com
 from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.base.parts import Counts  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import cider  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import meteor_backends  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.distances import meteor15  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.settings import warn  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.text import coco_tokens  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.weights import preflight  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
 from .distances import DISTANCES
+from .distances import METEOR_15
 from .distances import NGRAM_DISTANCES
 from .distances import KnownDistances
 from .distances import given_matrices
@@ -124,8 +125,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         mean_aggregate: bool = False,
         df: Any = "references",
         tokenizer: Callable[[str], Sequence[str]] | str | None = None,
-        backend: str = "own",
-        jar: str | Path | None = None,
         workers: int = 1,
         **host: Any,
     ) -> None:
@@ -143,10 +142,6 @@ class Trm(caption_sets.CaptionVectorMetric):
             )
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
-        self.backend = base.one_of("backend", backend, meteor_backends.BACKENDS)
-        if jar is not None and backend != "meteor-1.5":
-            raise UsageError(f"`jar` must be left out unless `backend` is 'meteor-1.5', got {shown(jar)}")
-        self.jar = jar
         self.workers = base.whole_number("workers", workers, 1)
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
@@ -155,7 +150,7 @@ class Trm(caption_sets.CaptionVectorMetric):
     def signature_fields(self) -> dict[str, Any]:
         """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""
         fields = super().signature_fields() | {"tie_tol": self._tolerance()}
-        dropped = {"df", "backend", "jar"}
+        dropped = {"df"}
         if self.distance != "bert":
             dropped |= {"dtype", "pooling"}
         if self.tokenizer is None or not self._reads_tokens():
@@ -185,12 +180,15 @@ class Trm(caption_sets.CaptionVectorMetric):
         return self.reads_vectors
 
     def not_apart(self) -> str | None:
-        """Given matrices are no column; Java would be started for each example."""
-        if self.distance == "precomputed":
-            return "`distance='precomputed'` takes matrices of the whole call"
-        if self.backend != "own":
-            return f"`backend={self.backend!r}` would start Java for each row"
-        return None
+        """Given matrices are no column."""
+        return "`distance='precomputed'` takes matrices of the whole call" if self.distance == "precomputed" else None
+
+    def look_for_sources(self, embeddings: Any = None) -> preflight.Preflight:
+        """As the base has it; METEOR 1.5 needs word lists and paraphrases."""
+        found = super().look_for_sources(embeddings)
+        if self.distance == METEOR_15:
+            meteor15.sources.look_for_sources(found)
+        return found
 
     def take_rows_alone(self) -> None:
         """One caption at a time, and no further processes."""
@@ -234,48 +232,43 @@ class Trm(caption_sets.CaptionVectorMetric):
             coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
-        with self._opened(predictions, references, pooled, tokens) as (matrices_of, made_with):
+        matrices_of, made_with = self._opened(predictions, references, pooled, tokens)
 
-            def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
-                if self._compared is not None:
-                    return ((pooled[row], self._compared.matrix(row, pooled[row])) for row in rows)
-                return zip((pooled[row] for row in rows), matrices_of(examples[row] for row in rows), strict=True)
+        def inputs(rows: Sequence[int]) -> Iterator[tuple[Sequence[str], Floats]]:
+            if self._compared is not None:
+                return ((pooled[row], self._compared.matrix(row, pooled[row])) for row in rows)
+            return zip((pooled[row] for row in rows), matrices_of(examples[row] for row in rows), strict=True)
 
-            def scored(
-                found: Sequence[tuple[Sequence[str], Floats]], n: int, ways: statistics.Partitions | None
-            ) -> Any:
-                captions, matrices = zip(*found, strict=True)
-                return self._score_group(np.stack(matrices), captions, tokens, n, ways)
+        def scored(found: Sequence[tuple[Sequence[str], Floats]], n: int, ways: statistics.Partitions | None) -> Any:
+            captions, matrices = zip(*found, strict=True)
+            return self._score_group(np.stack(matrices), captions, tokens, n, ways)
 
-            return self.score_statistics(
-                predictions,
-                references,
-                inputs,
-                scored,
-                lambda captions, ways: 64 * ways + 48 * captions**2,
-                extreme=self.extremes(),
-                minimum=minimum,
-                return_details=return_details,
-                made_with=made_with,
-            )
+        return self.score_statistics(
+            predictions,
+            references,
+            inputs,
+            scored,
+            lambda captions, ways: 64 * ways + 48 * captions**2,
+            extreme=self.extremes(),
+            minimum=minimum,
+            return_details=return_details,
+            made_with=made_with,
+        )
 
-    @contextmanager
     def _opened(
         self, predictions: Captions, references: Captions, pooled: Captions, tokens: Tokenizer
-    ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """The distances that the settings ask for, and what the signature says of them."""
         if self._compared is not None:
-            yield None, self._compared.made_with
-            return
-        with open_distances(
+            return None, self._compared.made_with
+        return open_distances(
             self.distance,
             pooled,
             tokenizer=tokens,
             document_frequency=lambda: self._document_frequency(predictions, references, tokens),
             vectors=lambda: self.caption_vectors(pooled, [[] for _ in pooled]),
-            meteor={"backend": self.backend, "jar": self.jar, "workers": self.workers},
-        ) as opened:
-            yield opened
+            workers=self.workers,
+        )
 
     @contextmanager
     def among(
@@ -306,9 +299,9 @@ class Trm(caption_sets.CaptionVectorMetric):
         nothing: Captions = [[] for _ in distinct]
         theirs = nothing if self.df == "pooled" else [list(texts) for texts in references]
         ours = distinct if self.df == "pooled" else nothing
-        with self._opened(ours, theirs, distinct, tokens) as (matrices_of, made_with):
-            places = [{text: i for i, text in enumerate(texts)} for texts in distinct]
-            return KnownDistances(places, list(matrices_of(distinct)), made_with, self.distance == "meteor")
+        matrices_of, made_with = self._opened(ours, theirs, distinct, tokens)
+        places = [{text: i for i, text in enumerate(texts)} for texts in distinct]
+        return KnownDistances(places, list(matrices_of(distinct)), made_with, self.distance in ("meteor", METEOR_15))
 
     def _score_group(
         self,

@@ -274,7 +274,6 @@ def test_stories_of_two_forms_are_refused_across_batches():
     ("name", "settings", "message"),
     [
         ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` takes matrices of the whole call"),
-        ("trm", {"backend": "meteor-1.5"}, "trm: `backend='meteor-1.5'` would start Java for each row"),
         (
             "clip_s",
             {"config_name": "video", "variant": "emscore"},

@@ -79,21 +79,15 @@ def meteor_matrices(
         reference and b as hypothesis. The diagonal is not 0, see `meteor_scores`.
     """
     # Tokenized here: a tokenizer may be a function that cannot be sent to another process.
-    captions = (tokenized(texts, tokenizer) for texts in examples)
+    captions = (_tokenized(texts, tokenizer) for texts in examples)
     tasks = _tasks(captions)
     return chain.from_iterable(map(_distances, tasks) if workers == 1 else _by_workers(tasks, workers))
 
 
-def tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
+def _tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
     """Tokens of captions, in lower case."""
     tokens = {text: tuple(map(str.lower, tokenizer(text))) for text in dict.fromkeys(texts)}
     return [tokens[text] for text in texts]
-
-
-def computed_once(captions: Sequence[Tokens], compute: Callable[[list[Tokens]], Floats]) -> Floats:
-    """A matrix of captions, shape ``(N, N)``, of which `compute` makes the part of the distinct ones."""
-    distinct, order = _distinct(captions)
-    return compute(distinct)[np.ix_(order, order)]
 
 
 def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:

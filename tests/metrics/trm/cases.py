@@ -18,9 +18,8 @@ def changes(files):
     return {
         **bert,
         **each_of({}, distance=(None, "rouge_l"), ties=(None, "paper"), tie_tol=(None, 0.5)),
-        **each_of({}, force_zero_self=(None, True), tokenizer=(None, str.split), backend=(None, "nltk")),
+        **each_of({}, force_zero_self=(None, True), tokenizer=(None, str.split)),
         **each_of(cider, df=(files.frequencies("a dog"), files.frequencies("a dog", "a cat"))),
-        **each_of({"backend": "meteor-1.5"}, jar=(files.jar("one"), files.jar("two"))),
     }
 
 

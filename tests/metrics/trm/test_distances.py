@@ -3,11 +3,13 @@
 import gzip
 import importlib.util
 import json
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from folders import GOLDEN, TESTS
+from meteor15 import needs_wheel
 from metric_files import metric_file
 from one_pair import cider_d, meteor_distances, meteor_score
 
@@ -15,6 +17,7 @@ import vlgauge
 from vlgauge.caption_sets.vectors import CaptionVectors
 from vlgauge.distances.cider import SCALE, DocumentFrequency
 from vlgauge.distances.rouge_and_bleu import bleu_4
+from vlgauge.errors import MissingExtraError
 
 treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 
@@ -180,10 +183,41 @@ def test_captions_of_equal_tokens_have_distance_0_on_request():
     assert "|force_zero_self:True" in forced["trm_signature"]
 
 
-def test_files_of_other_programs_are_looked_for_when_scoring(tmp_path):
-    rows = {"predictions": [DOGS], "references": [JETS]}
-    with pytest.raises(FileNotFoundError, match=r"`jar` must be the file meteor-1\.5\.jar, got "):
-        load(backend="meteor-1.5", jar=tmp_path / "none.jar").compute(**rows)
+@needs_wheel
+def test_golden_distances_of_meteor_15():
+    cases = json.loads(gzip.decompress((GOLDEN / "meteor.json.gz").read_bytes()))["cases"]
+    captions = [case["captions"] for case in cases]
+    known = load(distance="meteor_1.5").compared(captions, [[] for _ in cases])
+    for example, case in enumerate(cases):
+        assert known.matrix(example, case["captions"]) == pytest.approx(np.array(case["meteor_1.5"]), abs=1e-9)
+
+
+@needs_wheel
+def test_meteor_15_in_a_call():
+    rows = {"predictions": [DOGS, DOGS[:2]], "references": [JETS, JETS]}
+    metric = load(distance="meteor_1.5", mean_aggregate=True)
+    result = metric.compute(**rows)
+    assert "|distance:meteor-1.5|" in result["trm_signature"]
+    pooled = [[*ours, *theirs] for ours, theirs in zip(*rows.values(), strict=True)]
+    matrices = metric.compared(pooled, [[], []]).matrices
+    given = load(distance="precomputed").compute(**rows, distances=matrices)
+    assert result["trm_scores"] == given["trm_scores"]
+    best = (1 - matrices[0].T)[: len(DOGS), len(DOGS) :].max(axis=1)
+    assert result["trm_base_scores"][0] == pytest.approx(best.mean())
+
+
+def test_meteor_15_needs_its_extra(monkeypatch):
+    monkeypatch.setattr(sys, "path", [])
+    importlib.invalidate_caches()
+    metric = load(distance="meteor_1.5", tokenizer=lambda text: pytest.fail("some work"))
+    message = (
+        r"^trm needs the files of pycocoevalcap 1\.2, which is not installed here; "
+        r'run: pip install "vlgauge\[meteor\]"$'
+    )
+    with pytest.raises(MissingExtraError, match=message):
+        metric.look_for_sources().end()
+    with pytest.raises(MissingExtraError, match=message):
+        metric.compute(predictions=[DOGS], references=[JETS])
 
 
 @pytest.mark.parametrize("distance", ["cider_d", "bleu_4", "rouge_l"])
