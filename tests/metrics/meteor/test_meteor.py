@@ -6,12 +6,14 @@ import json
 import math
 import platform
 import re
+import shutil
 import sys
 
 import numpy as np
 import pytest
 from coco_captions import coco, needs_coco, scores
 from meteor15 import ORACLE, golden, needs_oracle, needs_wheel, toy_files, write_table
+from script_modules import script_module
 
 import vlgauge
 from vlgauge.catalog import folder_module
@@ -270,3 +272,20 @@ def test_equals_the_definition():
     pairs = [pair for row in found for pair in row.pairs]
     expected = [plain(pair.own.is_function, pair.reference.is_function, pair.matches) for pair in pairs]
     assert [score for row in found for score in row.scores] == pytest.approx(expected, rel=1e-12)
+
+
+# -- the program itself -----------------------------------------------------------------------------------------------
+def test_the_benchmark_runs_without_java(monkeypatch, capsys):
+    bench = script_module("bench/meteor15.py")
+    monkeypatch.setattr(bench.shutil, "which", lambda name: None)
+    assert bench.main(["--smoke"]) == 0
+    assert re.search(
+        r"^ours: first call [\d.]+ s, second [\d.]+ s, \d+ MB, METEOR 0\.\d{5}$", capsys.readouterr().out, re.M
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
+def test_the_benchmark_agrees_with_java(capsys):
+    assert script_module("bench/meteor15.py").main(["--smoke"]) == 0
+    assert "same values: True" in capsys.readouterr().out
