@@ -107,7 +107,7 @@ def number_title(
         of_row: Whether it is the score of a single row, not the value of all.
         higher_is_better: Direction, which becomes an arrow; None for no arrow.
     """
-    kind = [("row" if of_row else "corpus")] if name in COUNTED else []
+    kind = [("row" if of_row else "corpus")] if counted_of(name, signature) else []
     toy = ["toy"] if signature and made_by_toy(signature) else []
     parser = parser_note(name, signature) if called else []
     told = f" ({', '.join([*parser, *kind, *toy])})" if parser or kind or toy else ""
@@ -130,13 +130,14 @@ def parser_note(name: str, signature: str) -> list[str]:
     return ["own parser" if "|parser:rules" in signature else "another parser"]
 
 
-def values_told(names: Mapping[str, str]) -> str:
+def values_told(names: Mapping[str, str], signatures: Mapping[str, str]) -> str:
     """Return what the values of some scores are: "Means", "Values of the corpus", or which is which.
 
     Args:
         names: What each score is called, by its name.
+        signatures: Made with the scores, by name.
     """
-    added = [called for name, called in names.items() if name in COUNTED]
+    added = [called for name, called in names.items() if counted_of(name, signatures[name])]
     if not added:
         return "Means"
     return (

@@ -10,7 +10,7 @@ import vlgauge
 SETTINGS = {
     "rovist_nr": "variant:released|n:4|sentences:rules|lowercase:False",
     "trm": "distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False",
-    "meteor": "version:2007|variant:meteor-2007+wn3.0",
+    "meteor": "version:2007|tokenizer:ptb-3.4.1|variant:meteor-2007+wn3.0",
     "groovist": "enc:mine@00000000|variant:released|penalize:True|sentences:rules|deduplicate:True|drop_pronouns:True|"
     "normalize:None|analysis:None|reverse:False|regions:given|phrases:given|concreteness:none|theta:1",
 }

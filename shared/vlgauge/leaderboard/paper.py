@@ -49,7 +49,10 @@ def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
     """Return what the caption says: what the numbers are, what bold and the marks mean, and every caveat."""
     every = [system for compared in comparison.metrics for system in compared.systems]
     times = "" if numbers.scale == 1 else f" \N{MULTIPLICATION SIGN} {numbers.scale:g}"
-    values = values_told({one.metric: score_title(one.metric) for one in comparison.metrics})
+    values = values_told(
+        {one.metric: score_title(one.metric) for one in comparison.metrics},
+        {one.metric: one.signature for one in comparison.metrics},
+    )
     scored = {score_title(one.metric): one.n for one in comparison.metrics if not lack_others(one)}
     n_rows = len(comparison.ids)
     tests = told_by_tests(comparison, spoken=True)

@@ -384,7 +384,8 @@ def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
 
 
 def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
-    values = values_told({compared.metric: compared.metric for compared in comparison.metrics})
+    signatures = {compared.metric: compared.signature for compared in comparison.metrics}
+    values = values_told({name: name for name in signatures}, signatures)
     return [
         f"{values}{intervals_told(comparison, numbers)}; {drawn_told(comparison)}.",
         groups_told(comparison),

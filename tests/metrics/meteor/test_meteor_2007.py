@@ -39,7 +39,7 @@ def test_without_references_undefined():
     assert math.isnan(result["meteor_scores"][0])
     assert result["meteor_scores"][1:] == [0.0, pytest.approx(0.5)]
     assert result["meteor_undefined"] == 1
-    assert result["meteor_signature"].endswith("|version:2007|variant:meteor-2007+wn3.0")
+    assert result["meteor_signature"].endswith("|variant:meteor-2007+wn3.0")
 
 
 @needs_coco
