@@ -18,8 +18,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Count words of stories for rovist_vg and groovist (Wang et al., 2022, Eq. 1), or n-grams of references, one "
         "document per row, for the setting df of cider, and of trm with tokenizer=ptb; or convert the authors' pickle "
-        "of words. A story is a text or a list of sentences. A pickle is a plain dictionary of finished values; nothing "
-        "in it is executed."
+        "of words. A story is a text or a list of sentences. A pickle is a plain dictionary of finished values; "
+        "nothing in it is executed."
     )
     parser.add_argument("output", metavar="OUT", help="file to write: .json; with --references .gz")
     source = parser.add_mutually_exclusive_group(required=True)
