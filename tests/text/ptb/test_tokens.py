@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+from collections import Counter
 
 import folders
 import pytest
@@ -202,6 +203,8 @@ def test_stand_ins():
     kinds |= {"\ud83d\udfff": SURROGATE, "\x81\u2012\uffff\U0001f600": UNKNOWN}
     for characters, stand_in in kinds.items():
         assert {STAND_INS[ord(character)] for character in characters} == {stand_in}
+    found = Counter(STAND_INS[code] for code in range(0x80, 0x10000))
+    assert [found[kind] for kind in (LETTER, DIGIT, MARK, SYMBOL, SURROGATE)] == [48_406, 340, 500, 2_829, 2_048]
     for character in "a\x85\xa0\u2019\u2028\u212a\xbd\u3000":
         assert STAND_INS[ord(character)] == character
 
