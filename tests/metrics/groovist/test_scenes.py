@@ -108,8 +108,8 @@ def test_commands_on_drawn_stories(stories, tmp_path, capsys):
     given = [str(file), "--profile", "embedded", "--regions", "regions", "--no-progress"]
     assert main(["grounding", "ablations", *given, "--random", "2", "--ratings", "rating", "--resamples", "10"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 11  # a signature after the seven variants
-    assert float(lines[2].split()[3]) > 0  # GROOViST: own stories score higher than random ones
+    assert len(lines) == 12  # what the mark of few stories means and a signature after the seven variants
+    assert float(lines[2].split()[4]) > 0  # GROOViST: own stories score higher than random ones
     assert main(["score", "groovist", str(file), "--profile", "embedded", "--no-progress"]) == 0
     assert np.isfinite(float(capsys.readouterr().out.splitlines()[2].split()[1]))
 
