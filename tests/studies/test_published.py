@@ -119,10 +119,11 @@ def test_a_wrong_number_differs_although_other_images_would_explain_it():
     # 1,000 pairs: other images would give any number between 80 and 85, draws of references change few of the pairs.
     rng = np.random.default_rng(0)
     right = rng.random(1000) < 0.83
-    draws = [100 * np.mean(right ^ (rng.random(1000) < 0.005)) for _ in range(5)]
-    ours = float(np.mean(draws))
+    draws = np.array([right ^ (rng.random(1000) < 0.005) for _ in range(5)])
+    ours, deviation = 100 * float(draws.mean()), 100 * math.sqrt(draws.var(axis=0, ddof=1).sum()) / 1000
     told = [
-        verdict(replace(row(draws=5), values={"HC": round(ours + apart, 1)}), "HC", ours, draws) for apart in (0.3, 1)
+        verdict(replace(row(draws=5), values={"HC": round(ours + apart, 1)}), "HC", ours, 5, deviation)
+        for apart in (0.2, 1)
     ]
     assert [one.partition("-")[0] for one in told] == ["within the spread of draws", "differs by "]
 
@@ -131,17 +132,15 @@ def test_verdicts():
     plain = row()
     assert [verdict(plain, "tau_b", ours) for ours in (43.6, 43.56, 43.649, 43.55, 43.65)] == ["same"] * 5
     assert verdict(plain, "tau_b", 43.7) == "differs by +0.10"
-    draws = [42.6, 42.8, 43.0, 43.2, 43.4]
-    assert verdict(plain, "tau_b", 43.0, draws) == "differs by -0.60"
+    assert verdict(plain, "tau_b", 43.0, 5, 0.4) == "differs by -0.60"
     assert verdict(plain, "tau_b", float("nan")) == "undefined"
     assert verdict(row(apart="of Java"), "tau_b", 43.6) == "not compared: of Java"
     drawn = row(draws=5)
-    # Standard deviation sqrt(.1); 2.776 is the quantile of Student's t with 4 degrees of freedom.
-    reach = 2.7764451 * math.sqrt(0.1) * math.sqrt(2 / 5)
-    assert spread_of_draws(drawn, 43.0, draws) == pytest.approx((43.0 - reach, 43.0 + reach))
-    assert verdict(drawn, "tau_b", 42.9, draws) == "differs by -0.70"
-    assert verdict(drawn, "tau_b", 43.1, draws) == "within the spread of draws"
+    reach = 1.959964 * 0.4 * math.sqrt(2 / 5)
+    assert spread_of_draws(drawn, 43.0, 5, 0.4) == pytest.approx((43.0 - reach, 43.0 + reach))
+    assert verdict(drawn, "tau_b", 42.9, 5, 0.4) == "differs by -0.70"
+    assert verdict(drawn, "tau_b", 43.1, 5, 0.4) == "within the spread of draws"
     assert verdict(drawn, "tau_b", 43.0) == "differs by -0.60"
-    assert verdict(row(metric="clip_s", draws=5), "tau_b", 43.1, draws) == "differs by -0.50"
-    assert all(math.isnan(end) for end in spread_of_draws(row(draws="fixed"), 43.0, draws))
+    assert verdict(row(metric="clip_s", draws=5), "tau_b", 43.1, 5, 0.4) == "differs by -0.50"
+    assert all(math.isnan(end) for end in spread_of_draws(row(draws="fixed"), 43.0, 5, 0.4))
     assert (plain.text("tau_b"), plain.text("tau_c")) == ("43.6", "-")

@@ -116,7 +116,9 @@ def _published_cells(row: Row, own: Evaluation) -> list[Cell]:
 
 
 def _verdict(row: Row, column: str, own: Evaluation) -> str:
-    return verdict(row, column, own.own_values[column], own.drawn.get(column, ()))
+    drawn = own.drawn.get(column)
+    spread = () if drawn is None else (drawn.n, drawn.deviation)
+    return verdict(row, column, own.own_values[column], *spread)
 
 
 def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:

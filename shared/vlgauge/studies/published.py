@@ -5,10 +5,10 @@ They stand once, in ``data/published.json``; cards, `vlgauge protocol` and `vlga
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from statistics import stdev
+from statistics import NormalDist
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
@@ -168,31 +168,29 @@ def _fields_of(signature: str) -> dict[str, str]:
         return {}
 
 
-def spread_of_draws(row: Row, ours: float, drawn: Sequence[float]) -> tuple[float, float]:
+def spread_of_draws(row: Row, ours: float, n_draws: int, deviation: float) -> tuple[float, float]:
     """Return where the published number lies in 95 of 100 cases if only its draws of references are others.
 
     The published number is a mean over as many draws as the rules of the row say, ours over those that are given; both
-    are of the same images and captions. Their difference divided by its standard error, which the standard deviation of
-    our draws gives, has Student's t distribution.
+    are of the same images and captions. Their difference is nearly normal, as each pair has references of its own.
 
     Args:
         row: The published row.
         ours: Our number.
-        drawn: The number of each of our draws.
+        n_draws: Number of our draws.
+        deviation: Standard deviation of our number from one draw to another; NaN if it is not known.
 
     Returns:
         Low and high end; NaN where references are not drawn, or are not read.
     """
     n_published = row.rules.get("draws")
-    if not isinstance(n_published, int) or row.metric in REFERENCE_FREE or len(drawn) < 2:
+    if not isinstance(n_published, int) or row.metric in REFERENCE_FREE or n_draws < 2:
         return math.nan, math.nan
-    from scipy.special import stdtrit  # takes longer to import than most calls need altogether
-
-    reach = float(stdtrit(len(drawn) - 1, 0.975)) * stdev(drawn) * math.sqrt(1 / len(drawn) + 1 / n_published)
+    reach = NormalDist().inv_cdf(0.975) * deviation * math.sqrt(1 / n_draws + 1 / n_published)
     return ours - reach, ours + reach
 
 
-def verdict(row: Row, column: str, ours: float, drawn: Sequence[float] = ()) -> str:
+def verdict(row: Row, column: str, ours: float, n_draws: int = 1, deviation: float = math.nan) -> str:
     """Return how our number compares with the published one: "same" if it rounds to it.
 
     Where references are drawn at random, a published number that other draws explain is as good; see
@@ -202,7 +200,8 @@ def verdict(row: Row, column: str, ours: float, drawn: Sequence[float] = ()) -> 
         row: The published row.
         column: Name of the number in it.
         ours: Our number; NaN if it is undefined.
-        drawn: Where references are drawn, the number of each of our draws.
+        n_draws: Number of our draws of references.
+        deviation: Standard deviation of our number from one of them to another.
     """
     if row.apart:
         return f"not compared: {row.apart}"
@@ -213,7 +212,7 @@ def verdict(row: Row, column: str, ours: float, drawn: Sequence[float] = ()) -> 
     rounding = 0.5 * 10**-row.digits + 1e-9
     if abs(ours - published) <= rounding:
         return "same"
-    low, high = spread_of_draws(row, ours, drawn)
+    low, high = spread_of_draws(row, ours, n_draws, deviation)
     if low - rounding <= published <= high + rounding:
         return "within the spread of draws"
     if abs(ours - published) <= row.tolerance:

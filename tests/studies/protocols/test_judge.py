@@ -170,9 +170,13 @@ def test_draws_of_references_have_figures_of_their_own():
     task = pairs([RIGHT] * 40, kinds=["HC", "HI"] * 20, rows=400, draws=5)
     found = evaluated(task, scores.ravel().tolist(), resamples=0)
     right = scores[:, :, 0] > scores[:, :, 1]
-    assert found.drawn["HC"] == pytest.approx((100 * right[:, ::2].mean(axis=1)).tolist())
-    assert found.drawn["mean"] == pytest.approx((100 * right.mean(axis=1)).tolist())
-    assert {name: np.mean(own) for name, own in found.drawn.items()} == pytest.approx(values(found))
+    variances = right.var(axis=0, ddof=1)
+    each = [100 * math.sqrt(variances[kind::2].sum()) / 20 for kind in (0, 1)]
+    expected = {"HC": each[0], "HI": each[1], "mean": math.hypot(*each) / 2}
+    assert {name: own.deviation for name, own in found.drawn.items()} == pytest.approx(expected)
+    assert {own.n for own in found.drawn.values()} == {5}
+    # As far as whole draws lie apart.
+    assert np.std(100 * right.mean(axis=1), ddof=1) == pytest.approx(expected["mean"], rel=1.0)
     assert evaluated(pairs([RIGHT] * 3), [1, 2] * 3, resamples=0).drawn == {}
 
 

@@ -64,6 +64,19 @@ class Difference(Figure):
 
 
 @dataclass(frozen=True)
+class Draws:
+    """How far a figure varies with the draws of references.
+
+    Attributes:
+        n: Number of draws, whose mean the figure is.
+        deviation: Standard deviation of the figure from one draw to another.
+    """
+
+    n: int
+    deviation: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """How a metric does on a data set.
 
@@ -75,7 +88,7 @@ class Evaluation:
         signature: The rules, as `task_signature` writes them.
         own_values: The figures on all rows or pairs that this metric defines, as papers have them.
         n_own: Number of these.
-        drawn: For rules that draw references several times, the figures of each draw on these; else empty.
+        drawn: For rules that draw references several times, how far each figure varies with them; else empty.
     """
 
     figures: Mapping[str, Figure]
@@ -85,7 +98,7 @@ class Evaluation:
     signature: str
     own_values: Mapping[str, float]
     n_own: int
-    drawn: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    drawn: Mapping[str, Draws] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,14 +131,9 @@ class Task(ABC):
             TypeError: If a score is no number.
         """
 
-    def values_of_draws(self, scores: Sequence[float]) -> Floats:
-        """Return `item_values` of each draw of references, shape ``(n_draws, n_items)``; one draw where none are drawn.
-
-        Raises:
-            ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
-        """
-        return self.item_values(scores)[None]
+    def draws_of(self, scores: Sequence[float], items: Ints) -> dict[str, Draws]:
+        """Return how far the figures of some items vary with the draws of references; empty where none are drawn."""
+        return {}
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
@@ -214,8 +222,6 @@ def judge(
     evaluations = {}
     for name, items in common.items():
         own = defined[name]
-        of_draws = task.values_of_draws(scores[name])
-        drawn = [task.figures_of(one, own) for one in of_draws] if len(of_draws) > 1 else []
         evaluations[name] = Evaluation(
             {
                 figure: Figure(value, *end)
@@ -227,7 +233,7 @@ def judge(
             signature=signature,
             own_values=task.figures_of(values[name], own),
             n_own=len(own),
-            drawn={figure: [one[figure] for one in drawn] for figure in found[name]} if drawn else {},
+            drawn=task.draws_of(scores[name], own),
         )
     differences = []
     for first, second in pairs:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.settings import one_of
-from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
+from vlgauge.studies.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, checked_scores
 
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")
@@ -111,6 +111,26 @@ class CaptionPairs(Task):
         first = first_is_better(self.votes, self.ties.votes, self.ties.seed)
         by_draw = values.reshape(self.draws, len(self.votes), 2)
         return np.stack([pair_credits(part, first, self.ties.scores) for part in by_draw])
+
+    def draws_of(self, scores: Sequence[float], items: Ints) -> dict[str, Draws]:
+        """Return how far the accuracies vary with the draws, from the variance of each pair between them.
+
+        The references of each pair are drawn by themselves, so that the variances of pairs add up.
+        """
+        if self.draws < 2:
+            return {}
+        names = list(dict.fromkeys(self.kinds))
+        kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
+        variances = self.values_of_draws(scores)[:, items].var(axis=0, ddof=1)
+        counts = np.bincount(kinds, minlength=len(names))
+        with np.errstate(invalid="ignore"):
+            each = 100 * np.sqrt(np.bincount(kinds, weights=variances, minlength=len(names))) / counts
+        found = dict(zip(names, each.tolist(), strict=True))
+        if len(names) == 1:
+            found = {"accuracy": each.item()}
+        else:
+            found["mean"] = math.hypot(*each.tolist()) / len(names)
+        return {name: Draws(self.draws, deviation) for name, deviation in found.items()}
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
         """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same."""

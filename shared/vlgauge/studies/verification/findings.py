@@ -1,5 +1,6 @@
 """What a check finds, and what it works with: the user's data, the metrics, which of them are wanted."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,15 @@ from typing import Any
 from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.files import FilePath
 from vlgauge.studies.protocols import TEXT_FAMILIES
+from vlgauge.studies.protocols.evaluation import Draws
 from vlgauge.studies.published import Row, rows, spread_of_draws, verdict
 
 # What is raised where weights, packages or data are missing, or files are not what they should be.
 UNABLE = (ImportError, OSError, ValueError, LookupError)
 BACKBONE = "ViT-B/32"
+
+
+NO_DRAWS = Draws(1, math.nan)
 
 
 @dataclass(frozen=True)
@@ -25,23 +30,23 @@ class Finding:
         row: The published row.
         column: Name of the number in it.
         ours: Our number; NaN if it is undefined.
-        drawn: Where references are drawn, the number of each of our draws.
+        drawn: Where references are drawn, how far our number varies with them.
     """
 
     row: Row
     column: str
     ours: float
-    drawn: Sequence[float] = ()
+    drawn: Draws = NO_DRAWS
 
     @property
     def spread(self) -> tuple[float, float]:
         """Return the ends of `vlgauge.studies.published.spread_of_draws`."""
-        return spread_of_draws(self.row, self.ours, self.drawn)
+        return spread_of_draws(self.row, self.ours, self.drawn.n, self.drawn.deviation)
 
     @property
     def verdict(self) -> str:
         """See `vlgauge.studies.published.verdict`."""
-        return verdict(self.row, self.column, self.ours, self.drawn)
+        return verdict(self.row, self.column, self.ours, self.drawn.n, self.drawn.deviation)
 
     @property
     def difference(self) -> float:
@@ -148,20 +153,20 @@ TEXT_METRICS = {metric_of(family) for family in TEXT_FAMILIES}
 def compared(
     found: Sequence[Row],
     values: Mapping[str, Mapping[str, float]],
-    drawn: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    drawn: Mapping[str, Mapping[str, Draws]] | None = None,
 ) -> Iterator[Finding]:
     """Yield published rows next to our numbers by family of scores and column; rows of other families are left alone.
 
     Args:
         found: The published rows.
         values: Our numbers by family of scores and column.
-        drawn: Where references are drawn, the numbers of each draw, likewise.
+        drawn: Where references are drawn, how far they vary with the draws, likewise.
     """
     for row in found:
         own = values.get(row.metric or "", {})
         for column in row.values:
             if column in own:
-                yield Finding(row, column, own[column], (drawn or {}).get(row.metric or "", {}).get(column, ()))
+                yield Finding(row, column, own[column], (drawn or {}).get(row.metric or "", {}).get(column, NO_DRAWS))
 
 
 def attempted(found: Sequence[Row], how: str, work: Callable[[], Iterable[Finding]]) -> Iterator[Finding | Unchecked]:
