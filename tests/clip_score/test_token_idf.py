@@ -177,6 +177,7 @@ def test_references_that_are_missing():
     ("value", "message"),
     [
         ("reference", "`idf` must be one of 'references', 'candidates', 'auto' or an existing file, got 'reference'"),
+        ("x" * 5000, r"`idf` must be one of .* or an existing file, got 'x{50,}\.\.\.$"),
         (True, "`idf` must be 'references', 'candidates', 'auto', a list of sentences, .* got bool"),
         ([], "got list"),
         (["a", 3], "got list"),

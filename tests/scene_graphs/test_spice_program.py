@@ -162,6 +162,14 @@ def test_the_installed_package_is_found_without_importing_it(java, jars, tmp_pat
     assert loaded(java, None).compute(predictions=["a dog"], references=[["a dog"]])["spice"] == 1.0
 
 
+@pytest.mark.parametrize("path", ["x" * 5000, "\0", "~nobody/here", ""])
+def test_paths_that_no_system_takes(path):
+    refused(
+        loaded(path, path),
+        r"(?s)^spice lacks 3 of its sources:\n\(1\) `java` must be .*\n\(2\) `jars` must be .{1,500}$",
+    )
+
+
 def test_given_graphs_need_no_java(tmp_path):
     graphs = {"predictions": ["( dog )"], "references": [["( dog )"]]}
     found = loaded(tmp_path / "no_java", None).compute(predictions=["a"], references=[["b"]], graphs=graphs)

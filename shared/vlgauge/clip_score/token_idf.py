@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from vlgauge.clip_score.formula import Floats
 from vlgauge.encoders.clip.tokens import END, Ids, Tokens
 from vlgauge.errors import UsageError
 from vlgauge.files import read_json, read_text
+from vlgauge.settings import shown
 from vlgauge.writing import write
 
 FORMAT = "vlgauge-idf-1"
@@ -138,10 +140,10 @@ def checked_idf(value: Any) -> Any:
     if value is None or value is False or isinstance(value, Idf):
         return value
     if isinstance(value, (str, Path)):
-        if str(value) in OWN_ROWS or Path(value).is_file():
+        if str(value) in OWN_ROWS or os.path.isfile(value):
             return str(value)
         raise UsageError(
-            f"`idf` must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {str(value)!r}"
+            f"`idf` must be one of {', '.join(map(repr, OWN_ROWS))} or an existing file, got {shown(str(value))}"
         )
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         sentences = tuple(value)

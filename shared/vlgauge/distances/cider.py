@@ -7,6 +7,7 @@ code computes it.
 import gzip
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -174,7 +175,7 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     Raises:
         ValueError: If it is no source of document frequencies.
     """
-    is_source = isinstance(df, str | Path) and (df in choices or Path(df).is_file())
+    is_source = isinstance(df, str | Path) and (df in choices or os.path.isfile(df))
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
         close = meant(df, choices) if isinstance(df, str) else ""

@@ -4,6 +4,7 @@ The program is ``spice-1.0.jar`` of pycocoevalcap. It parses with CoreNLP 3.6.0,
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -126,10 +127,12 @@ def find_java(java: str | PathLike[str]) -> str:
     Raises:
         MissingFileError: If there is no such program, or its version is not 8 to 14.
     """
-    path = shutil.which(fspath(java))
+    path = shutil.which(os.path.expanduser(java))
     wanted = f'`java` must be a Java {_OLDEST_JAVA} to {_NEWEST_JAVA} for `parser="{SPICE}"`'
     if path is None:
-        raise MissingFileError(f"{wanted}, got {fspath(java)!r}, which is no program; install one, or give its path")
+        raise MissingFileError(
+            f"{wanted}, got {shown(fspath(java))}, which is no program; install one, or give its path"
+        )
     version = _java_version(FileState.of(Path(path)), path)
     if version is None or not _OLDEST_JAVA <= version <= _NEWEST_JAVA:
         got = "another program" if version is None else f"Java {version}"
@@ -162,9 +165,9 @@ def find_jar(jars: str | PathLike[str] | None) -> Path:
             f'`parser="{SPICE}"` needs {_JAR} of {_PACKAGE} 1.2, which is not installed here; '
             f"run: pip install {_PACKAGE}==1.2, or give its folder as `jars`"
         )
-    if lacking := [name for name in _SHIPPED if not (folder / name).is_file()]:
+    if lacking := [name for name in _SHIPPED if not os.path.isfile(folder / name)]:
         raise MissingFileError(
-            f"`jars` must be the folder of {_JAR} and its lib, got {str(folder)!r} without {', '.join(lacking)}"
+            f"`jars` must be the folder of {_JAR} and its lib, got {shown(str(folder))} without {', '.join(lacking)}"
         )
     return folder / _JAR
 
@@ -176,7 +179,7 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
         MissingFileError: If it or the jar with the code is not there.
     """
     folder = _folder(jars)
-    lacking = [name for name in _CORENLP if folder is None or not (folder / name).is_file()]
+    lacking = [name for name in _CORENLP if folder is None or not os.path.isfile(folder / name)]
     if lacking or folder is None:
         raise MissingFileError(
             f'`parser="{SPICE}"` needs {" and ".join(lacking)} beside {_JAR}; '
@@ -188,7 +191,7 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
 def _folder(jars: str | PathLike[str] | None) -> Path | None:
     """Return the given folder, or that of the package without importing it; None if that is not installed."""
     if jars is not None:
-        return Path(jars).expanduser().absolute()
+        return Path(os.path.expanduser(jars)).absolute()
     package = find_spec(_PACKAGE)
     if package is None or not package.submodule_search_locations:
         return None

@@ -90,7 +90,7 @@ def test_captions_without_tokens():
     assert cider_d_scores(*by_example([[]], [[[]]]))[0].tolist() == [0.0]
 
 
-@pytest.mark.parametrize("df", ["pooled", 3, None, "nowhere.gz"])
+@pytest.mark.parametrize("df", ["pooled", 3, None, "nowhere.gz", "x" * 5000])
 def test_other_sources_are_refused(df):
     with pytest.raises(ValueError, match="`df` must be 'references', a DocumentFrequency or the path of a file"):
         scores("cider", ["a"], [["a"]], df=df)
