@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from meteor import generated_captions
 
 N_REFERENCES = 5
+TOLERANCE = 1e-12
 KEYS = {"Bleu_1": "bleu_1", "Bleu_2": "bleu_2", "Bleu_3": "bleu_3", "Bleu_4": "bleu_4", "METEOR": "meteor"}
 KEYS |= {"ROUGE_L": "rouge_l", "CIDEr": "cider"}
 THEIRS = """
@@ -68,6 +69,7 @@ def run_process(words: list[str]) -> tuple[float, float, str]:
         begin = time.perf_counter()
         process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - begin
         if status:
             raise SystemExit(f"{words[:3]} ended with status {status}")
@@ -75,13 +77,18 @@ def run_process(words: list[str]) -> tuple[float, float, str]:
         return seconds, usage.ru_maxrss / 1024, out.read()
 
 
-def main() -> None:
-    """Run both and print."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run both and print.
+
+    Returns:
+        0, or 1 if a value differs by more than 1e-12.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     has_theirs = find_spec("pycocoevalcap") is not None and shutil.which("java") is not None
+    most_apart = 0.0
     with tempfile.TemporaryDirectory() as folder:
         results, annotations = write_files(Path(folder), options.images)
         ours = [sys.executable, "-m", "vlgauge", "score", "coco", results, "--annotations", annotations]
@@ -96,9 +103,11 @@ def main() -> None:
             their_seconds, their_memory, printed = run_process([sys.executable, "-c", THEIRS, results, annotations])
             theirs = json.loads(printed)
             apart = max(abs(theirs[name] - found[key]) for name, key in KEYS.items())
+            most_apart = max(most_apart, apart)
             print(f"pycocoevalcap  {their_seconds:6.1f} s {their_memory:6.0f} MB (without its Java)")
             print(f"ratio {their_seconds / seconds:.1f}, largest difference of a value {apart:.1e}")
+    return int(most_apart > TOLERANCE)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
