@@ -91,6 +91,7 @@ def commands():
                     yield pytest.param(line, id=line.split("#")[0].strip())
 
 
+@pytest.mark.filterwarnings("ignore:[0-9]+ of [0-9]+ rows share their (image|video)")
 # The bundled caption sets are of several sizes on purpose.
 @pytest.mark.filterwarnings("default:.* is a mean over sets of")
 @pytest.mark.parametrize("line", list(commands()))
