@@ -67,15 +67,16 @@ def child(side: str, file: Path) -> None:
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     unit = 2**20 if sys.platform == "darwin" else 2**10
     print(json.dumps(values))
-    print(json.dumps(sum(resource.getrusage(one).ru_maxrss for one in who) / unit))
+    used = list(map(resource.getrusage, who))
+    print(json.dumps([sum(one.ru_utime + one.ru_stime for one in used), sum(one.ru_maxrss for one in used) / unit]))
 
 
-def measured(side: str, file: Path) -> tuple[list[float], list[float], float]:
-    """Seconds and values of the calls of one side, and its memory in MB."""
+def measured(side: str, file: Path) -> tuple[list[float], list[float], list[float]]:
+    """Seconds and values of the calls of one side, and its CPU time in seconds and memory in MB."""
     command = [sys.executable, __file__, "--child", side, "--started", repr(time.time()), str(file)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    seconds, values, memory = map(json.loads, out[-3:])
-    return seconds, values, memory
+    seconds, values, used = map(json.loads, out[-3:])
+    return seconds, values, used
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,15 +105,17 @@ def main(arguments: list[str] | None = None) -> int:
         file = Path(folder) / "calls.json"
         file.write_text(json.dumps(calls), "utf-8")
         print(f"{len(own)} captions against {sum(map(len, theirs))} references; start of the process included")
-        (first, second), values, memory = measured("ours", file)
-        print(f"ours: first call {first:.1f} s, second {second:.1f} s, {memory:.0f} MB, METEOR {values[0]:.5f}")
+        (first, second), values, (cpu, memory) = measured("ours", file)
+        print(f"ours: first call {first:.1f} s, second {second:.1f} s, CPU {cpu:.1f} s, {memory:.0f} MB")
         if shutil.which("java") is None or find_spec("pycocoevalcap") is None:
             print("Java or pycocoevalcap is not installed, so the program is left out")
             return 0
-        (java_first, java_second), java_values, java_memory = measured("java", file)
-    print(f"Java: first call {java_first:.1f} s, second {java_second:.1f} s, {java_memory:.0f} MB")
-    ratios = f"ratio {java_first / first:.1f}x, second call {java_second / second:.1f}x"
-    print(f"{ratios}; same values: {values == java_values}")
+        (java_first, java_second), java_values, (java_cpu, java_memory) = measured("java", file)
+    print(
+        f"Java: first call {java_first:.1f} s, second {java_second:.1f} s, CPU {java_cpu:.1f} s, {java_memory:.0f} MB"
+    )
+    ratios = f"{java_first / first:.1f}x, second call {java_second / second:.1f}x, CPU {java_cpu / cpu:.1f}x"
+    print(f"METEOR {values[0]:.5f}, ratio {ratios}; same values: {values == java_values}")
     fast = options.smoke or (java_first / first >= LEAST_RATIO and memory <= MOST_MB)
     return int(not (fast and values == java_values))
 

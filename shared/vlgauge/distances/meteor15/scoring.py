@@ -1,6 +1,8 @@
 """METEOR 1.5 of many pairs of texts."""
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -85,6 +87,19 @@ def sent_references(text: str) -> list[str]:
     return text.translate(_LINE_ENDS).split(SEPARATOR)
 
 
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Pause the garbage collector: what is made here has no cycles, and looking for some takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_collection_paused()
 def coco_rows(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
