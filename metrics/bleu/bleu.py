@@ -77,7 +77,7 @@ class Bleu(base.TokenMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         texts, example, rows = self.numbered(predictions, references)
-        counts = rouge_and_bleu.bleu_counts(texts, example)
+        counts = rouge_and_bleu.bleu_counts(texts, example, self.progress)
         scores = rouge_and_bleu.coco_bleu(counts)[:, -1]
         # Made only if they are asked for.
         details = (

@@ -137,7 +137,9 @@ class Chair(scene_graphs.ObjectMetric):
             return frozenset(mention.node for mention in find(text, table)[0])
 
         counts, details = np.full((len(predictions), len(COUNTS)), np.nan), []
-        for row, (caption, own) in enumerate(zip(predictions, given, strict=True)):
+        pairs = zip(predictions, given, strict=True)
+        reported = base.reported(pairs, len(predictions), "Scoring captions", self.progress, block=100)
+        for row, (caption, own) in enumerate(reported):
             present = None
             mentions, tokens = find(caption, table)
             if texts[row] or own is not None:

@@ -77,7 +77,7 @@ class Chrf(base.CaptionMetric):
         rows = [row for row, captions in enumerate(references) if captions]
         own = [self._cased(predictions[row]) for row in rows]
         theirs = [[self._cased(caption) for caption in references[row]] for row in rows]
-        found = best_references(own, theirs, self.word_order)
+        found = best_references(own, theirs, self.word_order, self.progress)
         columns = found.columns.astype(np.float64)
         summed = summands(columns)
         # Made only if they are asked for.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.progress import Progress
+from vlgauge.progress import reported
 from vlgauge.text.ngrams import Ints
 from vlgauge.text.ngrams import Tokens
 from vlgauge.text.ngrams import first_of_run
@@ -110,17 +112,21 @@ def f_score(sums: Floats) -> Floats:
     return (1 + BETA**2) * precision * recall / np.where(weighed > 0, weighed, 1.0)
 
 
-def best_references(predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int) -> BestReferences:
+def best_references(
+    predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int, progress: Progress = False
+) -> BestReferences:
     """Each caption beside its references, with the counts of the best.
 
     Args:
         predictions: one caption per row.
         references: at least one per caption.
         word_order: 0, or 2 to count words too.
+        progress: How to report it.
     """
     per_reference: list[list[float]] = []
     chosen, columns = [], [np.zeros((0, len(COUNT_COLUMNS)), np.int64)]
-    for start in range(0, len(predictions), _AT_ONCE):
+    starts = range(0, len(predictions), _AT_ONCE)
+    for start in reported(starts, len(starts), "Scoring captions", progress, block=1):
         own, theirs = predictions[start : start + _AT_ONCE], references[start : start + _AT_ONCE]
         pairs = _pair_columns(own, theirs, word_order)
         scores = f_score(summands(pairs.astype(np.float64))).tolist()

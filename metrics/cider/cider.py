@@ -102,7 +102,7 @@ class Cider(base.TokenMetric):
         else:
             name, table = cider.given_df(self.df, ptb=self.tokenizer is None)
         cider.warn_of_long_captions(texts, example)
-        parts, of = cider.cider_d_scores(texts, example, table)
+        parts, of = cider.cider_d_scores(texts, example, table, self.progress)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
         # Made only if they are asked for.

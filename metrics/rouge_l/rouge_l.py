@@ -60,7 +60,9 @@ class RougeL(base.TokenMetric):
         candidates, theirs, rows = self.tokenized(predictions, references)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
         details: list[dict[str, Any]] = []
-        for i, (candidate, captions) in enumerate(zip(candidates, theirs, strict=True)):
+        pairs = zip(candidates, theirs, strict=True)
+        told = base.reported(pairs, len(rows), "Scoring captions", self.progress)
+        for i, (candidate, captions) in enumerate(told):
             common = rouge_and_bleu.common_with(candidate, captions)
             precisions[i] = max(common) / max(1, len(candidate))
             recalls[i] = max(length / max(1, len(tokens)) for length, tokens in zip(common, captions, strict=True))

@@ -4,17 +4,19 @@ Where a command writes to no terminal, as on a cluster, lines take the place of 
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from vlgauge.errors import UsageError
 from vlgauge.settings import plain_number, shown, warn
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 """True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
+
+T = TypeVar("T")
 
 DELAY_SECONDS = 0.5
 # Of the lines in a log: the first of a step comes after so long, the others so long after one another.
@@ -125,6 +127,29 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
     delay = DELAY_SECONDS if progress is None else 0.0
     with tqdm(total=total, desc=description, disable=disable, delay=delay, leave=False) as bar:
         yield bar.update
+
+
+def reported(
+    items: Iterable[T], total: int, description: str, progress: Progress = None, *, block: int = 500
+) -> Iterator[T]:
+    """Yield items, and report progress after each block of them.
+
+    Args:
+        items: What is yielded.
+        total: How many there are; a single block is not reported.
+        description: What is being done, shown left of the bar.
+        progress: See `Progress`.
+        block: Items between two reports.
+    """
+    if total <= block:
+        yield from items
+        return
+    with progress_bar(total, description, progress) as report:
+        for number, item in enumerate(items, 1):
+            yield item
+            if number % block == 0:
+                report(block)
+        report(total % block)
 
 
 def _line_by_line(total: int, description: str) -> Callable[[int], object]:

@@ -14,7 +14,7 @@ from vlgauge.base.captions import CaptionMetric, TokenMetric
 from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import ComponentMetric, Components
 from vlgauge.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
-from vlgauge.progress import progress_bar
+from vlgauge.progress import progress_bar, reported
 from vlgauge.settings import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "one_of",
     "plain_number",
     "progress_bar",
+    "reported",
     "true_or_false",
     "valid_unicode",
     "whole_number",

@@ -1,7 +1,7 @@
 """The bases of the metrics that compare a caption with references, most of them by their tokens."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
+from vlgauge.progress import reported
 from vlgauge.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
 from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
 
@@ -95,7 +96,7 @@ class TokenMetric(CaptionMetric):
         if self.tokenizer is None:
             warn_of_unparted(captions)
         split = self._split()
-        tokens = {caption: split(caption) for caption in captions}
+        tokens = {caption: split(caption) for caption in self._reported(captions)}
         return (
             [tokens[caption] for caption in candidates],
             [[tokens[caption] for caption in captions] for captions in theirs],
@@ -120,15 +121,18 @@ class TokenMetric(CaptionMetric):
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer is None:
             warn_of_unparted(captions)
-            return token_ids(map(self.split_caption, captions))
+            return token_ids(map(self.split_caption, self._reported(captions)))
         try:
-            found = token_ids(map(_listing(self.tokenizer), captions))
+            found = token_ids(map(_listing(self.tokenizer), self._reported(captions)))
         except TypeError:
             found = None
         if found is not None and all(isinstance(token, str) for token in found.tokens):
             return found
         # To look at every token of every caption takes longer, and tells which caption it is.
-        return token_ids(map(self._split(), captions))
+        return token_ids(map(self._split(), self._reported(captions)))
+
+    def _reported(self, captions: Collection[str]) -> Iterator[str]:
+        return reported(captions, len(captions), "Splitting captions", self.progress)
 
     @staticmethod
     def split_caption(caption: str) -> list[str]:

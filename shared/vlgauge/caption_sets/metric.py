@@ -31,6 +31,7 @@ from vlgauge.caption_sets.vectors import (
     groups_of_equal_sizes,
     known_vectors,
 )
+from vlgauge.progress import reported
 from vlgauge.results import result_record
 from vlgauge.set_sizes import TEST_SETTINGS
 from vlgauge.settings import one_of, warn, whole_number
@@ -142,7 +143,8 @@ class CaptionSetMetric(Metric):
         tested = self._statistics(len(predictions), extreme or {"": "large"})
         details: Details = [{} for _ in predictions]
         groups = list(groups_of_equal_sizes(predictions, references, minimum=minimum))
-        made = inputs([row for _, _, rows in groups for row in rows])
+        order = [row for _, _, rows in groups for row in rows]
+        made = reported(inputs(order), len(order), "Comparing sets of captions", self.progress, block=20)
         for n, m, rows in groups:
             ways = self.partitions(n, m)
             step = max(1, self.chunk_bytes // row_bytes(n + m, 1 if ways is None else len(ways.candidates)))

@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch, unpacked_lines
+from vlgauge.progress import Progress, reported
 from vlgauge.settings import meant, shown, warn
 from vlgauge.signatures import named
 from vlgauge.text.coco_tokens import PTB, Tokenizer, checked_tokenizer, coco_tokens
-from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
+from vlgauge.text.ngrams import Ints, NgramSets, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
 from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
@@ -42,6 +43,7 @@ _FEW_ROWS, _MANY_TIMES, _PENALTY_OF_LONG = 10, 2.0, 0.01
 _FORMAT = "vlgauge document frequencies"
 _OTHER = "other"  # tokens of which only this is known
 _VERSION = 2  # 1 did not name the tokens, which were others by default
+_MANY_TEXTS = 10_000  # whose n-grams take so long that progress is reported
 _BLOCK = 2**18  # entries of a working array
 _DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
 
@@ -436,13 +438,22 @@ def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
     return np.exp(-(difference**2) / (2 * SIGMA**2))
 
 
-def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None = None) -> tuple[Floats, Ints]:
+def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
+    """The n-gram sets of each order, with a report of progress after each where there are many texts."""
+    block = 1 if n_texts > _MANY_TEXTS else len(ORDERS)
+    return reported(counted, len(ORDERS), "Counting n-grams", progress, block=block)
+
+
+def cider_d_scores(
+    texts: TokenIds, example: Ints, df: DocumentFrequency | None = None, progress: Progress = False
+) -> tuple[Floats, Ints]:
     """CIDEr-D of one candidate per example against each of its references, as `cider_d_of_examples` defines it.
 
     Args:
         texts: The candidate of an example, then its references, then the next example.
         example: shape ``(n_texts,)``, ascending, the example of each text.
         df: Document frequencies; by default those of the references, one document per example.
+        progress: How to report it.
 
     Returns:
         scores: shape ``(n_references,)``, in [0, 10].
@@ -454,7 +465,8 @@ def cider_d_scores(texts: TokenIds, example: Ints, df: DocumentFrequency | None 
     similarity = np.zeros(len(example))
     spelled: list[Ngram] = [()]
     # An n-gram that occurs once is in one document at most. But a table may know it.
-    for n, grams in enumerate(ngram_sets(texts, repeated_only=df is None), 1):
+    counted = told_by_order(ngram_sets(texts, repeated_only=df is None), len(example), progress)
+    for n, grams in enumerate(counted, 1):
         # Along the last axis: one entry per n-gram and text, the texts ascending within an n-gram.
         ours = is_candidate[grams.captions]
         is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])

@@ -8,7 +8,8 @@ from operator import or_
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.cider import ORDERS
+from vlgauge.distances.cider import ORDERS, told_by_order
+from vlgauge.progress import Progress
 from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets
 
 Floats = npt.NDArray[np.float64]
@@ -169,17 +170,19 @@ def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
     return counts[..., len(ORDERS) - 1] == 0
 
 
-def bleu_counts(texts: TokenIds, example: Ints) -> BleuCounts:
+def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> BleuCounts:
     """The counts of BLEU of one candidate per example against all its references together.
 
     Args:
         texts: The candidate of an example, then its references, at least one, then the next example.
         example: shape ``(n_texts,)``, ascending, which of E examples each text is of.
+        progress: How to report it.
     """
     is_candidate = first_of_run(example)
     n_examples = np.count_nonzero(is_candidate)
     matches = np.zeros((n_examples, len(ORDERS)))
-    for order, grams in enumerate(ngram_sets(texts, repeated_only=True)):
+    counted = told_by_order(ngram_sets(texts, repeated_only=True), len(example), progress)
+    for order, grams in enumerate(counted):
         ours = is_candidate[grams.captions]
         # One entry per n-gram and example, in which the candidate comes before the references.
         first = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
