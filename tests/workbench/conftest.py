@@ -2,7 +2,9 @@
 
 import gc
 import importlib
+import json
 import time
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -14,7 +16,7 @@ if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    importlib.import_module("vlgauge.workbench")  # imports Gradio in half the time
+    importlib.import_module("vlgauge.workbench")
     gc.collect()
 
 
@@ -98,3 +100,11 @@ def client(served):
     with loops_of_gradio_left_open():
         made.close()
         del made
+
+
+@pytest.fixture(scope="session")
+def page_number(served):
+    """`page_number(name)`: the number of an event of the page, by the name of its function."""
+    with urllib.request.urlopen(f"{served}config") as answer:
+        numbers = {one["api_name"]: one["id"] for one in json.load(answer)["dependencies"]}
+    return numbers.__getitem__

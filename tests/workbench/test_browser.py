@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -10,6 +11,7 @@ from browser import FAINT, FAINT_FRAMES, NAMELESS, SIZES, opened, watched
 from folders import EXAMPLES, GOLDEN
 from made_runs import made_run
 
+from vlgauge.workbench import runs
 from vlgauge.workbench.app import _head
 from vlgauge.workbench.compare_snippets import Asked
 from vlgauge.workbench.compared_systems import Given, compare_systems
@@ -211,6 +213,53 @@ def test_axe_finds_nothing_beside_a_list_of_metrics_and_scored_rows(served, chro
         page.get_by_role("option", name="ROUGE-L").wait_for()
         assert violations(page, ["cat.aria", "cat.name-role-value", "cat.keyboard"]) == []
         assert page.evaluate(FAINT) == []
+
+
+def test_a_run_is_stopped_while_it_is_scored_and_another_follows(served, chromium, monkeypatch):
+    def endless(metric, *given):
+        while True:
+            metric.progress(1, 2)
+            time.sleep(0.01)
+
+    with watched(chromium, f"{served}?metric=rovist_nr&view=data", 390) as page:
+        page.get_by_label("File", exact=True).click()
+        page.locator(".tabitem:visible input[type=file]").first.set_input_files(EXAMPLES / "stories.jsonl")
+        page.wait_for_function("[...document.querySelectorAll('input')].some(one => one.value.startsWith('story: '))")
+        status, button = page.get_by_label("Rows read"), page.locator("#score-data-set:enabled")
+        for _ in range(3):
+            monkeypatch.setattr(runs, "score_checked", endless)
+            button.click()
+            page.wait_for_function("one => one.value === 'Scoring, step 1 of 2…'", arg=status.element_handle())
+            check_width(page, 390)
+            page.get_by_role("button", name="Stop").click()
+            button.wait_for()
+            assert status.input_value().endswith("Stopped while they were scored: there are no scores.")
+            assert page.get_by_text("Error", exact=True).filter(visible=True).count() == 0
+            monkeypatch.undo()
+        for _ in range(2):
+            button.click()
+            page.locator(".every-row .search-input").wait_for()
+            page.get_by_text("scores.jsonl").first.wait_for()
+            button.wait_for()
+
+
+def test_two_tabs_score_at_once_and_again_after_a_result(served, chromium):
+    with (
+        watched(chromium, f"{served}?metric=rovist_nr", 1280) as one,
+        watched(chromium, f"{served}?metric=rovist_nr", 390) as other,
+    ):
+        found = {one: [], other: []}
+        for story in ("We ran home. We ran home again.", "She sat by the sea. A bird sang all day long."):
+            for page in found:
+                page.get_by_label("Story").fill(story if page is one else story.replace("We", "They"))
+                page.locator("#go").click()
+            for page, numbers in found.items():
+                page.get_by_text("Your own example").wait_for()
+                said = page.get_by_label("Story").input_value().replace(" ", "+")
+                page.wait_for_function("said => location.href.includes(said)", arg=said)
+                numbers.append(page.locator(".res .big").inner_text())
+        assert found[one] == found[other]
+        assert len(set(found[one])) == 2
 
 
 def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(served, chromium):

@@ -4,6 +4,7 @@ import json
 import tarfile
 import tempfile
 import zipfile
+from contextvars import copy_context
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,7 +26,7 @@ from vlgauge.media.tables import read_rows
 from vlgauge.row_sources import Origin, RowLimits
 from vlgauge.row_sources.tables import UploadedRows, archive_rows
 from vlgauge.statistics import bootstrap_interval
-from vlgauge.workbench import data_set, runs, sent_files
+from vlgauge.workbench import data_set, runs, stopping, uploads
 from vlgauge.workbench.chosen import Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
 from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
@@ -95,7 +96,7 @@ def kept(run, model=""):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(data_set, "written", kept_aside)
-        page, table, _ = data_set._scored(run, model)
+        page, table, *_ = data_set._scored(run, model)
     return page, table.value, {path.rpartition("/")[2]: path for path in paths}
 
 
@@ -166,15 +167,15 @@ def test_pictures_wait_in_files_while_a_run_can_be_gone_on_with(pictures, tempor
 
 
 def test_a_run_that_another_metric_took_away_ends_quietly():
-    assert list(data_set._read(None)) == []
-    assert data_set._scored(None, "") == [gr.skip()] * 3
+    assert data_set._read(None) == [gr.skip()] * 2
+    assert data_set._scored(None, "") == [gr.skip()] * 4
     data_set._stopped(None)
     assert [one.visible for one in data_set._rested(None)[:3]] == [True, True, False]
 
 
 def test_once_all_rows_are_read_it_is_scoring_and_can_be_stopped(pictures):
     run = runs.begun(pictures, CLIP, PICTURES, 0, 9, OWN_MACHINE)
-    *_, (told, stop) = data_set._read(run)
+    told, stop = data_set._read(run)
     assert (told, stop.interactive) == ("9 rows read, 0 of them left out. Scoring them…", True)
     assert data_set._rested(run)[3] == "9 rows read, 0 of them left out."
 
@@ -358,7 +359,7 @@ def test_the_call_opens_no_file_but_an_upload(given, message):
 
 
 def test_settings_of_the_hub_are_refused_with_an_upload(monkeypatch, tmp_path):
-    monkeypatch.setattr(sent_files, "get_upload_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(uploads, "get_upload_folder", lambda: str(tmp_path))
     (tmp_path / "rows.csv").write_text("caption\na dog\n")
     sent = {"path": str(tmp_path / "rows.csv"), "meta": {"_type": "gradio.FileData"}}
     with pytest.raises(ValueError, match="`split` must be left out with an uploaded table"):
@@ -378,6 +379,20 @@ def test_a_data_set_opens_with_the_token_of_who_signed_in_or_typed_it_alone(hub,
     ):
         with pytest.raises(gr.Error, match=f"`Data set` must be .*{told}"):
             space._opened(f"org/{name}", "", None)
+
+
+CLOSED = r"must be .* open it with a token that may read it"
+
+
+def test_on_a_space_the_token_of_the_machine_opens_nothing(hub, space, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    runs.opened("org/private", None, "test", None, "", OWN_MACHINE)  # elsewhere it does
+    with pytest.raises(gr.Error, match=CLOSED):
+        space._opened("org/private", "", None)
+    with pytest.raises(ValueError, match=CLOSED):
+        score_dataset_of(SPACE)("rouge_l", "org/private", "test", references=["refs"])
+    with pytest.raises(ValueError, match=CLOSED):
+        runs.opened("org/private", None, "test", None, "", SPACE)
 
 
 def test_what_a_search_finds_stands_before_what_was_listed(hub, space):
@@ -505,35 +520,34 @@ def test_how_many_rows_there_are_is_said(space, page, tmp_path):
         assert guess("rovist_nr", "", rows_of_file(tmp_path))[-1].label == f"Number of rows, of 30; {more}"
 
 
-def test_what_is_left_is_told_while_rows_are_read(tmp_path, monkeypatch):
-    now = [0.0]
-    clock = SimpleNamespace(monotonic=lambda: now.__setitem__(0, now[0] + 8.0) or now[0])
-    for module in ("forecast", "runs"):
-        monkeypatch.setattr(f"vlgauge.workbench.{module}.time", clock)
-    _, told = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
-    assert told[0] == "8 of 30 rows read, 0 of them left out, about 22 s left."
-    assert told[-1] == "30 rows read, 0 of them left out."
+def test_how_far_it_is_is_told_while_rows_are_read_and_scored(tmp_path):
+    run, told = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
+    assert told[0] == "8 of 30 rows read, 0 of them left out."
+    work = stopping.Work()
+    assert data_set._reading(work, run) == ["30 rows read, 0 of them left out.", gr.skip()]
+    assert data_set._scoring(work, run, "")[-1] == "Scoring…"
+    work.report(10, 30)
+    assert data_set._scoring(work, run, "")[-1] == "Scoring, step 10 of 30…"
 
 
-def test_what_is_left_is_told_while_rows_are_scored(tmp_path, monkeypatch):
-    now, told, usual = [0.0], [], runs.score_checked
+def test_a_run_that_is_stopped_while_it_is_scored_says_so(tmp_path, monkeypatch):
+    def stopped(metric, *given):
+        data_set._stopped(run)
+        metric.progress(1, 2)
 
-    def score(metric, *given):
-        for done in range(0, 30, 10):
-            now[0] += 10.0
-            metric.progress(done, 30)
-        return usual(metric, *given)
-
-    clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("vlgauge.workbench.forecast.time", clock)
-    monkeypatch.setattr(runs, "score_checked", score)
+    monkeypatch.setattr(runs, "score_checked", stopped)
     run, _ = run_over(rows_of_file(tmp_path), CAPTIONS, metric=("rouge_l", "", "embedded"))
-    data_set._scored(run, "", lambda done, **words: told.append((done, words["desc"], words["unit"])))
-    assert [one for one in told if one[0][1] == 30][:3] == [
-        ((0, 30), "Scoring", "rows"),
-        ((10, 30), "Scoring, about 20 s left", "rows"),
-        ((20, 30), "Scoring, about 10 s left", "rows"),
-    ]
+    run.is_busy = True
+    work = stopping.Work()
+    copy_context().run(work.run, data_set._scored, run, "")
+    assert work.result[:3] == [gr.skip()] * 3
+    run.is_stopped = True  # while it waits for its turn
+    assert data_set._scored(run, "")[:3] == [gr.skip()] * 3
+    score, _, _, told = data_set._rested(run)
+    assert (score.interactive, told) == (
+        True,
+        "30 rows read, 0 of them left out. Stopped while they were scored: there are no scores.",
+    )
 
 
 def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):

@@ -6,22 +6,27 @@ import os
 import re
 import socket
 import struct
+import sys
 import threading
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from types import MappingProxyType
 
 import gradio as gr
 import pytest
 from gradio.route_utils import delete_files_created_by_app
 from gradio_client.exceptions import AppError
+from gradio_loops import close_at_once, loops_of_gradio_left_open
 
 import vlgauge
+from vlgauge import workbench
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import downloads, scoring, sent_files
-from vlgauge.workbench.sent_calls import Refused, check_call
+from vlgauge.workbench import downloads, scoring
 
 
 def bomb(width, height):
@@ -77,133 +82,183 @@ def test_api_refuses_what_the_form_refuses(client):
         client.predict(metric="bleu", predictions="x" * 10**7, references="y", api_name="/score")
 
 
+def called(address, path, call, headers=MappingProxyType({})):
+    asked = urllib.request.Request(
+        f"{address}gradio_api/{path}", json.dumps(call).encode(), {"Content-Type": "application/json", **headers}
+    )
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return json.loads(answer.read())
+
+
 def joined(address, number, data, session="attack"):
-    """What the page would get for an event with this data."""
-    body = json.dumps({"data": data, "fn_index": number, "session_hash": session}).encode()
-    headers = {"Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request(f"{address}gradio_api/queue/join", body, headers)).read()
-    with urllib.request.urlopen(f"{address}gradio_api/queue/data?session_hash={session}") as stream:
+    """What the page would get for an event with this data; a minute is enough, also where others are busy."""
+    called(address, "queue/join", {"data": data, "fn_index": number, "session_hash": session})
+    end = time.monotonic() + 60
+    with urllib.request.urlopen(f"{address}gradio_api/queue/data?session_hash={urllib.parse.quote(session)}") as stream:
         for line in stream:
             message = json.loads(line.decode().removeprefix("data: ") or "null") if line.strip() else {}
             if message.get("msg") == "process_completed":
                 return message
+            assert time.monotonic() < end, "no answer, but heartbeats"
     raise AssertionError("no answer")
 
 
-def number_of(address, function):
-    config = json.loads(urllib.request.urlopen(f"{address}config").read())
-    return next(one["id"] for one in config["dependencies"] if one["api_name"] == function)
-
-
-def uploaded(address, picture):
+def uploaded(address, picture, headers=MappingProxyType({})):
     """Path that the server gives to an uploaded picture."""
     head = b'--end\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n'
-    headers = {"Content-Type": "multipart/form-data; boundary=end"}
+    headers = {"Content-Type": "multipart/form-data; boundary=end", **headers}
     asked = urllib.request.Request(f"{address}gradio_api/upload", head + picture + b"\r\n--end--\r\n", headers)
-    return json.loads(urllib.request.urlopen(asked).read())[0]
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return json.loads(answer.read())[0]
 
 
+EMPTY = [None, None, None, "", "embedded"]
 FILE = {"_type": "gradio.FileData"}
 
 
-def files_of_form(address, file, caption=None):
-    """What the server says to the form with this file as its picture."""
-    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": caption}], None, None]
-    return joined(address, number_of(address, "scored"), data)
+def form_with(file, caption=None):
+    """The values of the form with this file as its picture."""
+    pictures = None if file is None else [{"image": file, "caption": caption}]
+    return ["clip_s", None, "embedded", "A dog.", "", "", pictures, None, None]
 
 
-def refusal(call, *given):
-    """Status and sentence of a refusal."""
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        call(*given)
-    return refused.value.code, json.loads(refused.value.read())["detail"]
+@contextmanager
+def files_opened_here():
+    """Paths of the files that this process opens meanwhile."""
+    found, is_on = [], [True]
+
+    def hook(event, arguments):
+        if is_on and event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+            found.append(os.fsdecode(arguments[0]))
+
+    sys.addaudithook(hook)
+    try:
+        yield found
+    finally:
+        is_on.clear()  # a hook stays
 
 
-def test_a_forged_upload_opens_no_file_and_asks_no_address(served, tmp_path, capfd, monkeypatch):
-    picture = (PICTURES / "scene.png").read_bytes()
-    (tmp_path / "secret.png").write_bytes(picture)
-    path = uploaded(served, picture)
-    own = {"path": path, "meta": FILE, "url": f"{served}gradio_api/file={path}"}
-    assert files_of_form(served, own)["success"]
-    # As if this machine was the network's, where Gradio would fetch what is named.
-    monkeypatch.setattr("gradio.processing_utils.PUBLIC_HOSTNAME_WHITELIST", ["127.0.0.1", "localhost"])
-    capfd.readouterr()
+def forged_files(address, own, secret):
+    """What a caller may write for the picture of the form to name another file or another server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(0.2)
         inside = f"http://127.0.0.1:{listener.getsockname()[1]}/x.png"
-        elsewhere = inside.replace("127.0.0.1", "vlgauge.invalid")
-        for file, why in (
-            ({"path": str(tmp_path / "secret.png")}, "another path"),
-            ({"path": f"{path}/../../../../etc/hostname"}, "another path"),
-            ({"path": f"{path}.gone"}, "another path"),
-            ({"path": "file:///etc/hostname"}, "an address"),
-            ({"path": inside}, "an address"),
-            ({"path": path, "url": elsewhere}, "the address of another server"),
-            ({"path": path, "url": "http://[x"}, "a path or an address that can be none"),
-            ({"path": "\0"}, "a path or an address that can be none"),
-            ({}, "a file object whose path is wrong"),
-            ({"path": 3}, "a file object whose path is wrong"),
-            ({"path": path, "size": "large"}, "a file object whose size is wrong"),
+        for file in (
+            {"path": str(secret)},
+            {"path": f"{own}/../../../../../../../..{secret}"},
+            {"path": f"file://{secret}"},
+            {"path": f"{own}.gone"},
+            {"path": inside},
+            {"path": own, "url": inside},
+            {"url": inside},
+            {"path": "\0"},
+            {"path": 3},
+            {},
         ):
-            assert refusal(files_of_form, served, {**file, "meta": FILE}) == (
-                400,
-                f"a file must be one that was uploaded here, got {why}",
-            )
-        # Without the mark that it is a file, and where no file is.
-        for file, why in (
-            ({"path": str(tmp_path / "secret.png")}, "another path"),
-            ({"path": inside}, "an address"),
-            ({"url": inside}, "a file object whose path is wrong"),
-            ("x.png", "something else for Picture"),
-            (3, "something else for Picture"),
-        ):
-            assert (
-                refusal(files_of_form, served, file)[1]
-                .removeprefix("a file must be one that was uploaded here, got ")
-                .startswith(why)
-            )
-        call = {"metric": "clip_s", "predictions": {"path": inside, "meta": FILE}}
-        asked = urllib.request.Request(
-            f"{served}gradio_api/call/v2/score", json.dumps(call).encode(), {"Content-Type": "application/json"}
-        )
-        assert refusal(urllib.request.urlopen, asked) == (
-            400,
-            "a file must be one that was uploaded here, got an address",
-        )
-        asked.data = b'{"data": ' + b"[" * 90_000 + b"]" * 90_000 + b"}"
-        assert refusal(urllib.request.urlopen, asked)[1].endswith("a value with too many levels")
+            yield {**file, "meta": FILE}
+            yield file  # Gradio checks only what says that it is a file
+        listener.settimeout(0.2)
         with pytest.raises(TimeoutError):
             listener.accept()
-    # A line for each, and no traceback.
-    assert all(line.startswith("refused: ") for line in capfd.readouterr().err.splitlines())
 
 
-def test_behind_a_proxy_its_name_is_the_servers(page, tmp_path, monkeypatch):
-    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
-    (tmp_path / "a.png").write_bytes(b"x")
-    path = str(tmp_path / "a.png")
-    number = next(number for number, one in page.fns.items() if one.name == "scored")
-    file = {"path": path, "meta": FILE, "url": f"https://me-space.hf.space/gradio_api/file={path}"}
-    data = ["clip_s", None, "embedded", "A dog.", "", "", [{"image": file, "caption": None}], None, None]
-    body = json.dumps({"data": data, "fn_index": number, "session_hash": "a"}).encode()
-    for headers, is_own in (
-        ([(b"host", b"127.0.0.1:7860"), (b"x-forwarded-host", b"me-space.hf.space")], True),
-        ([(b"host", b"Me-Space.hf.space")], True),
-        ([(b"host", b"127.0.0.1:7860")], False),
-    ):
-        hosts = sent_files.own_hosts({"headers": headers})
-        with nullcontext() if is_own else pytest.raises(Refused, match="the address of another server"):
-            check_call(page, "/gradio_api/queue/join", body, hosts)
+def test_a_file_that_was_not_uploaded_is_not_opened_and_no_address_asked(served, page_number, tmp_path):
+    picture = (PICTURES / "scene.png").read_bytes()
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(picture)
+    path = uploaded(served, picture)
+    own = {"path": path, "meta": FILE, "url": f"{served}gradio_api/file={path}"}
+    number = page_number("scored")
+    assert joined(served, number, form_with(own))["success"]
+    with files_opened_here() as opened:
+        for file in forged_files(served, path, secret):
+            if (answer := joined(served, number, form_with(file)))["success"]:
+                assert file["path"] == path  # the address beside an upload is not asked
+            assert "hostname" not in json.dumps(answer)
+        for place in (f"gradio_api/file={secret}", f"gradio_api/file={path}/../../../../../..{secret}"):
+            with pytest.raises(urllib.error.HTTPError, match=r"403|404"):
+                urllib.request.urlopen(f"{served}{place}")
+    assert path in opened
+    assert not [one for one in opened if one.endswith("secret.png")]
 
 
-def test_only_scores_can_be_called_and_models_take_turns(page):
+def test_an_upload_above_the_limit_is_refused():
+    """The limit is that of the page, here a small one."""
+    with loops_of_gradio_left_open():
+        with gr.Blocks() as page:
+            pass
+        workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, max_file_size="10kb")
+    try:
+        assert uploaded(page.local_url, bytes(9_000))
+        with pytest.raises(urllib.error.HTTPError, match="413"):
+            uploaded(page.local_url, bytes(11_000))
+    finally:
+        close_at_once(page)
+
+
+def test_the_page_has_limits_and_a_queue(served, page):
+    config = json.loads(urllib.request.urlopen(f"{served}config").read())
+    assert config["max_file_size"] == 200 * 2**20
     public = {one.api_name for one in page.fns.values() if one.api_visibility == "public"}
-    assert "score" in public
-    assert public <= {"score", "score_dataset"}
+    assert public == {"score", "score_dataset"}
     models = [one for one in page.fns.values() if one.concurrency_id == "model"]
     assert len(models) >= 4
     assert {one.concurrency_limit for one in models} == {2}
-    assert page._queue.max_size == 200
+    assert (page.enable_queue, page.api_open, page.delete_cache) == (True, False, (3600, 3600))
+    number, *_ = [number for number, one in page.fns.items() if one.api_name == "scored"]
+    with pytest.raises(urllib.error.HTTPError, match="404"):  # not past the queue
+        called(served, "run/predict", {"data": form_with(None), "fn_index": number, "session_hash": "past"})
+
+
+@pytest.mark.parametrize("path", ["monitoring", "gradio_api/runs", "gradio_api/mcp/sse", "gradio_api/vibe-code"])
+def test_nothing_else_of_gradio_is_served(served, path):
+    with pytest.raises(urllib.error.HTTPError, match=r"403|404"):
+        urllib.request.urlopen(f"{served}{path}")
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), (None, 200)]
+)
+def test_a_call_of_another_page_is_refused(served, site, status):
+    headers = {} if site is None else {"Sec-Fetch-Site": site}
+    for send in (
+        lambda: uploaded(served, b"x", headers),
+        lambda: called(served, "call/score", {"data": ["bleu", "A dog.", ["A dog."], *EMPTY]}, headers),
+    ):
+        with nullcontext() if status == 200 else pytest.raises(urllib.error.HTTPError, match="403"):
+            send()
+
+
+def test_every_field_of_text_holds_a_text_from_the_start(page):
+    """The page sends null for one that never had a value."""
+    given = {block._id: block for one in page.fns.values() for block in one.inputs if isinstance(block, gr.Textbox)}
+    assert [one.label for one in given.values() if not isinstance(one.value, str)] == []
+
+
+FORGED = [-1, 10**400, [], {}, ["x", {"y": []}], None, True, "hf_" + "a" * 34]
+
+
+def test_forged_values_are_answered_and_none_ends_the_server(served):
+    config = json.loads(urllib.request.urlopen(f"{served}config").read())
+    kinds = {one["id"]: one["type"] for one in config["components"]}
+    n_asked = 0
+    for number, one in enumerate(config["dependencies"]):
+        chosen = [place for place, input in enumerate(one["inputs"]) if kinds[input] in ("dropdown", "radio", "number")]
+        if not one["backend_fn"] or not chosen or not one["queue"]:
+            continue
+        for value in ("nope", FORGED[number % len(FORGED)]):
+            data = [value if place in chosen else None for place in range(len(one["inputs"]))]
+            answer = joined(served, one["id"], data, f"forged{n_asked}")
+            assert "Traceback" not in json.dumps(answer)
+            n_asked += 1
+    assert n_asked > 20
+
+
+def test_a_session_is_answered_again_and_again(served, page_number):
+    """The stream of a session ends with its last event, and another begins with the next."""
+    data = ["bleu", "A dog ran.", ["A dog sat."], *EMPTY]
+    answers = [joined(served, page_number("score"), data, "one session")["output"]["data"] for _ in range(12)]
+    assert len({json.dumps(one) for one in answers}) == 1
+    assert 0 < answers[0][0]["score"] < 1
 
 
 def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp_path):
@@ -217,14 +272,13 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
     assert os.path.exists(path)
     delete_files_created_by_app(page, None)
     assert not os.path.exists(path)
-    assert page.delete_cache == (3600, 3600)
 
 
-def test_four_visitors_at_once_get_the_numbers_of_one(served):
+def test_four_visitors_at_once_get_the_numbers_of_one(served, page_number):
     """Two of the form, and two of the API."""
     story, other = ["We ran home.", "We ran home again."], ["She sat by the sea.", "A bird sang all day long."]
     captions, dogs = ["A dog ran.", "A dog sat.", "Dogs ran home."], ["A dog ran home today.", ["A dog ran home now."]]
-    form, api = (number_of(served, name) for name in ("scored", "score"))
+    form, api = page_number("scored"), page_number("score")
     nothing = [None, None, None]
     calls = [
         (form, ["rovist_nr", "", "embedded", " ".join(story), "", "", *nothing]),

@@ -17,7 +17,7 @@ from vlgauge import scenes
 from vlgauge.catalog import metric_names
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import inputs, one, scoring, sent_files
+from vlgauge.workbench import inputs, one, scoring, uploads
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
 
@@ -69,7 +69,9 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
         ("clip_s", ["", "", "", None, None], "`Caption` and `Picture` must be given, got nothing"),
         ("groovist", ["A dog.", "", "", None, None], "`Pictures` must be given, got nothing"),
         ("d_hm", ["", "", "", None, None], "`Model` and `Human` must be given, got nothing"),
-        ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "must be a readable image"),
+        ("clip_s", ["A dog.", "", "", [(str(PICTURES / "clip.mp4"), None)], None], "must be a readable image"),
+        ("clip_s", ["A dog.", "", "", [(__file__, None)], None], "a file must be one that was uploaded here"),
+        ("clip_s", ["A dog.", "", "", None, __file__], "a file must be one that was uploaded here"),
         (
             "d_hm",
             ["1, 2", "1, 2, 3", "", None, None],
@@ -199,7 +201,7 @@ def forged(path):
 
 @pytest.mark.parametrize("sent", [forged("/etc/hostname"), {"path": "/etc/hostname"}, {}, 3, [], {"meta": 1}])
 def test_no_file_but_an_upload_is_opened(sent, monkeypatch, tmp_path):
-    monkeypatch.setattr(sent_files, "get_upload_folder", lambda: str(tmp_path / "uploads"))
+    monkeypatch.setattr(uploads, "get_upload_folder", lambda: str(tmp_path / "uploads"))
     (tmp_path / "uploads").mkdir()
     (tmp_path / "outside.png").write_bytes((PICTURES / "scene.png").read_bytes())
     for file in (sent, forged(tmp_path / "outside.png"), forged(tmp_path / "uploads" / ".." / "outside.png")):

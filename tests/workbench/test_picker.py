@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +13,7 @@ from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
 
 from vlgauge.row_sources.hub import HubRows
-from vlgauge.workbench import about, runs, scoring
+from vlgauge.workbench import about, runs, scoring, stopping
 
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
   one => one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
@@ -128,7 +129,8 @@ def test_stop_ends_the_reading_and_the_scoring(address, chromium, monkeypatch):
         begun.set()
         try:
             while True:
-                sum(range(100))
+                stopping.heard(1, 2)
+                time.sleep(0.01)
         finally:
             ended.set()
 

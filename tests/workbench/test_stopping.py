@@ -1,235 +1,193 @@
-"""Work ends when its visitor stops it or goes away."""
+"""Work ends at its next report of progress when its visitor stops it or goes away, and leaves the next score right."""
 
 import asyncio
+import contextlib
 import http.client
 import json
 import threading
-from contextlib import closing, contextmanager
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import gradio as gr
 import pytest
 
+import vlgauge
 from vlgauge.workbench import scoring, stopping
-from vlgauge.workbench.visitors import VISITOR, FairQueue, TimeUsed, visitor_of
 
 CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "embedded"]}
 
 
-class Endless:
-    """Work without end, which tells when it began and that it was ended."""
+class Batches:
+    """Work in batches, each of which waits until it is let through."""
 
     def __init__(self):
-        self.begun, self.ended = threading.Event(), threading.Event()
+        self.n_done, self.ended, self.stopped = 0, threading.Event(), None
+        self.begun, self._gate = threading.Event(), threading.Semaphore(0)
+
+    def let(self, n):
+        self._gate.release(n)
 
     def __call__(self, *args, **kwargs):
+        self.stopped = stopping._WORK.get().stopped
         self.begun.set()
         try:
-            while True:
-                sum(range(100))
+            for done in range(1, 10_001):
+                self._gate.acquire()
+                self.n_done += 1
+                stopping.heard(done, 10_000)
         finally:
             self.ended.set()
 
 
 @pytest.fixture
-def endless():
-    return Endless()
+def batches():
+    made = Batches()
+    yield made
+    made.let(10_000)
 
 
-def begun_in_thread(function):
+async def begun(handler, batches):
+    """The next value of a handler in a task, once its work has begun."""
+    task = asyncio.ensure_future(anext(handler))
+    while not batches.begun.is_set():
+        await asyncio.sleep(0.001)
+    return task
+
+
+@pytest.mark.parametrize("how", ["closed", "cancelled"])
+def test_one_batch_at_most_follows_a_stop(batches, how):
+    async def stop():
+        handler = stopping.stoppable(batches)()
+        task = await begun(handler, batches)
+        batches.let(3)
+        assert await task == gr.skip()  # it is at work
+        if how == "cancelled":
+            task = asyncio.ensure_future(anext(handler))
+            await asyncio.sleep(0)
+            task.cancel()
+        ends = asyncio.ensure_future(handler.aclose() if how == "closed" else asyncio.wait([task]))
+        while not batches.stopped.is_set():
+            await asyncio.sleep(0.001)
+        assert not ends.done()  # it waits for the thread
+        before = batches.n_done
+        batches.let(10_000)
+        await ends
+        assert batches.ended.is_set()
+        return batches.n_done - before
+
+    assert asyncio.run(stop()) <= 1
+
+
+def test_what_has_ended_is_the_last_value_and_what_failed_is_raised():
+    async def values(function, *args):
+        return [one async for one in stopping.stoppable(function)(*args)]
+
+    assert asyncio.run(values(divmod, 7, 2)) == [(3, 1)]
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(values(divmod, 7, 0))
+
+
+def test_what_is_done_is_told_meanwhile(batches):
+    async def told():
+        handler = stopping.stoppable(batches, lambda work: (work.done, work.total))()
+        task = await begun(handler, batches)
+        batches.let(3)
+        while batches.n_done < 3:
+            await asyncio.sleep(0.001)
+        first = await task
+        batches.let(10_000)
+        await handler.aclose()
+        return first
+
+    assert asyncio.run(told()) == (3, 10_000)
+
+
+def test_work_that_waits_for_a_metric_can_be_stopped():
+    lock, waits = threading.RLock(), threading.Event()
+
+    def wait():
+        waits.set()
+        with stopping.turn_at(lock):
+            raise AssertionError
+
+    async def stop():
+        handler = stopping.stoppable(wait)()
+        task = asyncio.ensure_future(anext(handler))
+        while not waits.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    with lock:
+        assert asyncio.run(stop())
+
+
+# -- Metrics ----------------------------------------------------------------------------------------------------------
+WORDS = ("a dog", "two cats", "the bird", "some people", "a horse", "one boat")
+N_ROWS = 2_100
+CAPTIONS = [f"{WORDS[row % 6]} near {WORDS[row // 6 % 6]} number {row}" for row in range(N_ROWS)]
+SETS = [CAPTIONS[row : row + 3] for row in range(60)]
+COLUMNS = {"predictions": CAPTIONS, "references": [[one] for one in [*CAPTIONS[7:], *CAPTIONS[:7]]]}
+
+
+@pytest.mark.parametrize("name", ["rouge_l", "cider", "bleu", "chrf", "chair", "meteor", "trm"])
+def test_a_metric_reports_blocks_and_scores_right_after_a_stop(name):
+    columns = {"predictions": SETS, "references": SETS[::-1]} if name == "trm" else COLUMNS
+    expected = vlgauge.load(name, profile="embedded").compute(**columns)
     told = []
 
-    def call():
-        try:
-            told.append(function())
-        except gr.Error as error:
-            told.append(error)
+    def report(done, total):
+        told.append((done, total))
+        if len(told) == stop_at:
+            raise stopping.Cancelled
 
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    return thread, told
-
-
-def test_what_is_stopped_ends_and_says_so(endless):
-    works = []
-    thread, told = begun_in_thread(stopping.stoppable(endless, works.append))
-    assert endless.begun.wait(60)
-    works[0].stop()
-    thread.join(60)
-    assert endless.ended.is_set()
-    assert (str(told[0]), told[0].print_exception) == ("'Stopped.'", False)
-    assert not stopping._AT_WORK
+    metric = vlgauge.load(name, profile="embedded", progress=report)
+    for stop_at in (1, 2):
+        told.clear()
+        with pytest.raises(stopping.Cancelled):
+            metric.compute(**columns)
+        assert len(told) == stop_at
+    stop_at = None
+    assert repr(metric.compute(**columns)) == repr(expected)  # NaN included
+    assert all(0 < done <= total for done, total in told)
 
 
-def test_a_library_that_loses_the_exception_is_told_again(endless, monkeypatch):
-    monkeypatch.setattr(stopping, "AGAIN_SECONDS", 0.1)
-    works = []
-
-    def deaf():
-        try:
-            endless()
-        except stopping.Stopped:
-            works[0].n_lost = 1
-        endless()
-
-    thread, told = begun_in_thread(stopping.stoppable(deaf, works.append))
-    assert endless.begun.wait(60)
-    works[0].stop()
-    thread.join(60)
-    assert works[0].n_lost == 1
-    assert str(told[0]) == "'Stopped.'"
-
-
-def test_what_ended_is_not_stopped_any_more():
-    works = []
-    assert stopping.stoppable(lambda: 3, works.append)() == 3
-    works[0].stop()
-    assert sum(range(10**6)) == 499999500000  # nothing is raised here
-
-
-def test_stopping_at_any_moment_leaves_the_next_score_right():
-    """Also where the exception strikes as the work ends by itself."""
-    captions = [f"A dog ran {number} times." for number in range(300)]
-
-    def score():
-        return scoring.metric_of("bleu").compute(predictions=captions, references=[[one] for one in captions[::-1]])
-
-    expected = score()
-    for delay in range(20):
-        works = []
-        thread, told = begun_in_thread(stopping.stoppable(score, works.append))
-        thread.join(delay * 0.004)
-        while not works:
-            thread.join(0.001)
-        works[0].stop()
-        thread.join(60)
-        assert str(told[0]) == "'Stopped.'" or told[0] == expected
-        assert score() == expected
-
-
+# -- Through the server -----------------------------------------------------------------------------------------------
 def posted(served, path, call):
-    with closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
         connection.request("POST", path, json.dumps(call), {"Content-Type": "application/json"})
         return json.loads(connection.getresponse().read())
 
 
-@contextmanager
+@contextlib.contextmanager
 def told_of(served, event):
     """What becomes of a call, while it lasts."""
-    with closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
         connection.request("GET", f"/gradio_api/call/score/{event}")
         with connection.getresponse() as stream:
             yield stream
 
 
 @pytest.mark.parametrize("how", ["gone", "cancelled"])
-def test_a_call_that_nobody_waits_for_ends(served, monkeypatch, endless, how):
-    monkeypatch.setattr(scoring, "score_example", endless)
+def test_a_call_that_nobody_waits_for_ends_at_its_next_batch(served, page_number, monkeypatch, batches, how):
+    monkeypatch.setattr(scoring, "score_example", batches)
     event = posted(served, "/gradio_api/call/score", CALL)["event_id"]
     with told_of(served, event):
-        assert endless.begun.wait(60)
-        assert not endless.ended.is_set()
+        assert batches.begun.wait(60)
+        batches.let(3)
         if how == "cancelled":
-            posted(served, "/gradio_api/cancel", {"session_hash": event, "fn_index": 0, "event_id": event})
-            assert endless.ended.wait(60)
-    assert endless.ended.wait(60)
+            number = page_number("score")
+            call = {"session_hash": event, "fn_index": number, "event_id": event}
+            cancelling = threading.Thread(target=posted, args=(served, "/gradio_api/cancel", call))
+            cancelling.start()
+            assert batches.stopped.wait(60)
+    assert batches.stopped.wait(60)
+    before = batches.n_done
+    batches.let(10_000)
+    assert batches.ended.wait(60)
+    assert batches.n_done - before <= 1
+    if how == "cancelled":
+        cancelling.join(60)
     monkeypatch.undo()
     with told_of(served, posted(served, "/gradio_api/call/score", CALL)["event_id"]) as stream:
         assert b"event: complete" in stream.read()
-
-
-# -- Turns ------------------------------------------------------------------------------------------------------------
-def event(visitor, number=0):
-    return SimpleNamespace(request=SimpleNamespace(scope={VISITOR: visitor}), number=number)
-
-
-def test_nobodys_second_call_is_before_anothers_first():
-    queue = FairQueue(TimeUsed())
-    for one in [event("a", 1), event("a", 2), event("a", 3), event("b", 1), event("c", 1), event("b", 2)]:
-        queue.append(one)
-    assert [(one.request.scope[VISITOR], one.number) for one in queue] == [
-        ("a", 1), ("b", 1), ("c", 1), ("a", 2), ("b", 2), ("a", 3),
-    ]  # fmt: skip
-    queue.remove(queue[0])
-    queue.append(event("d"))
-    assert [one.request.scope[VISITOR] for one in queue][:3] == ["b", "c", "d"]
-
-
-def test_who_had_much_waits_for_who_had_little(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("vlgauge.workbench.visitors.time.monotonic", lambda: now[0])
-    used = TimeUsed()
-    used.add("greedy", 40.0)
-    queue = FairQueue(used)
-    for visitor in ("greedy", "a", "a", "b"):
-        queue.append(event(visitor))
-    assert [one.request.scope[VISITOR] for one in queue] == ["a", "b", "a", "greedy"]
-    now[0] = 30.0
-    assert used.of("greedy") == 20.0
-    now[0] = 1000.0
-    used.add("b", 1.0)
-    assert used._used.keys() == {"b"}
-
-
-def test_a_page_serves_by_turns(page):
-    queues = page._queue.event_queue_per_concurrency_id
-    assert {"model", "hub"} <= queues.keys()
-    assert all(isinstance(one.queue, FairQueue) for one in queues.values())
-    assert queues["model"].concurrency_limit == 2
-
-
-def test_a_page_that_nobody_asks_looks_seldom(page, monkeypatch):
-    queue, slept = page._queue, []
-
-    async def sleep(seconds):
-        slept.append(seconds)
-        queue.stopped = True
-
-    monkeypatch.setattr("gradio.queueing.asyncio.sleep", sleep)
-    for looks in (queue.start_processing, queue.start_progress_updates):
-        monkeypatch.setattr(queue, "stopped", False)
-        asyncio.run(looks())
-    assert slept[0] == 0.02
-    assert set(slept[1:]) == {0.1}
-
-
-def test_two_models_work_of_two_visitors(page, monkeypatch):
-    queue = page._queue
-    models = queue.event_queue_per_concurrency_id["model"]
-
-    def model_event(visitor):
-        own = event(visitor)
-        own.concurrency_id = "model"
-        return own
-
-    first, second, other = model_event("a"), model_event("a"), model_event("b")
-    for one in (first, second):
-        models.queue.append(one)
-    assert queue.get_events() == ([first], False, "model")
-    monkeypatch.setattr(queue, "active_jobs", [[first], None])
-    monkeypatch.setattr(models, "current_concurrency", 1)
-    assert queue.get_events() is None
-    models.queue.append(other)
-    assert queue.get_events() == ([other], False, "model")
-    models.current_concurrency = 2
-    monkeypatch.setattr(queue, "active_jobs", [None, [other]])
-    assert queue.get_events() is None
-    models.current_concurrency = 1
-    assert queue.get_events() == ([second], False, "model")
-
-
-@pytest.mark.parametrize(
-    ("client", "told", "is_behind_proxy", "visitor"),
-    [
-        ("9.9.9.9", b"8.8.8.8", False, "9.9.9.9"),
-        ("9.9.9.9", b"8.8.8.8", True, "9.9.9.9"),
-        ("10.0.0.1", b"8.8.8.8", True, "8.8.8.8"),
-        ("10.0.0.1", b"1.2.3.4, 8.8.8.8, 10.0.0.2", True, "8.8.8.8"),  # the first is made up
-        ("10.0.0.1", b"nonsense", True, "10.0.0.1"),
-        ("10.0.0.1", b"8.8.8.8", False, "10.0.0.1"),
-    ],
-)
-def test_a_visitor_is_the_address_that_cannot_be_made_up(client, told, is_behind_proxy, visitor):
-    scope = {"client": (client, 1), "headers": [(b"x-forwarded-for", told)]}
-    assert visitor_of(scope, is_behind_proxy=is_behind_proxy) == visitor

@@ -2,11 +2,9 @@
 
 from vlgauge.errors import MissingExtraError
 from vlgauge.installed import not_importable
-from vlgauge.workbench.stubs import no_stubs
 
 try:
-    with no_stubs():
-        import gradio  # noqa: F401
+    import gradio  # noqa: F401
 except ImportError as error:
     raise MissingExtraError(
         not_importable('`vlgauge.workbench` needs Gradio; run: pip install "vlgauge[workbench]"', error)

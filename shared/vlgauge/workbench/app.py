@@ -6,8 +6,11 @@ from threading import Thread
 from typing import Any
 
 import gradio as gr
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vlgauge.catalog import metric_names
 from vlgauge.errors import UsageError
@@ -16,10 +19,8 @@ from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.settings import one_of
 from vlgauge.workbench import about, compare, data_set, leaderboard, one
 from vlgauge.workbench.bundled_scores import bundled
-from vlgauge.workbench.checked_page import CheckedPage
 from vlgauge.workbench.chosen import MODEL, QUICK, Chosen
 from vlgauge.workbench.data_set_call import score_dataset_of
-from vlgauge.workbench.doors import Doors
 from vlgauge.workbench.errors import in_one_sentence
 from vlgauge.workbench.hosting import hosting_of
 from vlgauge.workbench.inputs import examples_for
@@ -27,12 +28,15 @@ from vlgauge.workbench.picker import TEMPLATES, html, picker, sheet, told_of, to
 from vlgauge.workbench.profiles import PROFILES
 from vlgauge.workbench.scoring import config_of, first_config, metric_of, score
 from vlgauge.workbench.snippets import LONGEST_LINK
-from vlgauge.workbench.stopping import USED, stoppable
-from vlgauge.workbench.visitors import MOST_WAITING_OF_ALL, take_turns
+from vlgauge.workbench.stopping import stoppable
 
 LOOPBACK = "127.0.0.1"
 FIRST = "groovist"  # without another wish
 N_PICKERS = 2
+MOST_WAITING = 200  # events of all visitors
+EVENTS_AT_ONCE = 4  # of a function that runs no model
+_MOST_BYTES = "200mb"  # of an uploaded file
+_SAME_SITE = (None, "none", "same-origin")
 
 _SANS = [
     "Inter",
@@ -106,7 +110,7 @@ _SIZES = {
 }
 
 
-def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> CheckedPage:
+def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
     """The workbench.
 
     Args:
@@ -124,7 +128,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     config = first_config(first)
     loaded = metric_of(first, config=config)
     options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
-    with CheckedPage(hosting, title="vlgauge: metrics that say why", **options) as page:
+    with gr.Blocks(title="vlgauge: metrics that say why", **options) as page:
         html(top_bar(), "", elem_id="bar")
         # What is chosen, out of sight: a list and a choice of Gradio take nothing else than they offer.
         names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
@@ -163,10 +167,9 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         for event in taken:
             for step in (telling, *chosen.after):
                 event.success(**step)
-        gr.api(stoppable(in_one_sentence(score)), api_name="score", **MODEL)
-        gr.api(stoppable(in_one_sentence(score_dataset_of(hosting))), api_name="score_dataset", **MODEL)
-    page.queue(max_size=MOST_WAITING_OF_ALL, api_open=False)
-    take_turns(page, USED)
+        gr.api(stoppable(in_one_sentence(score), _nothing), api_name="score", **MODEL)
+        gr.api(stoppable(in_one_sentence(score_dataset_of(hosting)), _nothing), api_name="score_dataset", **MODEL)
+    page.queue(max_size=MOST_WAITING, default_concurrency_limit=EVENTS_AT_ONCE, api_open=False)
     return page
 
 
@@ -180,7 +183,7 @@ def _warm_up() -> None:
                 bundled(name, "embedded", config)
 
 
-def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
+def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
     """Serve the workbench, on this machine alone unless a Space serves it.
 
     Args:
@@ -191,8 +194,8 @@ def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, 
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []
-    common |= {"allowed_paths": [str(PICTURES)], "max_file_size": "200mb"}
-    before = [Middleware(Doors, page=page, hosting=page.hosting)]
+    common |= {"allowed_paths": [str(PICTURES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
+    before = [Middleware(_SameSite)]
     if options.get("server_name") == LOOPBACK:
         # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
         before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
@@ -200,6 +203,25 @@ def launch(page: CheckedPage, *, port: int | None = None, warmed: bool = False, 
     if warmed:
         Thread(target=_warm_up, daemon=True).start()
     return page.launch(server_port=port, share=False, **common | options)
+
+
+class _SameSite:
+    """Middleware that refuses what a page of another site sends: it could fill the disk of who opened both."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it; programs do not say where they come from."""
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        if is_post and Headers(scope=scope).get("sec-fetch-site") not in _SAME_SITE:
+            await PlainTextResponse("A page of another site must not call this one.", 403)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _nothing(*given: object) -> None:
+    """What a call of the API is told before it has a result."""
 
 
 def _theme() -> Any:

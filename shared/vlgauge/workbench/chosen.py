@@ -6,10 +6,9 @@ from typing import Any
 import gradio as gr
 
 from vlgauge.workbench.picker import html
-from vlgauge.workbench.visitors import MODEL_QUEUE
 
-# Two models run at a time, of two visitors: who makes one work long leaves the others half of the machine.
-MODEL: dict[str, Any] = {"concurrency_id": MODEL_QUEUE, "concurrency_limit": 2}
+# Two models run at a time.
+MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 2}
 # What is shown at once, and runs no model but for bundled examples, each once.
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
@@ -20,14 +20,13 @@ from vlgauge.workbench import runs
 from vlgauge.workbench.chosen import MODEL, Chosen
 from vlgauge.workbench.downloads import refuse_model, written
 from vlgauge.workbench.errors import hidden, in_words_of
-from vlgauge.workbench.forecast import listening
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.pages import page_of_file, page_without_rows
 from vlgauge.workbench.picker import html
 from vlgauge.workbench.presets import PRESETS, preset_split, preset_titles
 from vlgauge.workbench.runs import Run
 from vlgauge.workbench.scoring import config_of, metric_of
-from vlgauge.workbench.stopping import Stopped, Work, stoppable
+from vlgauge.workbench.stopping import Cancelled, Work, end_if_stopped, stoppable
 from vlgauge.workbench.table import NONE
 
 HUB: dict[str, Any] = {"concurrency_id": "hub", "concurrency_limit": 4}
@@ -45,7 +44,6 @@ _MOST_SESSIONS = 1000  # whose searches are remembered
 _DIGITS = 4  # the files have all
 _KEPT_SECONDS = 3600.0
 _LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
-_PROGRESS = gr.Progress()  # Gradio fills it in
 # A form is as high as a screen: the answer below it is brought up.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
@@ -106,7 +104,7 @@ class _Tab:
             )
             with gr.Accordion("A token, for gated and private data sets", open=False):
                 words = "Sent to the Hub alone, kept nowhere"
-                self.token = gr.Textbox(label="Your token", info=words, type="password", max_length=200)
+                self.token = gr.Textbox("", label="Your token", info=words, type="password", max_length=200)
                 if os.environ.get("OAUTH_CLIENT_ID"):
                     gr.LoginButton(min_width=160)
         with gr.Column(visible=False) as self.of_file:
@@ -129,7 +127,7 @@ class _Tab:
             self.first = gr.Number(0, label="From row", precision=0, min_width=120)
             self.rows = gr.Number(most or FIRST_ROWS, label=self._rows_label(None), precision=0, min_width=120)
         self.model = gr.Textbox(
-            label="Model, for the record", info="OWNER/NAME; without it the files hold no record", max_length=200
+            "", label="Model, for the record", info="OWNER/NAME; without it the files hold no record", max_length=200
         )
         with gr.Row():
             self.button = gr.Button("Score", variant="primary", elem_id="score-data-set", scale=2, min_width=120)
@@ -216,13 +214,16 @@ class _Tab:
             for event in (begun.success, begun.failure)
         )
         for event in (emptied, gone_on):
-            read = event.success(_read, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
-            outputs = [self.page, self.scores, self.files]
-            scored = read.then(stoppable(_scored, _working), [self.run, self.model], outputs, **MODEL, **PRIVATE)
+            reading = stoppable(_read, _reading)
+            read = event.success(reading, self.run, [self.status, self.stop], show_progress="hidden", **HUB, **PRIVATE)
+            outputs = [self.page, self.scores, self.files, self.status]
+            quiet: dict[str, Any] = {"show_progress": "hidden"} | MODEL | PRIVATE
+            scored = read.then(stoppable(_scored, _scoring), [self.run, self.model], outputs, **quiet)
             # In gradio 6.31 `then` does not follow what failed.
             for ended in (scored.then, scored.failure, read.failure):
                 ended(_rested, self.run, [*buttons, self.status], **PRIVATE)
             scored.success(None, js=_TO_SCORES, **PRIVATE)
+        # Not by `cancels`: of 10 runs that were cancelled so, the page of gradio 6.31 shows "Error" for two or three.
         self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
     # -- What is opened
@@ -400,11 +401,17 @@ def _gone_on(run: Run | None) -> list[Any]:
     return _buttons(busy=True)
 
 
-def _read(run: Run | None) -> Iterator[list[Any]]:
-    if run is not None:  # another metric was chosen meanwhile
-        for told in run.read():
-            yield [told, gr.skip()]
-        yield [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # which stops that
+def _reading(work: Work, run: Run | None) -> list[Any]:
+    """What the tab shows while rows are read."""
+    return [gr.skip() if run is None else run.status, gr.skip()]
+
+
+def _read(run: Run | None) -> list[Any]:
+    if run is None:  # another metric was chosen meanwhile
+        return [gr.skip(), gr.skip()]
+    for _ in run.read():
+        end_if_stopped()
+    return [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # which stops that
 
 
 def _stopped(run: Run | None) -> Any:
@@ -413,35 +420,34 @@ def _stopped(run: Run | None) -> Any:
     return gr.Button(interactive=False)
 
 
-def _working(work: Work, run: Run | None, *_: Any) -> None:
-    if run is not None:
-        run.work = work
+def _scoring(work: Work, *args: Any) -> list[Any]:
+    """What the tab shows while rows are scored."""
+    done = f"Scoring, step {work.done:,} of {work.total:,}" if work.total else "Scoring"
+    return [gr.skip(), gr.skip(), gr.skip(), f"{done}…"]
 
 
 @in_words_of(_LABELS)
-def _scored(run: Run | None, model: str, progress: Any = _PROGRESS) -> list[Any]:
+def _scored(run: Run | None, model: str) -> list[Any]:
     """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
     if run is None:
-        return [gr.skip(), gr.skip(), gr.skip()]
-
-    def tell(done: int, total: int, left: str) -> None:
-        progress((done, total), desc=f"Scoring{left}", unit="rows")
-
+        return [gr.skip(), gr.skip(), gr.skip(), gr.skip()]
     try:
-        with listening(tell):
-            found = run.scored()
+        found = run.scored()
+        end_if_stopped()
         origin = run.reader.source.origin
         files, unrecorded = written(found, origin, model.strip(), run.extent)
+        end_if_stopped()
         page = page_of_file(replace(found, notes=[*found.notes, *unrecorded]), origin, run.extent)
-    except Stopped:
+        end_if_stopped()
+    except Cancelled:
         run.trouble = "Stopped while they were scored: there are no scores"
-        raise
+        return [gr.skip(), gr.skip(), gr.skip(), run.status]
     finally:
         run.work = None
         if run.is_done:  # else it may be gone on with
             run.clear()
     label = "Scores, report and record" if model.strip() and not unrecorded else "Scores and report"
-    return [page, _every_row(run, found.explanation), gr.File(value=files, visible=True, label=label)]
+    return [page, _every_row(run, found.explanation), gr.File(value=files, visible=True, label=label), run.status]
 
 
 def _every_row(run: Run, explanation: Explanation) -> Any:

@@ -14,7 +14,7 @@ from vlgauge.workbench import runs
 from vlgauge.workbench.errors import hidden
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import metric_of
-from vlgauge.workbench.sent_files import is_upload
+from vlgauge.workbench.uploads import is_upload
 
 _HOW = "send it with gradio_client.handle_file"
 _COLUMNS = ("predictions", "references", "images", "videos", "styles", "id", "groups")

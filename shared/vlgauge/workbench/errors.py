@@ -70,11 +70,6 @@ def in_one_sentence(function: Callable[P, R]) -> Callable[P, R]:
     return in_words_of({})(function)
 
 
-def log_refusal(why: str) -> None:
-    """Write one line about a call that was not taken."""
-    _LOG.warning("refused: %s", " ".join(without_tokens(why).split())[:LONGEST_SENTENCE])
-
-
 def without_tokens(text: str, *known: str | None) -> str:
     """A text in which no token stands."""
     for token in filter(None, known):

@@ -14,17 +14,11 @@ class Hosting:
     Attributes:
         most_rows: Rows of a data set in one run; None for no limit.
         limits: What a row may hold.
-        call_bytes: Of the body of a call; what is larger is uploaded.
-        upload_bytes: Of the files of one upload together.
-        is_behind_proxy: Whether a proxy tells the addresses of visitors.
         token: Which token opens data sets where a visitor gives none: None for that of this machine, False for none.
     """
 
     most_rows: int | None = None
     limits: RowLimits = field(default_factory=RowLimits)
-    call_bytes: int = 32_000_000
-    upload_bytes: int = 2**31
-    is_behind_proxy: bool = False
     token: Token = None
 
 
@@ -32,8 +26,6 @@ OWN_MACHINE = Hosting()
 SPACE = Hosting(
     most_rows=200,
     limits=RowLimits(clip_bytes=20_000_000, run_bytes=2**28),
-    upload_bytes=200_000_000,
-    is_behind_proxy=True,
     token=False,
 )
 

@@ -17,7 +17,7 @@ from vlgauge.base.components import COMPONENTS, Components
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.errors import UsageError
 from vlgauge.explain.examples import Example, examples_of
-from vlgauge.workbench.sent_files import is_upload
+from vlgauge.workbench.uploads import is_upload
 
 # Columns of files.
 FILES = ("images", "videos")

@@ -74,9 +74,9 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
         )
         with gr.Row():
             info = "OWNER/NAME of a data set that has a results.jsonl"
-            repository = gr.Textbox(label="Results on the Hub", info=info, max_length=200, min_width=280)
+            repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
             info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
-            token = gr.Textbox(label="Token for it", info=info, type="password", max_length=200, min_width=280)
+            token = gr.Textbox("", label="Token for it", info=info, type="password", max_length=200, min_width=280)
             told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
             commit = gr.Textbox("", label="Commit", min_width=160, **told)
             read = gr.Button("Read", elem_id="read-results", min_width=120)
@@ -162,7 +162,7 @@ def filters(records: Sequence[Record]) -> list[Any]:
             [("The first one", EVERY), *metrics], value=EVERY, label="Ranked by", min_width=160, visible=is_there
         ),
         gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160, visible=is_there),
-        gr.Textbox(label="Model contains", max_length=200, min_width=160, visible=is_there),
+        gr.Textbox("", label="Model contains", max_length=200, min_width=160, visible=is_there),
     ]
 
 

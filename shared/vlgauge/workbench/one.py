@@ -19,6 +19,7 @@ from vlgauge.workbench.picker import html, told_of
 from vlgauge.workbench.profiles import PROFILES, models_in_words
 from vlgauge.workbench.scoring import config_of, metric_of, same_file, score_example
 from vlgauge.workbench.stopping import stoppable
+from vlgauge.workbench.uploads import refuse_others
 
 TEXTS = ("predictions", "references", "styles")
 # Columns of all metrics, and what a field is called while its metric does not read it.
@@ -161,6 +162,7 @@ def scored(
     config = config_of(metric, config)
     columns = metric_of(metric, config=config).columns
     with in_words_of({column.name: short_label(column) for column in columns}):
+        refuse_others([*(path for path, _ in images or ()), *filter(None, [videos])])
         cells: dict[str, Any] = {}
         for column in columns:
             if column.name in given:

@@ -1,7 +1,6 @@
 """A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
 
 import hashlib
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +15,9 @@ from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
 from vlgauge.scoring.columns import warn_of_repeated
 from vlgauge.scoring.sources import groups_of
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.workbench.forecast import time_left
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, notes_of, score_checked
-from vlgauge.workbench.stopping import Stopped, Work
+from vlgauge.workbench.stopping import Cancelled, Work, this_work
 
 BATCH = 8  # rows between two tellings of how far it is; the button that stops is looked at before each
 
@@ -51,10 +49,10 @@ class Run:
     work: Work | None = None
 
     def stop(self) -> None:
-        """End the reading, which is scored then, or the scoring, of which nothing is left."""
+        """End the reading, after which the rows so far are scored, or the scoring."""
         self.is_stopped = True
         if self.work is not None:
-            self.work.stop()
+            self.work.stopped.set()
 
     @property
     def is_done(self) -> bool:
@@ -93,7 +91,6 @@ class Run:
     def read(self) -> Iterator[str]:
         """Read until the rows end, the visitor stops, or the way to them breaks; yields how far it is."""
         self.is_stopped, self.trouble = False, ""
-        began, before = time.monotonic(), len(self.reader.ids) + len(self.reader.left_out)
         while not self.is_done and not self.is_stopped:
             try:
                 for _ in range(BATCH):
@@ -103,9 +100,7 @@ class Run:
             except (UsageError, OSError) as error:
                 self.trouble = " ".join(str(error).split())
                 break
-            n_read, wanted = len(self.reader.ids) + len(self.reader.left_out), self._n_wanted
-            left = time_left(began, n_read - before, None if wanted is None else wanted - before)
-            yield f"{self.status.removesuffix('.')}{left}."
+            yield self.status
         if self.is_stopped and not self.is_done:
             self.trouble = "Stopped"
         self.is_stopped = False
@@ -123,10 +118,11 @@ class Run:
 
         Raises:
             ValueError: If there is none, or the metric refuses them together.
-            Stopped: If the visitor wants none.
+            Cancelled: If the visitor wants none.
         """
+        self.work = this_work()
         if self.is_stopped:  # while it waited for its turn
-            raise Stopped
+            raise Cancelled
         reader = self.reader
         left_out = [(one.id, one.reason) for one in reader.left_out]
         if not reader.ids:

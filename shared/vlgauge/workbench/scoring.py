@@ -12,6 +12,7 @@ from typing import Any
 
 import vlgauge
 from vlgauge.base import Column, Metric
+from vlgauge.base.host import lock_of
 from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.errors import UsageError
 from vlgauge.explain import Explanation, explain, explanation_of
@@ -21,9 +22,9 @@ from vlgauge.results import without_nan
 from vlgauge.row_sources import RowLimits, checked_cell
 from vlgauge.settings import PROFILES, one_of, setting_names, shown
 from vlgauge.workbench.errors import without_folders
-from vlgauge.workbench.forecast import heard
 from vlgauge.workbench.inputs import FILES, check_size, file_of
 from vlgauge.workbench.profiles import refuse_missing
+from vlgauge.workbench.stopping import heard, turn_at
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
@@ -116,7 +117,7 @@ def score_checked(
 ) -> Scored:
     """Score rows for which there is no reason to leave them out; names of others are kept next to them."""
     own = {column.name: columns.get(column.name) for column in metric.columns}
-    with warnings.catch_warnings(record=True) as told:
+    with turn_at(lock_of(metric)), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         result = metric.compute(**own, return_details=True) or {}
     explanation = explain(metric.name, own | {"id": ids}, result, groups=None if groups is None else groups.labels)

@@ -1,117 +1,141 @@
-"""Work that can be stopped: by its visitor, or because nobody waits for it any more."""
+"""Work that ends at its next step of progress once its visitor stops it or leaves the page."""
 
 from __future__ import annotations
 
-import ctypes
-import time
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from functools import wraps
-from threading import Event, Lock, Thread, get_ident
-from typing import ParamSpec, TypeVar
+from itertools import count
+from threading import Event, RLock, Thread
+from typing import Any, ParamSpec
 
 import gradio as gr
-from gradio.context import LocalContext
 
-from vlgauge.workbench.visitors import VISITOR, TimeUsed
-
-AGAIN_SECONDS, MOST_TIMES = 1.0, 30  # until the next exception, where a library lost the one before
+_LOOK_SECONDS = 0.05  # between two looks whether the work has ended
+_TURN_SECONDS = 0.1  # between two looks whether work that waits for its turn was stopped
+_LOOKS_PER_MESSAGE = 10  # Gradio notices only between two messages that the visitor has left
 
 P = ParamSpec("P")
-R = TypeVar("R")
-
-USED = TimeUsed()
-_AT_WORK: set[Work] = set()
 
 
-class Stopped(BaseException):
-    """The work was stopped; not an `Exception`, as a library would take it for a failure of its own."""
+class Cancelled(BaseException):
+    """Work was stopped. Not an `Exception`, since a metric may record one as the fault of a row."""
 
 
 class Work:
-    """What a thread does, from when it is made until `close`.
+    """A call in a thread of its own.
 
-    Python lets a thread raise an exception in another, where it runs next: within a step of a loop of Python or a call
-    of a library, as when a program is interrupted from the keyboard, and as safe.
+    Attributes:
+        stopped: Set once nobody wants the result.
+        done: Items that are finished.
+        total: Items in all; 0 before the first report.
+        result: What the call returned.
+        error: What it raised; None for nothing.
     """
 
     def __init__(self) -> None:
-        request = LocalContext.request.get(None)
-        self.session = None if request is None else request.session_hash
-        self.event = LocalContext.event_id.get(None)
-        scope = getattr(getattr(request, "request", None), "scope", None) or {}
-        self.visitor = str(scope.get(VISITOR, ""))
-        self._thread = get_ident()
-        self._began = time.monotonic()
-        self._lock = Lock()
-        self._closed = Event()
-        self.is_stopped = False
+        self.stopped = Event()
+        self.done = self.total = 0
+        self.result: Any = None
+        self.error: BaseException | None = None
 
-    def stop(self) -> None:
-        """End it soon; again where it was told already."""
-        with self._lock:
-            if self._closed.is_set() or self.is_stopped:
-                return
-            self.is_stopped = True
-        Thread(target=self._raised, daemon=True).start()
+    def report(self, done: int, total: int) -> None:
+        """Take note of progress.
 
-    def _raised(self) -> None:
-        # An exception that strikes in the finalizer of an object is lost.
-        for _ in range(MOST_TIMES):
-            with self._lock:
-                if self._closed.is_set():
-                    return
-                _raise_in(self._thread, Stopped)
-            self._closed.wait(AGAIN_SECONDS)
+        Raises:
+            Cancelled: If nobody wants the result.
+        """
+        self.done, self.total = done, total
+        if self.stopped.is_set():
+            raise Cancelled
 
-    def close(self) -> None:
-        """Take no more notice of `stop`."""
-        while True:
-            try:
-                with self._lock:
-                    self._closed.set()
-                    _raise_in(self._thread, None)
-                _AT_WORK.discard(self)
-                return
-            except Stopped:  # struck meanwhile
-                continue
-
-    @property
-    def seconds(self) -> float:
-        """How long ago it began."""
-        return time.monotonic() - self._began
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call a function, whose metrics report to this work."""
+        _WORK.set(self)
+        try:
+            self.result = function(*args, **kwargs)
+        except BaseException as error:
+            self.error = error
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    """Let a thread raise an exception where it runs next; None takes back one that it has not raised yet."""
-    what = ctypes.py_object(kind) if kind is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+_WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
-def stoppable(function: Callable[P, R], begun: Callable[..., object] | None = None) -> Callable[P, R]:
-    """The function, whose calls can be stopped, and count as time that the visitor used."""
+def heard(done: int, total: int) -> None:
+    """Report progress to the work of this thread, if it has one; the setting `progress` of every metric here."""
+    if work := _WORK.get():
+        work.report(done, total)
+
+
+def this_work() -> Work | None:
+    """The work of this thread, if it has one."""
+    return _WORK.get()
+
+
+def end_if_stopped() -> None:
+    """End the work of this thread here if nobody wants its result.
+
+    Raises:
+        Cancelled: If so.
+    """
+    if (work := _WORK.get()) is not None and work.stopped.is_set():
+        raise Cancelled
+
+
+@contextmanager
+def turn_at(lock: RLock) -> Iterator[None]:
+    """Hold a lock, for which work waits only until it is stopped.
+
+    Raises:
+        Cancelled: If it was stopped meanwhile.
+    """
+    while not lock.acquire(timeout=_TURN_SECONDS):
+        end_if_stopped()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _unchanged(work: Work, *args: Any) -> Any:
+    return gr.skip()
+
+
+def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _unchanged) -> Callable[P, AsyncIterator[Any]]:
+    """Make an event handler of a function that runs in a thread.
+
+    When Gradio closes the handler, because the event was cancelled or its visitor left the page, the work ends at its
+    next report of progress, and the handler waits for that.
+
+    Args:
+        function: What is called.
+        told: What the outputs show meanwhile, from the work and the arguments.
+
+    Returns:
+        An asynchronous generator, whose last value is the result.
+    """
 
     @wraps(function)
-    def worked(*args: P.args, **kwargs: P.kwargs) -> R:
+    async def worked(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[Any]:
         work = Work()
+        call = copy_context().run
+        thread = Thread(target=call, args=(work.run, function, *args), kwargs=kwargs, daemon=True)
+        thread.start()
         try:
-            _AT_WORK.add(work)
-            try:
-                if begun is not None:
-                    begun(work, *args, **kwargs)
-                return function(*args, **kwargs)
-            finally:
-                work.close()
-        except Stopped:
-            work.close()
-            raise gr.Error("Stopped.", title="Not scored", print_exception=False) from None
+            for look in count(1):
+                await asyncio.sleep(_LOOK_SECONDS)
+                if not thread.is_alive():
+                    break
+                if look % _LOOKS_PER_MESSAGE == 0:
+                    yield told(work, *args)
         finally:
-            USED.add(work.visitor, work.seconds)
+            work.stopped.set()
+            while thread.is_alive():
+                await asyncio.sleep(_LOOK_SECONDS)
+        if work.error is not None:
+            raise work.error
+        yield work.result
 
     return worked
-
-
-def stop(*, session: str | None = None, event: str | None = None) -> None:
-    """Stop what is at work for a session, or for an event of the queue."""
-    for work in list(_AT_WORK):
-        if (session is not None and work.session == session) or (event is not None and work.event == event):
-            work.stop()
