@@ -207,6 +207,56 @@ def _values(name: str, result: Mapping[str, Any]) -> tuple[Counted | None, Float
     return None, _column("result", f"{name}_scores", result[f"{name}_scores"])
 
 
+@dataclass(frozen=True)
+class RowCounts:
+    """How many rows a number is of.
+
+    Attributes:
+        n: Rows that the number is of. A row without a score of its own that adds 0 of 0, such as a caption that names
+            no object for CHAIR_i, is one of them.
+        undefined: Number of the others.
+        drawn: Rows that an interval draws, where each is drawn by itself: those that add more than 0.
+        silent: Those of the ``n`` rows that have no score of their own.
+    """
+
+    n: int
+    undefined: int
+    drawn: int
+    silent: int
+
+
+def row_counts(name: str, result: Mapping[str, Any]) -> RowCounts:
+    """Count the rows that the number of a call is of, the same for every table, record and page.
+
+    Args:
+        name: Of the number, such as that of the metric.
+        result: What the metric returned, or a file of scores holds.
+
+    Raises:
+        UsageError: If scores or counts are missing or wrong.
+    """
+    counted, values = _values(name, result)
+    if counted is None:
+        n = int(np.count_nonzero(~np.isnan(values)))
+        return RowCounts(n, len(values) - n, n, 0)
+    known = ~np.isnan(values).any(axis=1)
+    adding = known & (values != 0).any(axis=1)
+    silent = known & np.isnan(_column("result", f"{name}_scores", result[f"{name}_scores"]))
+    return RowCounts(*(int(np.count_nonzero(rows)) for rows in (known, ~known, adding, silent)))
+
+
+def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
+    """Return that rows without a score of their own are among those of a number.
+
+    Args:
+        name: Of the number.
+        n_silent: How many rows.
+        of: Whose they are, such as the name of a system.
+    """
+    rows = "1 row has" if n_silent == 1 else f"{n_silent} rows have"
+    return f"{name}: {rows} no score of their own{f' by {of}' if of else ''}, but count in n, as they add 0 of 0"
+
+
 def value_of_rows(counted: Counted | None, values: Floats) -> float:
     """Return the number of a call from the counts or, without them, the scores of its rows; NaN if none is defined."""
     return mean_of_defined(values.tolist()) if counted is None else summed_value(values, counted.value)

@@ -41,7 +41,10 @@ def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
     ]
     for panel, (name, line) in zip(panels, scores.summary().loc[["clip_s", "bleu", "chair"]].iterrows(), strict=True):
         assert lines(panel) == [line["value"]]
-        assert sum(bar.get_height() for bar in panel.containers[0]) == line["n"]
+        n_scored = sum(score == score for score in scores.scores()[name])
+        assert sum(bar.get_height() for bar in panel.containers[0]) == n_scored
+        if n_scored < line["n"]:  # a caption that names no object
+            assert f"{line['n'] - n_scored} without a score of their own" in panel.get_title(loc="left")
         labels = [text.get_text() for text in panel.get_legend().get_texts()]
         assert labels[0].startswith("mean" if name == "clip_s" else "value of the corpus")
         assert panel.xaxis_inverted() == (line["better"] == "lower")

@@ -15,6 +15,7 @@ import vlgauge
 from vlgauge.cli import main
 from vlgauge.cli.compare import as_record
 from vlgauge.corpus_values import number_title
+from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.record_groups import record_groups
 from vlgauge.leaderboard.record_tables import records_table
 from vlgauge.leaderboard.table import (
@@ -201,6 +202,41 @@ def test_rows_of_one_image_are_drawn_together_in_every_front_end(files, capsys):
             assert record.ci.grouped_by == "image"
             if not any(system.undefined for system in compared.systems):
                 assert (record.ci.low, record.ci.high) == pytest.approx((one.low, one.high))
+
+
+def test_captions_that_add_nothing_count_in_every_front_end(tmp_path, capsys):
+    refs = ["a dog on a sofa", "a cat on a chair", "a man rides a horse", "two dogs in a park"]
+    silent = {"one": (1, 5), "two": (2, 9, 13)}
+    files, scored, outputs = {}, {}, []
+    for name, quiet in silent.items():
+        rows = []
+        for row in range(24):
+            said = "it is nice here" if row in quiet else refs[(row + (name == "two" and row % 3 == 0)) % 4]
+            references = [] if row == 20 else [refs[row % 4]]
+            rows.append({"id": f"r{row}", "predictions": said, "references": references})
+        files[name] = written(tmp_path / f"{name}.jsonl", rows)
+        scored[name] = vlgauge.score(files[name], "chair")
+        outputs.append(f"--scores={MODELS[name]}={tmp_path / name}.json")
+        scored[name].to_json(tmp_path / f"{name}.json")
+    (compared,) = vlgauge.compare(files, "chair").statistics.metrics
+    assert {(one.n, one.undefined) for one in compared.systems} == {(23, 1)}
+    records = tmp_path / "results.jsonl"
+    for name, one in scored.items():
+        summary = one.summary().loc["chair"]
+        assert (summary["n"], summary["undefined"]) == (23, 1)
+        assert numbers_table(one.results).rows[0][2].text == "23 of 24"
+        assert f"chair: {len(silent[name])} rows have no score of their own, but count in n" in repr(one)
+        (record,) = one.record(records, model=MODELS[name], dataset="org/images", date="2026-11-27")
+        assert (record.n, record.undefined, record.ci.grouped_by) == (23, 1, None)
+        assert record.ci.groups == 23 - len(silent[name])  # a row that adds nothing is nothing to draw
+        assert "All of 23 rows" in texts(one._explained()[0].html())
+        assert f"chair: {len(silent[name])} rows have no score of their own by {name}" in printed(
+            capsys, "compare", "chair", *files.values()
+        )
+    checked = printed(capsys, "record", "check", str(records), *outputs)
+    assert "2 of these with their interval" in checked
+    found = record_groups(every := read_records(records), {one.key: scored[one.model.name].run() for one in every}, {})
+    assert {(one.n, one.undefined) for one in found.systems.values()} == {(23, 1)}
 
 
 # -- Sets of several sizes --------------------------------------------------------------------------------------------

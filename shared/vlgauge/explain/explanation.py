@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from markupsafe import Markup, escape
 
 from vlgauge.catalog import metric_facts
-from vlgauge.corpus_values import corpus_interval, counted_of
+from vlgauge.corpus_values import RowCounts, corpus_interval, counted_of, row_counts
 from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.media.tables import without_blanks
 from vlgauge.results import mean_of_defined
@@ -274,6 +274,11 @@ class Explanation(ABC):
         """Of the number of the whole; None for fewer than two scores."""
         return corpus_interval(self.name, self.result, groups=self.groups)
 
+    @cached_property
+    def row_counts(self) -> RowCounts:
+        """Of how many rows the number of the whole is."""
+        return row_counts(self.name, self.result)
+
     def summary(self) -> Markup:
         """The scores as a whole: mean with interval, distribution, how to read them, signature."""
         mean, n = mean_of_defined(self.scores), len(self.scores)
@@ -288,7 +293,7 @@ class Explanation(ABC):
             metric=self,
             mean=mean,
             n=n,
-            n_undefined=n - len(defined),
+            n_undefined=self.row_counts.undefined,
             middle=median(defined) if defined else math.nan,
             interval=self.interval,
             few=FEW,
@@ -399,5 +404,5 @@ def _overview(one: Explanation) -> dict[str, Any]:
         "spark": sparkline(one.scores, one.axis, f"{len(one.worst_first)} scores of {one.name}; right is better"),
         "score_range": one.score_range,
         "n": len(one.scores),
-        "n_undefined": sum(map(math.isnan, one.scores)),
+        "n_undefined": one.row_counts.undefined,
     }

@@ -32,7 +32,8 @@ def finding_of_rows(metric: Explanation) -> str:
     whole = metric.result.get(metric.name)
     if n == 1 or whole is None or (isinstance(whole, float) and math.isnan(whole)):
         whole = metric.scores[scored[0]] if n == 1 else None
-    over = f"{len(scored):,} of {n:,} rows" if len(scored) < n else f"{n:,} row{'' if n == 1 else 's'}"
+    of = n if len(scored) == n else metric.row_counts.n  # a row without a score may add 0 of 0
+    over = f"{of:,} of {n:,} rows" if of < n else f"{n:,} row{'' if n == 1 else 's'}"
     mean = "" if whole is None else f" is {number(whole, metric.digits)}"
     told = f"{name}{mean}{' on average' if metric.is_mean and n > 1 else ''} over {over}"
     if len(scored) == 1:

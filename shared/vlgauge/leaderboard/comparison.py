@@ -138,6 +138,7 @@ class MetricComparison:
         noise: By name of the system, whether only constants of the metric part the score of a row from 0, as of BLEU
             where no four words match: two of them tie. Empty for metrics without such constants.
         ids: What the rows are called.
+        silent: By name of the system, how many of the ``n`` rows add to the value but have no score of their own.
     """
 
     metric: str
@@ -151,6 +152,7 @@ class MetricComparison:
     scores: Scores
     noise: Noise
     ids: tuple[str, ...]
+    silent: Mapping[str, int]
 
     @cached_property
     def row_differences(self) -> RowDifferences:
@@ -329,7 +331,8 @@ def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tup
     told = told_of_undefined(joined.metric, joined.known, tested.values, worst)
     kinds = (joined.metric, joined.kind, joined.higher_is_better, joined.signature, len(joined.rows))
     systems = _systems(joined, tested, every, worst)
-    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys))
+    silent = {name: sum(math.isnan(own[row]) for row in joined.rows) for name, own in joined.scores.items()}
+    return MetricComparison(*kinds, systems, pairs, told, joined.scores, joined.noise, tuple(joined.keys), silent)
 
 
 def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:

@@ -117,8 +117,8 @@ class Record:
         value: Mean over the defined examples, or of a metric such as BLEU the value of their added
             counts.
         ci: Its interval, None where it has none.
-        n: Number of the examples that the value is of.
-        undefined: Number of those that have no score.
+        n: Number of the examples that the value is of, see `vlgauge.corpus_values.RowCounts`.
+        undefined: Number of the others.
         higher_is_better: Direction.
         profile: "paper" or "embedded".
         model: What was scored.

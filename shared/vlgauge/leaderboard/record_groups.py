@@ -8,6 +8,7 @@ from typing import Any
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
+from vlgauge.leaderboard.recorded_scores import is_grouped
 from vlgauge.leaderboard.runs import Run, groups_of_run
 from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_others, own_values, several_groups
 from vlgauge.set_sizes import comparable_signature
@@ -76,7 +77,7 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
 
 def _lacks_groups(records: Sequence[Record], runs: Mapping[Key, Run]) -> bool:
     """Whether the interval of a record is of groups of rows that the scores of all do not name by one name."""
-    if not any(one.ci and (one.ci.grouped_by or one.ci.groups not in (None, one.n)) for one in records):
+    if not any(is_grouped(one, runs[one.key]) for one in records):
         return False
     names = {groups and groups.name for groups in (groups_of_run(runs[record.key]) for record in records)}
     return len(names) > 1 or None in names

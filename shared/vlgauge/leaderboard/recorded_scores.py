@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.corpus_values import corpus_interval, corpus_value, counted_of
+from vlgauge.corpus_values import corpus_interval, corpus_value, counted_of, row_counts
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
@@ -72,12 +72,12 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
     if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
         unlike = unlike_fields(record.signature, signature) or "order"
         raise UsageError(f"{called} must have been made as the record says, they differ in {unlike}")
-    scores = score_columns(run, metric, what)["score"]
-    undefined = sum(map(math.isnan, scores))
-    if (told := (len(scores) - undefined, undefined)) != (record.n, record.undefined):
+    score_columns(run, metric, what)
+    rows = row_counts(metric, run)
+    if (rows.n, rows.undefined) != (record.n, record.undefined):
         raise UsageError(
-            f"{called} must have {record.n} scores and {record.undefined} undefined ones, got {told[0]} and {told[1]}: "
-            f"{_UNLIKE}"
+            f"{called} must have {record.n} scores and {record.undefined} undefined ones, got {rows.n} and "
+            f"{rows.undefined}: {_UNLIKE}"
         )
     if not is_same_mean(value := corpus_value(metric, run), record.value):
         raise UsageError(f"{called} must have the value of the record, {record.value:.6g}, got {value:.6g}: {_UNLIKE}")
@@ -88,6 +88,19 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
         )
     unchecked = _interval_fault(record, run, called) if interval else "not asked for"
     return Checked(record, run, unchecked)
+
+
+def is_grouped(record: Record, run: Run) -> bool:
+    """Whether the interval of a record, if it has one, is of groups of rows that were drawn together.
+
+    Args:
+        record: The record.
+        run: Its scores.
+    """
+    ci = record.ci
+    if ci is None or ci.grouped_by is not None:
+        return ci is not None
+    return ci.groups is not None and ci.groups != row_counts(record.metric, run).drawn
 
 
 def _interval_fault(record: Record, run: Run, called: str) -> str:
@@ -101,7 +114,7 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
     assert ci.resamples is not None
     assert ci.seed is not None
     groups = groups_of_run(run) if ci.grouped_by is not None else None
-    if (ci.grouped_by is not None or ci.groups != record.n) and (groups is None or groups.name != ci.grouped_by):
+    if is_grouped(record, run) and (groups is None or groups.name != ci.grouped_by):
         return f"{ci.groups} groups of rows were drawn, which scores do not show"
     if not 1 <= ci.resamples <= MOST_SAMPLES:
         return f"it is of {ci.resamples} samples, {MOST_SAMPLES:,} are the most here"

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from vlgauge.catalog import score_facts, score_title
-from vlgauge.corpus_values import corpus_interval, corpus_value
+from vlgauge.corpus_values import corpus_interval, corpus_value, row_counts
 from vlgauge.errors import UsageError
 from vlgauge.files import decoded, limited, parse_json, read_bytes
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
@@ -62,19 +62,19 @@ def record_of(
     """
     own = result["ids"] if ids is None else ids
     scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
-    undefined = sum(map(math.isnan, scores))
-    if undefined == len(scores):
+    if all(map(math.isnan, scores)):
         raise UsageError(f"`{metric}_scores` must be defined for at least one row to be recorded, got NaN for all")
     signature = str(result[f"{metric}_signature"])
     fields = parse_signature(signature)[1]
+    rows = row_counts(metric, result)
     record = Record(
         metric=metric,
         title=score_title(metric),
         version=fields.get("v", ""),
         value=corpus_value(metric, result),
         ci=_interval(metric, result, groups or groups_of_run({**result, "ids": own})),
-        n=len(scores) - undefined,
-        undefined=undefined,
+        n=rows.n,
+        undefined=rows.undefined,
         higher_is_better=score_facts(metric).higher_is_better,
         profile=fields.get("profile", ""),
         model=model,

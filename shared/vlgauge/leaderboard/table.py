@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vlgauge.catalog import score_title
-from vlgauge.corpus_values import ARROWS, COUNTED, number_title, values_told
+from vlgauge.corpus_values import ARROWS, COUNTED, number_title, told_of_silent, values_told
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
 from vlgauge.results import AT_MOST, aligned, printable, pvalue_text
 from vlgauge.settings import one_of
@@ -365,6 +365,12 @@ def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
         *([f"{', '.join(toys)}: scores of toys, which {TOY_NUMBERS}."] if toys else []),
         *few_notes(system.few and numbers.intervals for system in systems),
         *(f"{one}." for compared in comparison.metrics for one in compared.told),
+        *(
+            f"{told_of_silent(compared.metric, n_rows, of=name)}."
+            for compared in comparison.metrics
+            for name, n_rows in compared.silent.items()
+            if n_rows
+        ),
         *([f"{', '.join(weighed)}: samples of rows keep the document frequencies of all rows."] if weighed else []),
         *([f"{', '.join(beside)}: {_BESIDE_NOTE}."] if beside else []),
     ]

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from vlgauge.catalog import metric_names, score_facts
-from vlgauge.corpus_values import counted_of, number_title
+from vlgauge.corpus_values import counted_of, number_title, row_counts
 from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.installed import not_importable
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
@@ -122,7 +122,6 @@ def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str
 
 def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
     defined = [score for score in column.scores if not math.isnan(score)]
-    lacking = len(column.scores) - len(defined)
     if defined:
         axes.hist(defined, bins="auto" if len(defined) > 1 else 1, color=SKY, edgecolor="white", linewidth=0.6)
     number = next(one for one in numbers_of(scored.results, groups=scored.groups) if one.name == column.name)
@@ -132,7 +131,11 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
     if number.low is not None and number.high is not None:
         words = f"{100 * CONFIDENCE:g} % interval {number.low:.4g} to {number.high:.4g}"
         axes.axvspan(number.low, number.high, facecolor="none", edgecolor=RED, hatch="////", linewidth=0, label=words)
-    axes.set_title(f"{len(defined)} rows{f', {lacking} undefined' if lacking else ''}", fontsize=9, loc="left")
+    counts = row_counts(column.name, scored.results[number.metric])
+    told = [f"{len(defined)} rows"]
+    told += [f"{counts.silent} without a score of their own"] if counts.silent else []
+    told += [f"{counts.undefined} undefined"] if counts.undefined else []
+    axes.set_title(", ".join(told), fontsize=9, loc="left")
     axes.set_ylabel("rows")
     _score_axis(axes, column)
     if axes.get_legend_handles_labels()[0]:

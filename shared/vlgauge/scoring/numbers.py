@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlgauge.catalog import direction_of, score_facts
-from vlgauge.corpus_values import corpus_interval, counted_of, number_title
+from vlgauge.corpus_values import corpus_interval, counted_of, number_title, row_counts, told_of_silent
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
@@ -129,13 +129,14 @@ def numbers_table(
         higher = None if one.better is None else one.better == "higher"
         if one.name.endswith("_undefined"):
             continue  # it is what n lacks
-        scores = results[one.metric].get(f"{one.name}_scores")
-        defined = 0 if scores is None else sum(score == score for score in scores)
         if isinstance(one.value, int) or one.low is None:
             value = to_cell(one.value)
         else:
             value = mean_text(one.value, one.low, one.high, few=one.few)
-        n = "" if scores is None else f"{defined}" if defined == len(scores) else f"{defined} of {len(scores)}"
+        n = ""
+        if f"{one.name}_scores" in results[one.metric]:
+            counts = row_counts(one.name, results[one.metric])
+            n = f"{counts.n} of {counts.n + counts.undefined}" if counts.undefined else f"{counts.n}"
         named = number_title(one.name, signature=signature, higher_is_better=higher)
         cells = [Cell(named), Cell(value, right=True), Cell(n, right=True)]
         rows.append([*cells, Cell(one.score_range or "")])
@@ -156,6 +157,8 @@ def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None 
     notes = []
     if added := [name for name, own in results.items() if counted_of(name, str(own[f"{name}_signature"]))]:
         notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
+    silent = {name: row_counts(name, results[name]).silent for name in added}
+    notes += [told_of_silent(name, n_rows) for name, n_rows in silent.items() if n_rows]
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):
         notes.append(f"intervals draw whole groups of {groups.name}, {len(set(groups.labels))} of them")

@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.base import Metric
+from vlgauge.corpus_values import row_counts
 from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
@@ -91,15 +92,15 @@ class Scores:
         numbers = [one for one in self._numbers(confidence) if not one.name.endswith("_undefined")]
         lines = []
         for one in numbers:
-            result, own = self.results[one.metric], scores.get(one.name, [])
-            undefined = sum(score != score for score in own)
+            result = self.results[one.metric]
+            rows = row_counts(one.name, result) if one.name in scores else None
             lines.append(
                 {
                     "value": one.value,
                     "low": one.low,
                     "high": one.high,
-                    "n": len(own) - undefined if own else None,
-                    "undefined": undefined if own else None,
+                    "n": rows and rows.n,
+                    "undefined": rows and rows.undefined,
                     "better": one.better,
                     "range": one.score_range,
                     "signature": result.get(f"{one.name}_signature", result[f"{one.metric}_signature"]),

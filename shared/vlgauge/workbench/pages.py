@@ -1,6 +1,5 @@
 """Pages of explanations inside the page of the workbench, each in a frame, so that no style meets another."""
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -58,7 +57,7 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
         extent=extent,
         notes=scored.notes,
         n=len(scored.ids) + len(scored.left_out),
-        n_undefined=sum(map(math.isnan, scored.explanation.scores)),
+        n_undefined=scored.explanation.row_counts.undefined,
     )
     page = scored.explanation.html(worst=N_ROWS_SHOWN, best=N_BEST_SHOWN)
     return framed(told, "Rows that were scored and left out") + framed(page, f"Scores by {scored.explanation.name}")
