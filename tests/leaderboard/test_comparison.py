@@ -786,3 +786,22 @@ def test_coverage_of_both_intervals():
         of_means.append(system.low <= 1.0 <= system.high)
     assert np.mean(of_means) == pytest.approx(0.95, abs=0.02)
     assert np.mean(of_differences) == pytest.approx(0.95, abs=0.02)
+
+
+def chair_run(invented, mentions):
+    counts = np.array([invented, mentions], dtype=np.float64)
+    scores = [i / m if m > 0 else NAN for i, m in counts.T.tolist()]
+    signature = "chair|v:0.1.0|profile:paper|dialect:fixed"
+    made = {"chair_scores": scores, "chair_invented": counts[0].tolist(), "chair_mentions": counts[1].tolist()}
+    return {"ids": list(range(len(scores))), **made, "chair_signature": signature}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_system_without_a_value_on_the_common_rows_is_refused():
+    # The silent system names an object only in the row that the other does not define; it was bold, as "nan".
+    silent = chair_run([0] * 12 + [1], [0] * 12 + [2])
+    other = chair_run([1, 0] * 6 + [NAN], [2, 1] * 6 + [NAN])
+    with pytest.raises(
+        ValueError, match=r"must have a value of chair for every system, silent has none on the 12 rows"
+    ):
+        compare({"silent": silent, "other": other}, ["chair"])

@@ -284,3 +284,8 @@ def test_holm_rejects_as_the_stepwise_procedure_does():
 def test_wrong_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_difference_of_a_value_that_is_undefined_is_undefined_without_a_warning():
+    assert math.isnan(differences(math.nan, 1.0))

@@ -306,7 +306,14 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
     counts = None
     if counted_of(metric, signature) is not None:
         counts = {name: corpus_counts(metric, run, f"runs[{name!r}]")[orders[name]] for name, run in runs.items()}
-    return _Joined(metric, kind, signature, scores, counts, common_rows(metric, _known(scores, counts), keys), keys)
+    rows = common_rows(metric, _known(scores, counts), keys)
+    for name, own in {} if counts is None else counts.items():
+        if math.isnan(value_of_rows(counted_of(metric, signature), own[rows])):
+            raise UsageError(
+                f"`runs` must have a value of {metric} for every system, {name} has none on the {len(rows)} rows that "
+                f"every system defines, as nothing is counted there; leave {name} out"
+            )
+    return _Joined(metric, kind, signature, scores, counts, rows, keys)
 
 
 def _known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:

@@ -63,7 +63,7 @@ def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     larger = np.maximum(np.abs(a), np.abs(b))
-    near_zero = _TIE_NEAR_ZERO * min(1.0, np.nanmax(larger, initial=0.0))
+    near_zero = _TIE_NEAR_ZERO * min(1.0, np.max(larger, initial=0.0, where=~np.isnan(larger)))
     return np.where(np.abs(a - b) <= np.maximum(_TIE * larger, near_zero), 0.0, a - b)
 
 
