@@ -75,7 +75,7 @@ class Meteor(base.TokenMetric):
         self.paraphrases = None if paraphrases is None else meteor15.sources.checked_source("paraphrases", paraphrases)
         given = {"lists": lists, "paraphrases": paraphrases}
         for name, value in given.items():
-            if version == "2007" and value != meteor15.sources.INSTALLED:
+            if self.version == "2007" and value != meteor15.sources.INSTALLED:
                 raise UsageError.about(name, f"must be left out with `version` 2007, got {shown(value)}")
         super().__init__(*args, **host)
 

@@ -62,9 +62,13 @@ def shown(value: Any) -> str:
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """The value, if it is one of the choices.
 
+    A number is taken as its text, such as 2007 of a command line for "2007".
+
     Raises:
         ValueError: If it is not; the message lists the choices.
     """
+    if type(value) in (int, float) and str(value) in choices:
+        return str(value)
     if not isinstance(value, str) or value not in choices:
         hint = meant(value, choices) if isinstance(value, str) else ""
         raise UsageError(
