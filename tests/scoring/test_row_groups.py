@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_data_sets import archive, picture
+from made_runs import made_run
 from PIL import Image
 
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.corpus_values import corpus_interval
-from vlgauge.leaderboard import read_records
+from vlgauge.leaderboard import compare, read_records
 from vlgauge.scoring.columns import warn_of_repeated
 from vlgauge.statistics import FEW_MARK, bootstrap_interval
 
@@ -140,6 +141,39 @@ def test_files_of_scores_are_compared_by_the_groups_that_they_name(folder, capsy
     (folder / "other.json").write_text(json.dumps(moved), "utf-8")
     assert main(["compare", "rouge_l", "rows.json", "other.json", *how]) == 2
     assert "row '0' is in 'i0' and, by other, in 'i1'" in capsys.readouterr().err
+
+
+def test_rows_keep_the_groups_of_a_file_of_scores_beside_predictions(folder, capsys):
+    assert main(["score", "rouge_l", "rows.jsonl", "--groups", "image", "--output", "rows.json"]) == 0
+    how = ["--resamples", "200", "--format", "json"]
+    capsys.readouterr()
+    assert main(["compare", "rouge_l", "rows.json", "other.jsonl", *how]) == 0
+    by_scores = json.loads(capsys.readouterr().out)
+    assert main(["compare", "rouge_l", "rows.jsonl", "other.jsonl", "--groups", "image", *how]) == 0
+    assert json.loads(capsys.readouterr().out) == by_scores
+
+
+def test_files_of_scores_with_unlike_groups_are_warned_of():
+    unlike = {
+        name: {"ids": [0, 1], "groups": ["a", "a"], "grouped_by": name, **made_run([0.1, 0.2 + len(name)])}
+        for name in ("image", "story")
+    }
+    with pytest.warns(UserWarning, match="name groups by image and story: each row is drawn by itself"):
+        assert compare(unlike, ["rovist_nr"]).n_groups is None
+
+
+@pytest.mark.parametrize("front_end", ["command", "python"])
+def test_a_row_in_other_groups_by_two_systems_is_refused(folder, capsys, front_end):
+    rows = [json.loads(line) for line in (folder / "other.jsonl").read_text("utf-8").splitlines()]
+    rows[0]["image"] = "elsewhere"
+    (folder / "moved.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    said = "must have each row in one group, row '0' is in 'i0' and, by moved, in 'elsewhere'"
+    if front_end == "command":
+        assert main(["compare", "rouge_l", "rows.jsonl", "moved.jsonl", "--groups", "image"]) == 2
+        assert said in capsys.readouterr().err
+        return
+    with pytest.raises(ValueError, match=said):
+        vlgauge.compare({"rows": "rows.jsonl", "moved": "moved.jsonl"}, "rouge_l", groups="image")
 
 
 def test_groups_of_a_command_are_refused_where_there_are_none(folder, capsys):

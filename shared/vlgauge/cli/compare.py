@@ -29,6 +29,7 @@ from vlgauge.scoring.score_suite import choose_compared, choose_metrics, find_su
 from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.systems import (
     GivenSystem,
+    labels_of_systems,
     long_systems,
     refuse_unknown_scores,
     runs_of,
@@ -239,10 +240,7 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
     if options.groups_file:
         rows = read_rows(options.groups_file)
         return labels_of(rows, take_column(rows, options.id or "id"), options.groups)
-    found: dict[str, str] = {}
-    for file in files.values():
-        if file.rows and not found:
-            found = labels_of(file.rows, file.ids, options.groups)
+    found = labels_of_systems(files, options.groups, "--groups")
     if not found:
         raise UsageError("--groups must come with --groups-file FILE where every FILE holds scores, which was left out")
     return found

@@ -218,7 +218,7 @@ def compare(
         metrics: Names of the metrics.
         baseline: Name of the system that all others are compared with; None for all pairs.
         groups: Label by id; rows of one label, such as the captions of one image, are drawn together. None for the
-            groups that every run names, if they do by one name, else each row by itself.
+            groups that runs name, if they do by one name, else each row by itself.
         family: What Holm's correction is for: "all", the pairs of all metrics together, or "metric", those of each
             metric by itself.
         level: Of the intervals; tests are significant at one minus it.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from vlgauge.catalog import score_facts
 from vlgauge.corpus_values import counted_of
 from vlgauge.errors import UsageError
-from vlgauge.leaderboard.runs import GROUPS, Run, groups_of_run, numbers
+from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
 from vlgauge.results import mean_of_defined, row_keys
 from vlgauge.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
 from vlgauge.settings import shown, warn
@@ -76,24 +76,46 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[o
 
 
 def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[object] | None:
-    """Return the label of each row where every run names the groups of its rows, all by one name; else None.
+    """Return the label of each row by the groups that runs name; None where none does, or they name unlike ones.
+
+    Runs that name no groups have the rows of the others, and are drawn as these.
 
     Raises:
         UsageError: If two runs have a row in different groups.
     """
-    found = {name: groups_of_run(run) for name, run in runs.items()}
-    grouped = {name: groups for name, groups in found.items() if groups is not None}
-    if len(grouped) < len(runs) or len({groups.name for groups in grouped.values()}) > 1:
+    found = {name: groups for name, run in runs.items() if (groups := groups_of_run(run)) is not None}
+    names = sorted({groups.name for groups in found.values()})
+    if len(names) > 1:
+        warn(
+            f"the files of scores name groups by {' and '.join(names)}: each row is drawn by itself; choose the groups "
+            "with `groups`"
+        )
+    if len(names) != 1:
         return None
-    labels: dict[str, object] = {}
-    for name, groups in grouped.items():
-        for key, label in zip(row_keys(runs[name]["ids"]), groups.labels, strict=True):
+    labels = agreed_labels(
+        {name: dict(zip(row_keys(runs[name]["ids"]), own.labels, strict=True)) for name, own in found.items()}
+    )
+    return [labels[key] for key in keys]
+
+
+def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return the label of each row, by its key, of which several systems tell the same.
+
+    Args:
+        found: By name of the system the label of each of its rows.
+
+    Raises:
+        UsageError: If two systems have a row in different groups.
+    """
+    labels: dict[str, str] = {}
+    for name, own in found.items():
+        for key, label in own.items():
             if labels.setdefault(key, label) != label:
                 raise UsageError(
-                    f"`{GROUPS}` of the files of scores must have each row in one group, row {shown(key)} is in "
-                    f"{shown(labels[key])} and, by {name}, in {shown(label)}; name the groups with `groups`"
+                    f"`groups` must have each row in one group, row {shown(key)} is in {shown(labels[key])} and, "
+                    f"by {name}, in {shown(label)}; give labels by id"
                 )
-    return [labels[key] for key in keys]
+    return labels
 
 
 def common_signature(metric: str, runs: Mapping[str, Run]) -> str:

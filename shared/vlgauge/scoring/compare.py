@@ -13,7 +13,6 @@ from vlgauge.errors import UsageError
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
-from vlgauge.leaderboard.runs import labels_of
 from vlgauge.media.caption_files import join_references, references_by_id
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.comparison import Comparison
@@ -23,6 +22,7 @@ from vlgauge.scoring.score_suite import choose_compared, find_suite
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.systems import (
     GivenSystem,
+    labels_of_systems,
     long_systems,
     refuse_unknown_scores,
     runs_of,
@@ -219,7 +219,6 @@ def _labels(
 ) -> Mapping[str, object] | None:
     if not isinstance(groups, str):
         return groups
-    for one in systems.values():
-        if one.rows:
-            return labels_of(one.rows, one.ids, groups, "`groups`")
+    if found := labels_of_systems(systems, groups, "`groups`"):
+        return found
     raise UsageError("`groups` must be labels by id where every system comes with scores alone, got a title")

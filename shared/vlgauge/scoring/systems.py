@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
-from vlgauge.leaderboard.runs import Run, set_sizes
+from vlgauge.leaderboard.joined_runs import agreed_labels
+from vlgauge.leaderboard.runs import Run, labels_of, set_sizes
 from vlgauge.media.tables import Rows, is_missing, located, name_of_rows
 from vlgauge.results import row_keys
 from vlgauge.scoring.columns import Titles, named_column, read_columns, warn_of_repeated
@@ -132,6 +133,23 @@ def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None
         known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
         if lacking := [name for name in names if name not in known]:
             raise UsageError(f"{system} must have a score {lacking[0]!r} to be compared, it has {', '.join(known)}")
+
+
+def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: str) -> dict[str, str]:
+    """Return the label of each row in a column that the rows of the systems have; empty where there are only scores.
+
+    Args:
+        systems: By name.
+        title: Of the column; systems whose rows lack it are grouped by the others.
+        option: What chose it, for messages.
+
+    Raises:
+        UsageError: If a row has no label, or is in different groups by two systems.
+    """
+    rows = {name: one for name, one in systems.items() if one.rows}
+    there = {name: one for name, one in rows.items() if title in one.rows[0]} or dict([*rows.items()][:1])
+    found = {name: labels_of(one.rows, one.ids, title, option) for name, one in there.items()}
+    return agreed_labels(found) if found else {}
 
 
 def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:
