@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from made_runs import bleu_run, made_run, made_signature
 
+import vlgauge
 from vlgauge import corpus_values
 from vlgauge.catalog import metric_facts, metric_names
-from vlgauge.corpus_values import COUNTED, Counted, corpus_interval, corpus_value
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.corpus_values import COUNTED, Counted, corpus_counts, corpus_interval, corpus_value
+from vlgauge.distances.rouge_and_bleu import summed_bleu
+from vlgauge.statistics import bootstrap_interval, summed_intervals
 
 
 def test_every_metric_that_is_no_mean_is_counted():
@@ -28,6 +30,21 @@ def test_the_value_of_bleu_is_that_of_its_counts():
     assert corpus_value("bleu", result) == pytest.approx(result["bleu"], rel=1e-12)
     found = corpus_interval("bleu", result)
     assert found.low < result["bleu"] < found.high
+
+
+def test_the_shorter_orders_of_bleu_have_intervals_of_the_same_counts():
+    captions = ["a dog runs on the grass", "two red cats", "a plate of food", "a man rides a bike"]
+    references = ["a dog runs on grass", "two cats", "a plate with food", "one man rides a red bike"]
+    metric = vlgauge.load("bleu")
+    result = metric.compute(predictions=captions, references=[[one] for one in references])
+    for order in (1, 2, 3):
+        name = f"bleu_{order}"
+        counts = corpus_counts("bleu", result)
+        (alone,) = summed_intervals([counts], [(0,)], lambda sums, order=order: summed_bleu(sums, order))
+        found = corpus_interval(name, result)
+        assert found == alone.within((0.0, 1.0), result[name])
+        assert found.low < result[name] < found.high
+    assert corpus_interval("bleu_4", result) == corpus_interval("bleu", result)
 
 
 def part(counts):

@@ -1,8 +1,12 @@
 """Counts whose sums make BLEU of a corpus, which is no mean of scores."""
 
+from functools import partial
+
 from vlgauge.corpus_values import Counted
+from vlgauge.distances.cider import ORDERS
 from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS
 from vlgauge.distances.rouge_and_bleu import counts_of_columns
+from vlgauge.distances.rouge_and_bleu import summed_bleu
 from vlgauge.distances.rouge_and_bleu import summed_bleu_4
 from vlgauge.distances.rouge_and_bleu import without_match
 
@@ -12,4 +16,5 @@ COUNTED = Counted(
     summed_bleu_4,
     without_match,
     "neither system matches four words in a row",
+    others={f"bleu_{order}": partial(summed_bleu, order=order) for order in ORDERS},
 )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_i
 Floats = npt.NDArray[np.float64]
 
 # The table, the record and the page of one command ask for the same interval.
-_KNOWN: Remembered[tuple[Any, ...], tuple[Interval | None]] = Remembered(64)
+# By the name of the number, empty for a mean.
+_KNOWN: Remembered[tuple[Any, ...], dict[str, Interval | None]] = Remembered(64)
 _TOLERANCE = 1e-6  # relative, between a score and what its counts give
 
 
@@ -37,6 +38,7 @@ class Counted:
             a score has no such constants.
         noise: What is so of a row whose scores are noise in both systems, to be read after "a row in which".
         unless: Field of a signature, such as "version:2007", with which the number is the mean of the scores.
+        others: Other numbers of the same counts, by their keys, such as "bleu_1".
     """
 
     columns: tuple[str, ...]
@@ -45,6 +47,7 @@ class Counted:
     is_noise: Callable[[Floats], npt.NDArray[np.bool_]] | None = None
     noise: str = ""
     unless: str = ""
+    others: Mapping[str, Statistic] = field(default_factory=dict)
 
     def without_noise(self, counts: Floats) -> Floats:
         """The values of counts, exactly 0 where only constants make them: two of these do not differ."""
@@ -276,7 +279,7 @@ def corpus_interval(
     See `vlgauge.statistics.bootstrap_interval` for how it is made and how often it covers the true number.
 
     Args:
-        name: Of the number, such as that of the metric.
+        name: Of the number, such as that of the metric, or another that the same counts make, such as "bleu_1".
         result: What the metric returned.
         groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
         level: Coverage, in (0, 1).
@@ -289,16 +292,48 @@ def corpus_interval(
     Raises:
         ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
     """
-    counted, values = _values(name, result)
+    owner = _owner(name, result)
+    counted, values = _values(owner, result)
     labels = None if groups is None else tuple(groups)
-    key = (counted is not None and name, values.tobytes(), labels, level, resamples, seed)
+    key = (counted is not None and owner, values.tobytes(), labels, level, resamples, seed)
     if (known := _KNOWN.get(key)) is None:
         how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed, "groups": labels}
         if counted is not None:
-            known = (summed_intervals([values], [(0,)], counted.value, **how)[0],)
+            known = _counted_intervals(owner, counted, values, **how)
         else:
-            known = (bootstrap_interval(values.tolist(), **how),)
+            known = {"": bootstrap_interval(values.tolist(), **how)}
         _KNOWN.put(key, known)
-    is_signed = name in metric_names() or f"{name}_signature" in result
-    bounds = bounds_signed(name, str(result.get(f"{name}_signature", ""))) if is_signed else (None, None)
-    return known[0] and known[0].within(bounds, value_of_rows(counted, values))
+    is_signed = owner in metric_names() or f"{owner}_signature" in result
+    bounds = bounds_signed(owner, str(result.get(f"{owner}_signature", ""))) if is_signed else (None, None)
+    found = known["" if counted is None else name]
+    if found is None:
+        return None
+    value = value_of_rows(counted, values) if name == owner else float(result[name])
+    return found.within(bounds, value)
+
+
+def has_interval(name: str, result: Mapping[str, Any]) -> bool:
+    """Whether `corpus_interval` knows a number: it has scores of rows, or the counts of its metric make it."""
+    return f"{name}_scores" in result or _owner(name, result) != name
+
+
+def _owner(name: str, result: Mapping[str, Any]) -> str:
+    """The metric whose counts make a number, such as "bleu" of "bleu_1"; else the number itself."""
+    if f"{name}_scores" in result:
+        return name
+    for key in result:
+        if (owner := key.removesuffix("_scores")) != key and name in getattr(COUNTED.get(owner), "others", ()):
+            return owner
+    return name
+
+
+def _counted_intervals(name: str, counted: Counted, counts: Floats, **how: Any) -> dict[str, Interval | None]:
+    """The intervals of all numbers that the same counts make, from the same samples."""
+    statistics = {name: counted.value, **counted.others}
+
+    def each(sums: Floats) -> Floats:
+        return np.stack([own(of_one) for own, of_one in zip(statistics.values(), sums, strict=True)])
+
+    contrasts = [(number,) for number in range(len(statistics))]
+    found = summed_intervals([counts] * len(statistics), contrasts, each, **how)
+    return dict(zip(statistics, found, strict=True))

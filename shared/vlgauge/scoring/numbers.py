@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlgauge.catalog import direction_of, score_facts
-from vlgauge.corpus_values import corpus_interval, counted_of, number_title, row_counts, told_of_silent
+from vlgauge.corpus_values import (
+    corpus_interval,
+    counted_of,
+    has_interval,
+    number_title,
+    row_counts,
+    told_of_silent,
+)
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.leaderboard.table import Cell, Table, mean_text
 from vlgauge.results import DIGITS, INTERVAL, shown_number, to_cell, to_table
@@ -75,7 +82,7 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, gro
     numbers = []
     for key in keys:
         low, high, few = None, None, False
-        if f"{key}_scores" in result and (found := corpus_interval(key, result, level=confidence, groups=labels)):
+        if has_interval(key, result) and (found := corpus_interval(key, result, level=confidence, groups=labels)):
             low, high, few = found.low, found.high, found.of_few
         if confidence == CONFIDENCE and key + INTERVAL in result and groups is None:
             low, high = result[key + INTERVAL]  # of the metric's own seed
