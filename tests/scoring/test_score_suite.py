@@ -139,6 +139,22 @@ def test_systems_are_compared_by_a_suite(files, capsys):
     assert "cider" in repr(compared)
 
 
+def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, capsys):
+    without = TEXT_ONLY.split(",")
+    saved = str(tmp_path / "saved.json")
+    scored = vlgauge.score(files["results"], "coco", annotations=files["annotations"], without=without)
+    scored.to_json(saved)
+    how = {"annotations": files["annotations"], "without": without, "resamples": 200}
+    expected = repr(vlgauge.compare({name: files[name] for name in ("results", "others")}, "coco", **how))
+    for given in (scored, saved):
+        assert repr(vlgauge.compare({"results": given, "others": files["others"]}, "coco", **how)) == expected
+    with pytest.raises(UsageError, match="`annotations` must come with rows, got scores alone"):
+        vlgauge.compare({"results": scored, "again": scored}, "coco", **how)
+    words = ["compare", "coco", saved, saved, "--names", "a,b", "--annotations", files["annotations"]]
+    assert main(words) == 2
+    assert "--annotations must be left out where every FILE holds scores" in capsys.readouterr().err
+
+
 def test_sets_and_stories():
     rows = [{"predictions": ["a dog", "a cow"], "references": ["a dog runs", "the dog"]}] * 4
     scored = vlgauge.score(rows, "sets", without=["mmd_bert", "frechet_bert"])

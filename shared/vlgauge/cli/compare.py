@@ -228,7 +228,7 @@ def _texts(scored: Mapping[str, Scored]) -> dict[str, dict[str, str]]:
 
 
 def _refuse_scoring_options(options: argparse.Namespace) -> None:
-    given = [name for name in (*COLUMNS, "config", "profile") if getattr(options, name) is not None]
+    given = [name for name in (*COLUMNS, "annotations", "config", "profile") if getattr(options, name) is not None]
     given += ["set"] if options.set else []
     if given:
         raise UsageError(f"--{given[0]} must be left out where every FILE holds scores")

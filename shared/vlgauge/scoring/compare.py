@@ -116,7 +116,7 @@ def compare(
         wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", system, grouped]
         systems = _systems(rows, names, wanted, id, several if is_wide else None, system)
         if annotations is not None:
-            systems = {name: _annotated(one, annotations) for name, one in systems.items()}
+            systems = _annotated(systems, annotations)
         if len(systems) < 2:
             raise UsageError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
         settings: dict[str, dict[str, Any]] = {}
@@ -151,11 +151,15 @@ def compare(
     return Comparison(found, scored, explained, runs)
 
 
-def _annotated(system: GivenSystem, annotations: Any) -> GivenSystem:
-    if system.run is not None:
-        raise UsageError("`annotations` must come with rows, got scores")
+def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
+    """The systems with references for those that come with rows; scores have theirs behind them."""
+    if all(one.run is not None for one in systems.values()):
+        raise UsageError("`annotations` must come with rows, got scores alone")
     captions = references_by_id(read_annotations(annotations), "`annotations`")
-    return replace(system, rows=join_references(system.rows, captions, "`annotations`"))
+    return {
+        name: one if one.run is not None else replace(one, rows=join_references(one.rows, captions, "`annotations`"))
+        for name, one in systems.items()
+    }
 
 
 def _named(metrics: str | Metric | Sequence[str | Metric]) -> tuple[list[str], list[str | Metric]]:
