@@ -139,6 +139,30 @@ def test_systems_are_compared_by_a_suite(files, capsys):
     assert "cider" in repr(compared)
 
 
+def test_python_has_the_table_of_the_command(files, capsys):
+    how = {"annotations": files["annotations"], "without": ["spice", "meteor"]}
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    scored = vlgauge.score(files["results"], "coco", **how)
+    assert repr(scored).splitlines()[0].split() == TITLES
+    assert scored._repr_html_().index("BLEU-1") < scored._repr_html_().index("bleu_1")
+    assert main([*words, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.strip() == scored.to_markdown()
+    assert main([*words, "--format", "latex", "--scale", "100", "-w", "1"]) == 0
+    assert capsys.readouterr().out.strip() == scored.to_latex()
+    with pytest.raises(UsageError, match=r"must be of a suite \(coco, stories, sets\), got bleu"):
+        vlgauge.score(files["results"], "bleu", annotations=files["annotations"]).to_markdown()
+
+
+def test_python_names_the_part_that_failed(files, monkeypatch):
+    def fail(*_, **__):
+        raise UsageError("no such thing")
+
+    monkeypatch.setattr("vlgauge.distances.cider.length_penalties", fail)
+    scored = vlgauge.score(files["results"], "coco", annotations=files["annotations"], without=["spice", "meteor"])
+    assert "NaN" in repr(scored)
+    assert "cider failed: cider: no such thing" in repr(scored)
+
+
 def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, capsys):
     without = TEXT_ONLY.split(",")
     saved = str(tmp_path / "saved.json")

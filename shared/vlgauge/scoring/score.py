@@ -165,7 +165,7 @@ def score(
         human = titles["references"] or "references"
         if suite is not None and DISTANCE in suite.metrics and DISTANCE not in left_out and human in given.rows[0]:
             scored = add_distance(scored, loaded, take_columns(given.rows, human))
-    return Scores(scored, loaded, given.frame)
+    return Scores(scored, loaded, given.frame, suite)
 
 
 def named_titles(*titles: Titles) -> dict[str, str | None]:

@@ -14,13 +14,16 @@ from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
-from vlgauge.results import printable
+from vlgauge.leaderboard.table import PLAIN, Numbers, Table, render
+from vlgauge.results import DIGITS, printable
 from vlgauge.scoring.notebook import framed, notebook_tables
 from vlgauge.scoring.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
 from vlgauge.scoring.recording import OF_ONE, records_of
+from vlgauge.scoring.score_suite import suite_table
 from vlgauge.scoring.scored import Scored, score_columns
 from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import nearest, told_of_arguments, whole_number
+from vlgauge.suites import SUITES, Suite
 from vlgauge.writing import write
 
 if TYPE_CHECKING:
@@ -37,8 +40,11 @@ class Scores:
         results: Results of the metrics, by name.
     """
 
-    def __init__(self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any]) -> None:
+    def __init__(
+        self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any], suite: Suite | None = None
+    ) -> None:
         self._scored = scored
+        self._suite = suite
         self._metrics = list(metrics)
         self._frame = frame
         self._explanations: list[Explanation] | None = None
@@ -117,12 +123,39 @@ class Scores:
         """The table that `vlgauge score` prints, with a few rows."""
         texts = self.columns["predictions"] or []
         how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` has all"}
-        return summary(self.results, self.ids, texts, _SHOWN, **how)
+        told = summary(self.results, self.ids, texts, _SHOWN, **how)
+        return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), told])
 
     def _repr_html_(self) -> str:
         """The numbers of all rows, in the colours of the notebook."""
         groups = self._scored.groups
-        return notebook_tables([numbers_table(self.results, groups=groups)], notes_of(self.results, groups))
+        tables = [*self._suite_tables(), numbers_table(self.results, groups=groups)]
+        return notebook_tables(tables, notes_of(self.results, groups))
+
+    def to_markdown(self, *, digits: int = DIGITS, scale: float = 1.0) -> str:
+        """Return the table of a suite in Markdown.
+
+        Args:
+            digits: Digits after the point.
+            scale: Factor for every value.
+
+        Raises:
+            UsageError: If these are no scores of a suite.
+        """
+        return self._rendered("markdown", digits, scale)
+
+    def to_latex(self, *, digits: int = 1, scale: float = 100.0) -> str:
+        """Return the table of a suite in LaTeX, by default in percent; otherwise as `to_markdown`."""
+        return self._rendered("latex", digits, scale)
+
+    def _rendered(self, form: str, digits: int, scale: float) -> str:
+        numbers = Numbers(whole_number("digits", digits, 0), scale)
+        if not (tables := self._suite_tables(numbers)):
+            raise UsageError(f"the scores must be of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}")
+        return render(tables[0], form)
+
+    def _suite_tables(self, numbers: Numbers = PLAIN) -> list[Table]:
+        return [] if self._suite is None else [suite_table(self._suite, self._scored, numbers)]
 
     def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
         """A matplotlib figure of the scores (extra `plots`).
