@@ -22,7 +22,7 @@ from vlgauge.scoring.recording import OF_ONE, records_of
 from vlgauge.scoring.score_suite import suite_table
 from vlgauge.scoring.scored import Scored, score_columns
 from vlgauge.scoring.wording import words_of_python
-from vlgauge.settings import nearest, told_of_arguments, whole_number
+from vlgauge.settings import finite_number, nearest, told_of_arguments, whole_number
 from vlgauge.suites import SUITES, Suite
 from vlgauge.writing import write
 
@@ -149,7 +149,8 @@ class Scores:
         return self._rendered("latex", digits, scale)
 
     def _rendered(self, form: str, digits: int, scale: float) -> str:
-        numbers = Numbers(whole_number("digits", digits, 0), scale)
+        factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
+        numbers = Numbers(whole_number("digits", digits, 0), factor)
         if not (tables := self._suite_tables(numbers)):
             raise UsageError(f"the scores must be of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}")
         return render(tables[0], form)
