@@ -87,7 +87,7 @@ class Spider(base.TokenMetric):
         **host: Any,
     ) -> None:
         self.df, self.parser, self.pipeline, self.java, self.jars = df, parser, pipeline, java, jars
-        self.device, self.batch_size = device, batch_size
+        self.device, self.batch_size = device, base.whole_number("batch_size", batch_size, 1)
         super().__init__(*args, tokenizer=tokenizer, **host)
         common: dict[str, Any] = {"profile": self.profile, "progress": self.progress}
         graphs: dict[str, Any] = {"parser": parser, "pipeline": pipeline, "java": java, "jars": jars}

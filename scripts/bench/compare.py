@@ -16,7 +16,7 @@ import numpy as np
 
 from vlgauge.leaderboard import compare
 
-METRICS = ("meteor", "rouge_l", "rovist_nr", "rovist_c", "d_hm")
+METRICS = ("polos", "rouge_l", "rovist_nr", "rovist_c", "d_hm")
 SECONDS, GIGABYTES = 120.0, 1.5
 
 

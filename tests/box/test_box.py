@@ -18,6 +18,7 @@ from box_of_tests import box_of_jobs
 
 import vlgauge
 from vlgauge.box import Beyond, Garbled, Paused, bounds, children, frames, reading, scratch, visitor, visitors
+from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch
 
 JOBS = Path(__file__).resolve().parents[1] / "helpers" / "box_jobs.py"
@@ -147,10 +148,10 @@ def test_memory_is_watched_from_outside(box, monkeypatch):
 @pytest.mark.parametrize(
     ("deed", "kind", "why"),
     [
-        ("value", ValueError, "^`x` must be y$"),
+        ("value", UsageError, "^`x` must be y$"),
         ("too much", TooMuch, "^too much$"),
         ("os", OSError, "^gone$"),
-        ("odd", ValueError, "k"),
+        ("odd", UsageError, "k"),
     ],
 )
 def test_what_a_job_raises_is_raised_here(box, deed, kind, why):

@@ -31,13 +31,14 @@ def write_lists(path, *, function_words=(), prefixes=(), synsets=None, exception
     }
     with zipfile.ZipFile(path, "w") as jar:
         for name, lines in lists.items():
-            jar.writestr(name, "".join(f"{line}\n" for line in lines))
+            # Without the time, which would be part of the digest.
+            jar.writestr(zipfile.ZipInfo(name), "".join(f"{line}\n" for line in lines))
     return path
 
 
 def write_table(path, pairs):
     """A file as the paraphrase table is one."""
-    path.write_bytes(gzip.compress("".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in pairs).encode()))
+    path.write_bytes(gzip.compress("".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in pairs).encode(), mtime=0))
     return path
 
 

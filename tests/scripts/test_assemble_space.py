@@ -74,8 +74,12 @@ STATIC = [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) fo
 @pytest.mark.parametrize("name", metric_names())
 def test_a_gradio_space_has_the_scripts_of_the_metric_and_the_app(spaces, name):
     files = spaces[name]
-    # What explains it comes with the package.
-    scripts = {path.name for path in metric_folder(name).glob("*.py")} - {"corpus_counts.py", "explanation.py"}
+    # What explains it and what tests compare it with come with the package.
+    scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
+        "corpus_counts.py",
+        "explanation.py",
+        "reference.py",
+    }
     assert set(files) == KINDS["gradio"] | scripts
     for script in scripts:
         assert files[script] == (metric_folder(name) / script).read_bytes()
@@ -240,7 +244,11 @@ def test_an_extra_that_does_not_exist_is_refused(tmp_path):
 @pytest.mark.parametrize("name", STATIC)
 def test_a_static_space_has_a_page_that_asks_for_nothing(static, name):
     files = static(name)
-    scripts = {path.name for path in metric_folder(name).glob("*.py")} - {"corpus_counts.py", "explanation.py"}
+    scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
+        "corpus_counts.py",
+        "explanation.py",
+        "reference.py",
+    }
     assert {path for path in files if not path.startswith("examples/")} == KINDS["static"] | scripts
     facts, _ = front(files)
     assert (facts["sdk"], facts["app_file"]) == ("static", "index.html")

@@ -53,14 +53,14 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
     monkeypatch.setattr(versions, "FOLDER", tmp_path)
     assert versions.main(["lowest", "light"]) == code
     text = (tmp_path / "tested.md").read_text()
-    assert "## lowest, light\n\nExtras `explain`, `video`: 9 passed.\n" in text
+    assert "## lowest, light\n\nExtras `explain`, `meteor`, `video`: 9 passed.\n" in text
     assert "| numpy | 2.0.0 |\n| pyarrow | 21.0.0 |\n" in text
     installs = [words for words in ran if "--resolution" in words]
     assert len(installs) == 1
     (tools,) = [words for words in ran if "--constraint" in words]
     assert tools.partition("--constraint ")[2].split()[0] == str(tmp_path / "lowest-light.txt")
     assert (tmp_path / "lowest-light.txt").read_text() == "numpy==2.0.0\npyarrow==21.0.0\n"
-    assert re.search(r"--resolution lowest-direct -e.*\[explain,video\]$", installs[0])
+    assert re.search(r"--resolution lowest-direct -e.*\[explain,meteor,video\]$", installs[0])
     assert [words for words in ran if "-m pytest" in words and "--ignore=tests/base/test_images.py" in words]
     capsys.readouterr()
 

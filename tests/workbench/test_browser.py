@@ -149,7 +149,9 @@ def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, t
     made = []
     for name, value in (("low", 1.0), ("high", 3.0), ("other high", 3.0)):
         own = {"model": first["model"] | {"id": f"org/{name.replace(' ', '-')}", "name": name}, "value": value}
-        made.append(json.dumps(first | own | {"ci": None}))
+        # A dataset of their own, in which no row is undefined: such models are ranked.
+        own |= {"dataset": first["dataset"] | {"id": "org/own", "name": "Own"}, "undefined": 0, "ci": None}
+        made.append(json.dumps(first | own))
     (tmp_path / "made.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
     with watched(chromium, f"{served}?view=leaderboard", 390) as page:
         cell = page.locator(".boards td:has(.interval)").first

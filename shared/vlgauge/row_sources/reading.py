@@ -247,7 +247,9 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
         ValueError: If it will not.
         TypeError: If it is of another kind.
     """
-    if cell is None and not column.optional:
+    if cell is None:
+        if column.optional:
+            return None
         raise UsageError(f"`{place}` must be given, got nothing")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)

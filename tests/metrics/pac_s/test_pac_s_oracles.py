@@ -19,6 +19,12 @@ CASES = json.loads((PAC_S / "inputs.json").read_text("utf-8"))
 pytestmark = pytest.mark.filterwarnings("ignore:[0-9]+ of 19 captions and references")
 
 
+@pytest.fixture(autouse=True)
+def blank_references_count(monkeypatch):
+    """Rows of the oracle have blank references, which the authors' code counts and metrics here leave out."""
+    monkeypatch.setattr("vlgauge.base.columns.without_blanks", list)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tiny")
