@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from vlgauge.cli import main
 from vlgauge.errors import UsageError
 from vlgauge.media.caption_files import join_references, parse_list, references_by_id
 from vlgauge.media.tables import read_rows
@@ -84,6 +85,36 @@ def test_results_of_vlmevalkit(write, tmp_path, ending):
     assert str(row["id"]) == "4"
 
 
+@pytest.mark.parametrize(("cell", "caption"), [(None, ""), (7, "7"), (1.5, "1.5"), ("a dog", "a dog")])
+def test_cells_of_a_workbook_that_are_no_text(write, cell, caption):
+    rows = [{"index": number, "answer": "['A dog.']", "prediction": one} for number, one in enumerate(["a cat", cell])]
+    assert [row["predictions"] for row in read_rows(write("a.json", rows))] == ["a cat", caption]
+
+
+def test_a_dictionary_of_single_captions_has_numbers_as_keys(write):
+    assert read_rows(write("d.json", {"7": "a dog", "3": ["a cat"]})) == [
+        {"id": "7", "predictions": "a dog"},
+        {"id": "3", "predictions": "a cat"},
+    ]
+    with pytest.raises(UsageError, match="must hold a JSON list of objects"):
+        read_rows(write("e.json", {"model": "a", "prompt": "b"}))
+
+
+def test_a_null_caption_of_coco_is_told_by_its_row(write, capsys):
+    results = [{"image_id": 7, "caption": "a dog"}, {"image_id": 3, "caption": None}]
+    words = ["score", "bleu", write("r.json", results), "--annotations", write("a.json", ANNOTATIONS)]
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "'predictions'" in told
+    assert "row 1" in told
+
+
+def test_numbers_that_a_table_made_fractions_are_joined():
+    references = references_by_id([{"id": 7.0, "references": ["A dog."]}, {"id": 0.5, "references": ["b"]}], "FILE")
+    rows = [{"id": 7}, {"id": 0.5}]
+    assert [row["references"] for row in join_references(rows, references, "FILE")] == [["A dog."], ["b"]]
+
+
 def test_a_damaged_workbook_is_one_sentence(write):
     pytest.importorskip("openpyxl")
     with pytest.raises(UsageError, match="must be a whole Excel workbook"):
@@ -131,7 +162,7 @@ def test_references_are_joined_by_id():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": 1, "predictions": "a"}], "lacks 1 of 1, the first is '1'"),
+        ([{"id": 1, "predictions": "a"}], "lacks 1 of 1, the first is '1'; the first image that it has is '7'"),
         ([{"id": 7}, {"image_id": 7}], "got image '7' more than once"),
         ([{"predictions": "a"}], "row 0 lacks it"),
     ],

@@ -9,6 +9,7 @@
 """
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def rows_of_object(content: Mapping[str, Any]) -> Rows | None:
         for one in annotations:
             captions.setdefault(one["image_id"], []).append(one["caption"])
         return [{"id": image, "references": own} for image, own in captions.items()]
-    lists = {key: _captions(value) for key, value in content.items()}
+    lists = {key: _captions(key, value) for key, value in content.items()}
     if not lists or any(own is None for own in lists.values()):
         return None
     return [{"id": key, "predictions": own[0] if len(own) == 1 else own} for key, own in lists.items() if own]
@@ -76,9 +77,9 @@ def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
                 f"{name} must be COCO's annotations, a dictionary of captions by image, or a table with the columns id "
                 f"and references, got {shown(row)} in row {number}"
             )
-        if str(key) in found:
+        if (image := _image_key(key)) in found:
             raise UsageError(f"{name} must name each image once, got {shown(key)} more than once")
-        found[str(key)] = captions
+        found[image] = captions
     return found
 
 
@@ -96,7 +97,7 @@ def join_references(rows: Rows, references: Mapping[str, list[str]], name: str) 
     Raises:
         UsageError: If rows have no id, share one, or have one that is not in the annotations.
     """
-    keys = [str(row.get("id", row.get("image_id"))) for row in rows]
+    keys = [_image_key(row.get("id", row.get("image_id"))) for row in rows]
     if lacking := [number for number, row in enumerate(rows) if row.get("id", row.get("image_id")) is None]:
         raise UsageError(f"the rows must have the column id or image_id next to {name}, row {lacking[0]} lacks it")
     if (twice := first_repeated(keys)) is not None:
@@ -104,7 +105,7 @@ def join_references(rows: Rows, references: Mapping[str, list[str]], name: str) 
     if unknown := [key for key in keys if key not in references]:
         raise UsageError(
             f"{name} must have the captions of every image, lacks {len(unknown)} of {len(keys)}, the first is "
-            f"{unknown[0]!r}"
+            f"{unknown[0]!r}; the first image that it has is {next(iter(references), None)!r}"
         )
     if n_left := len(references) - len(keys):
         warn(f"{n_left} of {len(references)} images of {name} have no row and are left out")
@@ -127,8 +128,15 @@ def _is_caption_of_image(value: Any) -> bool:
     return isinstance(value, Mapping) and "image_id" in value and isinstance(value.get("caption"), str)
 
 
-def _captions(value: Any) -> list[str] | None:
+def _image_key(image: Any) -> str:
+    """What joins an image: its id as a text; 7.0, which tables make of 7 next to a missing id, is 7."""
+    return str(int(image) if isinstance(image, float) and image.is_integer() else image)
+
+
+def _captions(key: Any, value: Any) -> list[str] | None:
     """The captions of one image in a dictionary of pycocoevalcap; None if the value is something else."""
+    if isinstance(value, str) and str(key).isdigit():  # with another key it may be a setting
+        return [value]
     if not isinstance(value, list):
         return None
     found: list[Any] = [one.get("caption") if isinstance(one, Mapping) else one for one in value]
@@ -136,7 +144,9 @@ def _captions(value: Any) -> list[str] | None:
 
 
 def _columns_of_coco_results(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not _is_caption_of_image(row) or "references" in row:
+    # A caption that is null is told by its row where predictions are read.
+    is_null = "caption" in row and _is_missing(row["caption"]) and "image_id" in row
+    if not (is_null or _is_caption_of_image(row)) or "references" in row:
         return None
     return {"id": row["image_id"], "predictions": row["caption"]}
 
@@ -157,6 +167,14 @@ def _columns_of_lmms_eval(row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _columns_of_vlmevalkit(row: Mapping[str, Any]) -> dict[str, Any] | None:
     references = parse_list(row.get("answer"))
-    if "index" not in row or references is None or not isinstance(row.get("prediction"), str):
+    if "index" not in row or references is None or "prediction" not in row:
         return None
-    return {"id": row["index"], "predictions": row["prediction"], "references": references}
+    # A workbook has no cell for an empty text, and a number for one of digits.
+    caption = "" if _is_missing(row["prediction"]) else row["prediction"]
+    if isinstance(caption, (int, float)) and not isinstance(caption, bool):
+        caption = str(caption)
+    return {"id": row["index"], "predictions": caption, "references": references}
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
