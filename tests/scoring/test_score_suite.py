@@ -163,6 +163,27 @@ def test_python_names_the_part_that_failed(files, monkeypatch):
     assert "cider failed: cider: no such thing" in repr(scored)
 
 
+def test_what_is_not_multiplied_says_so_with_as_many_digits(files, capsys):
+    words = ["score", "coco", files["results"], "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    assert main([*words, "--scale", "100", "-w", "1", "--rows", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "The scores and values below are not multiplied." in told
+    value = vlgauge.score(files["results"], "rouge_l", annotations=files["annotations"]).results["rouge_l"]["rouge_l"]
+    assert f"{100 * value:.1f}" in told
+    assert f"rouge_l            {value:.3f}" in told
+    for other in (["-q"], ["--format", "json"]):
+        assert main([*words, "--scale", "100", *other]) == 2
+        assert "--scale must come with the table of a suite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["score"], ["compare"]])
+def test_settings_of_a_metric_that_is_left_out_are_refused(files, command, capsys):
+    named = [files["results"]] if command == ["score"] else [files["results"], files["others"]]
+    words = [*command, "coco", *named, "--annotations", files["annotations"], "--without", TEXT_ONLY]
+    assert main([*words, "--set", "meteor.version=2007"]) == 2
+    assert "--set must name a setting of bleu or rouge_l or cider" in capsys.readouterr().err
+
+
 def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, capsys):
     without = TEXT_ONLY.split(",")
     saved = str(tmp_path / "saved.json")

@@ -97,10 +97,12 @@ def run(options: argparse.Namespace) -> int:
     if suite is None and without:
         raise UsageError(f"--without must come with a suite ({', '.join(SUITES)}), got {options.metric}")
     scores = [] if suite is not None else score_list(options.metric)
-    metrics = list(dict.fromkeys(map(metric_of_score, scores))) if suite is None else suite.metrics
-    settings = settings_by_metric(options.set, metrics)
     if suite is not None:
         choose_metrics(suite, (), without)
+        metrics = [name for name in suite.metrics if name not in without]
+    else:
+        metrics = list(dict.fromkeys(map(metric_of_score, scores)))
+    settings = settings_by_metric(options.set, metrics)
     check_report(options.report, options.files, list(settings))
     check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:

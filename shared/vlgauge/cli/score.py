@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -131,10 +132,13 @@ def run(options: argparse.Namespace) -> int:
     if options.details and options.format == "table" and not options.output:
         raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
     # Wrong names are reported before the file is read.
-    settings = settings_by_metric(options.set, metric_list(names) if suite is None else suite.metrics)
     without = [name.strip() for name in (options.without or "").split(",") if name.strip()]
     if suite is not None:
         choose_metrics(suite, (), without)
+        if options.scale != 1.0 and (options.quiet or options.format == "json"):
+            raise UsageError("--scale must come with the table of a suite, which --quiet and --format json leave out")
+    scored_names = metric_list(names) if suite is None else [name for name in suite.metrics if name not in without]
+    settings = settings_by_metric(options.set, scored_names)
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
     if options.plot_kind and not options.plot:
@@ -216,6 +220,8 @@ def print_results(
         return
     if table is not None and not options.quiet and options.format != "json":
         print(render(table, "text") + "\n")
+        if options.scale != 1.0:
+            print("The scores and values below are not multiplied.\n")
     if options.quiet:
         sys.stderr.write("".join(f"{line}\n" for line in of_rows))
         print(numbers_alone(results, options.digits), flush=True)
@@ -223,7 +229,13 @@ def print_results(
         print(to_json(record), flush=True)
     else:
         ids, n_rows = record["ids"], options.rows
-        how: dict[str, Any] = {"digits": options.digits, "confidence": options.confidence, "groups": groups}
+        # What is not multiplied needs more digits to say as much.
+        more = max(0, math.ceil(math.log10(options.scale)))
+        how: dict[str, Any] = {
+            "digits": min(options.digits + more, MOST_DIGITS),
+            "confidence": options.confidence,
+            "groups": groups,
+        }
         print(summary(results, ids, texts, n_rows, **how))
         print("".join(f"\n{line}" for line in of_rows), end="\n" if of_rows else "", flush=True)
 
