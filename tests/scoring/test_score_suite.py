@@ -8,6 +8,7 @@ import pytest
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.errors import UsageError
+from vlgauge.weights.files import SourcesMissing
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
 
@@ -182,6 +183,20 @@ def test_settings_of_a_metric_that_is_left_out_are_refused(files, command, capsy
     words = [*command, "coco", *named, "--annotations", files["annotations"], "--without", TEXT_ONLY]
     assert main([*words, "--set", "meteor.version=2007"]) == 2
     assert "--set must name a setting of bleu or rouge_l or cider" in capsys.readouterr().err
+
+
+def test_what_a_suite_lacks_can_be_left_out(files, monkeypatch, capsys):
+    def lack(*_, **__):
+        raise SourcesMissing("no pipeline")
+
+    monkeypatch.setattr("vlgauge.scoring.computing.look_for_all", lack)
+    words = [files["results"], "--annotations", files["annotations"]]
+    assert main(["score", "coco", *words]) == 2
+    assert "no pipeline\nOr leave metrics of the suite out with --without" in capsys.readouterr().err
+    assert main(["score", "bleu,cider", *words]) == 2
+    assert "--without" not in capsys.readouterr().err
+    with pytest.raises(SourcesMissing, match="Or leave metrics of the suite out with `without`"):
+        vlgauge.score(files["results"], "coco", annotations=files["annotations"])
 
 
 def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, capsys):

@@ -84,7 +84,13 @@ def compute_all(
         ValueError: If a metric refuses a row or has no details; with several, the message names it.
     """
     if len(metrics) > 1:  # a single one looks itself before it scores
-        look_for_all(metrics, columns)
+        try:
+            look_for_all(metrics, columns)
+        except UsageError as error:
+            if on_failure is None:
+                raise
+            # Of a suite nobody has chosen the metrics one by one.
+            raise error.with_message(f"{error}\nOr leave metrics of the suite out with {option('without')}") from error
     results = {}
     for metric in metrics:
         try:
