@@ -3,16 +3,20 @@
 import json
 import math
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
+from vlgauge.errors import UsageError
 from vlgauge.results import (
     PValue,
     mean_of_defined,
     plain,
     pvalue_text,
     result_record,
+    row_keys,
     shown_number,
     to_json,
     to_table,
@@ -124,3 +128,13 @@ def test_tables_show_pvalues_by_their_keys():
     table = to_table(["result", "value"], [[key, shown_number(key, value)] for key, value in numbers.items()])
     assert [line.split(maxsplit=1)[1] for line in table.splitlines()[2:]] == ["1.0e-05", "< 1.0e-300", "0.0000", "0"]
     assert to_json({"p": PValue(0.25)}) == '{\n  "p": 0.25\n}'
+
+
+def test_ids_as_texts():
+    assert row_keys(["a", 1, 1.5, None, True, [1], {"b": 2}]) == ["a", "1", "1.5", "null", "true", "[1]", '{"b": 2}']
+
+
+@pytest.mark.parametrize("one", [date(2026, 1, 2), Decimal(1), b"a", {1}], ids=repr)
+def test_an_id_that_is_no_value_of_json_is_refused(one):
+    with pytest.raises(UsageError, match=f"^ids must be texts or numbers, got {type(one).__name__}; write"):
+        row_keys(["a", one])

@@ -12,6 +12,8 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
+from vlgauge.errors import UsageError
+
 # Key of the two ends of the interval of a number: its own key and this.
 INTERVAL = "_interval"
 
@@ -53,11 +55,21 @@ def plain(value: Any) -> Any:
 
 
 def row_keys(ids: Iterable[Any]) -> list[str]:
-    """Ids as texts, by which rows of files of different forms are joined: a number in one is a text in another."""
-    return [
-        one if isinstance(one, str) else str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
-        for one in ids
-    ]
+    """Return ids as texts, by which rows of files of different forms are joined: a number in one is a text in another.
+
+    Raises:
+        UsageError: If an id is no value of JSON, such as the date of a table.
+    """
+    return [_row_key(one) for one in ids]
+
+
+def _row_key(one: Any) -> str:
+    if isinstance(one, str):
+        return one
+    try:
+        return str(one) if type(one) is int else json.dumps(one, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"ids must be texts or numbers, got {type(one).__name__}; write them as texts") from error
 
 
 def mean_of_defined(scores: Sequence[float]) -> float:
