@@ -2,11 +2,13 @@
 
 import io
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from vlgauge import files, parquet
+from vlgauge.errors import UsageError
 
 
 def written(table, **options):
@@ -131,3 +133,26 @@ def test_rows_of_a_stream_of_arrow():
     for bad in (b"", data[:-3000], bytes(altered), written(table)):
         with pytest.raises(ValueError, match=r"FILE must be an Arrow file, got 'x', which fails with: ."):
             parquet.parquet_rows(bad, "FILE", "x", form="Arrow")
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (pa.timestamp("us"), 2**62),
+        (pa.timestamp("us", "Nowhere/Bogus"), 5),
+        (pa.date64(), 86_400_000 * 10**8),
+        (pa.duration("s"), 2**62),
+    ],
+    ids=str,
+)
+def test_a_time_that_python_cannot_hold_is_refused(kind, number):
+    table = pa.table({"a": pa.array([number], pa.int64()).view(kind)})
+    with pytest.raises(UsageError, match=r"^FILE must have times that Python can hold, got one in 'x' that it cannot "):
+        parquet.parquet_rows(written(table), "FILE", "x")
+
+
+def test_a_text_that_is_no_utf8_is_named():
+    offsets = pa.py_buffer(np.array([0, 2], np.int32).tobytes())
+    table = pa.table({"a": pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])})
+    with pytest.raises(UsageError, match=r"^FILE must be a Parquet file, got 'x', which fails with: .*UTF8"):
+        parquet.parquet_rows(written(table), "FILE", "x")

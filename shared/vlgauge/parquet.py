@@ -45,8 +45,21 @@ def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet"
     _check_left(limit - sum(_bytes_in_python(one) for batch in batches for one in batch.columns), limit, name, shown)
     rows: list[dict[str, Any]] = []
     for batch in batches:
-        rows += batch.to_pylist()
+        rows += _objects(batch, name, shown)
     return rows
+
+
+def _objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, Any]]:
+    """Return the rows of a batch as objects of Python, which has no times before year 1 and no unknown time zones."""
+    import pyarrow as pa
+
+    try:
+        return batch.to_pylist()
+    except (pa.ArrowException, ArithmeticError, ValueError, LookupError) as error:
+        raise UsageError(
+            f"{name} must have times that Python can hold, got one in {shown!r} that it cannot ({error}); save such a "
+            "column as text"
+        ) from error
 
 
 def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
@@ -182,6 +195,7 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
         left -= sum(sizes)
         _check_left(left, limit, name, shown)
         _check_rows(batch, sizes, n_rows, settings)
+        batch.validate(full=True)  # texts that are no UTF-8
         n_rows += len(batch)
         if n_rows > settings["max_rows"]:
             refuse(name, settings["max_rows"], "rows", "max_rows", shown)
