@@ -12,6 +12,7 @@ import pytest
 from folders import EXAMPLES
 
 from vlgauge.cli import main
+from vlgauge.errors import UsageError
 from vlgauge.writing import PART, Unwritable, checked_target, parts_of, replacing, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
@@ -247,3 +248,17 @@ def test_an_input_is_never_the_target(tmp_path, monkeypatch, capsys, link, comma
     assert main([*(source if part == "FILE" else part for part in command), f"target{ending}"]) == 2
     assert f"must be another file than FILE, got 'target{ending}' for both" in capsys.readouterr().err
     assert (tmp_path / source).read_bytes() == content
+
+
+def test_a_path_that_no_system_takes_is_refused():
+    with pytest.raises(Unwritable, match=r"^`path` must be the path of a file, got '\\ud800' "):
+        write("\ud800", "x")
+
+
+def test_a_text_that_utf8_cannot_hold_leaves_the_old_file(tmp_path):
+    target = tmp_path / "out"
+    target.write_text("old")
+    with pytest.raises(UsageError, match=r"^`path` must get texts of valid Unicode, got the lone surrogate U\+D800"):
+        write(target, "a \ud800 dog")
+    assert target.read_text() == "old"
+    assert left(tmp_path) == ["out"]

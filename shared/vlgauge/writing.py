@@ -56,7 +56,10 @@ def checked_target(
     shown = os.fspath(path)
     if "\0" in shown:
         raise Unwritable(f"{name} must be the path of a file, got a zero byte in {shown!r}")
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+    except UnicodeEncodeError as error:
+        raise Unwritable(f"{name} must be the path of a file, got {shown!r} ({error})") from None
     if target.is_symlink():
         raise Unwritable(
             f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
@@ -141,9 +144,22 @@ def replacing(
 
 
 def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
-    """Write a file, text as UTF-8; see `replacing`."""
+    """Write a file, text as UTF-8; see `replacing`.
+
+    Raises:
+        UsageError: If the text has a lone surrogate, half of a broken character, which UTF-8 cannot hold.
+        Unwritable: If no file can be written there.
+    """
+    try:
+        data = content.encode("utf-8") if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 20) : error.start + 20]
+        raise UsageError(
+            f"{name} must get texts of valid Unicode, got the lone surrogate U+{ord(error.object[error.start]):04X} in "
+            f"{around!r}; replace it in the input"
+        ) from None
     with replacing(path, name, mode=mode) as part:
-        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        part.write_bytes(data)
 
 
 def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
