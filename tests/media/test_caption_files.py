@@ -183,3 +183,11 @@ def test_rows_that_cannot_be_joined(rows, message):
 def test_annotations_that_are_none(rows, message):
     with pytest.raises(UsageError, match=message):
         references_by_id(rows, "FILE")
+
+
+@pytest.mark.parametrize("image", [[1], {"a": 1}], ids=str)
+def test_an_image_id_that_names_no_image_is_one_sentence(write, image):
+    one = {"image_id": image, "caption": "a dog"}
+    with pytest.raises(UsageError, match="must hold a JSON list of objects, one per row"):
+        read_rows(write("a.json", {"annotations": [one], "images": 5}))
+    assert read_rows(write("b.json", [one])) == [one]

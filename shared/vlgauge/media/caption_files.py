@@ -125,7 +125,9 @@ def parse_list(cell: Any) -> list[str] | None:
 
 
 def _is_caption_of_image(value: Any) -> bool:
-    return isinstance(value, Mapping) and "image_id" in value and isinstance(value.get("caption"), str)
+    if not isinstance(value, Mapping) or not isinstance(value.get("caption"), str):
+        return False
+    return "image_id" in value and not isinstance(value["image_id"], (list, dict))  # which name no image
 
 
 def _image_key(image: Any) -> str:
