@@ -10,6 +10,7 @@ from vlgauge.errors import UsageError
 from vlgauge.files import Limits
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, take_column
+from vlgauge.settings import shown
 
 # What each of `RowLimits` bounds, in words.
 _LIMITED = {
@@ -42,10 +43,13 @@ def is_source(file: str) -> bool:
 
 
 def at_least(minimum: int, text: str) -> int:
-    """A whole number of an option."""
-    number = int(text)
+    """Return the whole number of an option."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = minimum - 1
     if number < minimum:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least {minimum}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {minimum}, got {shown(text)}")
     return number
 
 

@@ -9,7 +9,7 @@ from vlgauge.catalog import metric_folder
 from vlgauge.cli.inputs import add_limits
 from vlgauge.errors import UsageError
 from vlgauge.media.caption_files import join_references, references_by_id
-from vlgauge.media.tables import READERS, Rows, read_rows
+from vlgauge.media.tables import READERS, Rows, read_rows, rows_called
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.computing import Settings, load_metric
 from vlgauge.settings import PROFILES, nearest, setting_names
@@ -52,7 +52,9 @@ def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
     if options.annotations is None:
         return rows
     name = f"--annotations {options.annotations}"
-    return join_references(rows, references_by_id(read_rows(options.annotations), name), name)
+    with rows_called("--annotations"):
+        annotations = read_rows(options.annotations)
+    return join_references(rows, references_by_id(annotations, name), name)
 
 
 def metric_list(text: str) -> list[str]:

@@ -46,6 +46,11 @@ def load_metrics(
     """
     metrics = []
     for name, own in settings.items():
+        if profile and "profile" in own:
+            raise UsageError(
+                f"{option('profile')} must be left out if the settings of {name} have a profile, got {profile!r} and "
+                f"{own['profile']!r}"
+            )
         common = {"profile": profile} if profile else {}
         # A single metric refuses a configuration with a message of its own.
         wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
