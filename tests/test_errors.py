@@ -17,6 +17,7 @@ from vlgauge.errors import (
     UsageTypeError,
     WeightsNotFoundError,
     describe,
+    is_of_item,
     is_of_user,
 )
 
@@ -99,3 +100,9 @@ def test_what_users_can_fix(error, text):
 )
 def test_bugs(error):
     assert not is_of_user(error)
+
+
+def test_what_is_missing_for_every_item_is_of_none():
+    everywhere = {MissingExtraError, WeightsNotFoundError, NetworkError}
+    assert {kind for kind in CLASSES if not is_of_item(kind("it"))} == everywhere
+    assert not is_of_item(ValueError("bug"))

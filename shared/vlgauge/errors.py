@@ -84,6 +84,16 @@ def is_of_user(error: BaseException) -> bool:
     return isinstance(error, (UsageError, MemoryError))
 
 
+def is_of_item(error: BaseException) -> bool:
+    """Check whether a usage error is of one item, such as a row or a file.
+
+    A package, weights or an answer of the network that is missing is missing for every item: to leave out the item, or
+    to make its score undefined, would hide that.
+    """
+    everywhere = (MissingExtraError, WeightsNotFoundError, NetworkError)
+    return isinstance(error, UsageError) and not isinstance(error, everywhere)
+
+
 def describe(error: BaseException) -> str:
     """Return the text to show to a user for an error of which `is_of_user` holds."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:

@@ -11,6 +11,7 @@ import small_videos
 from PIL import Image
 from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
+from vlgauge.errors import MissingExtraError
 from vlgauge.media import frames, video_decoder
 from vlgauge.media.frames import sampled, video_pictures
 from vlgauge.media.videos import video_cell
@@ -318,3 +319,21 @@ def test_pyav_is_named_where_it_is_missing(mp4, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(ImportError, match=r'video files need PyAV; run: pip install "vlgauge\[video\]"'):
         video_frames(mp4)
+
+
+def test_without_pyav_no_video_is_taken_for_damaged(folder, monkeypatch):
+    cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(MissingExtraError, match="video files need PyAV"):
+        video_pictures(cells, on_error="nan")
+
+
+def test_a_bug_is_not_taken_for_a_damaged_video(folder, monkeypatch):
+    cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
+
+    def fail(*_):
+        raise ValueError("bug")
+
+    monkeypatch.setattr("vlgauge.media.frames._cell_frames", fail)
+    with pytest.raises(ValueError, match=r"^bug$"):
+        video_pictures(cells, on_error="nan")

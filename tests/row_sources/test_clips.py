@@ -12,6 +12,7 @@ from small_videos import write_video
 
 from vlgauge.base.columns import Text
 from vlgauge.base.video_columns import Videos
+from vlgauge.errors import MissingExtraError
 from vlgauge.row_sources import RowLimits, RowReader, guessed_titles, kept_files
 from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
 from vlgauge.row_sources.hub import HubRows, pinned
@@ -197,3 +198,18 @@ def test_all_clips_of_a_run_have_a_limit_and_a_full_disk_ends_it(hub, clips, mon
     monkeypatch.setattr(kept_files.Path, "write_bytes", full)
     with pytest.raises(ValueError, match=r"must have room for [\d,]+ bytes more, got: No space left on device"):
         read(source)
+
+
+def test_without_pyav_no_row_is_left_out(clips, tmp_path, monkeypatch):
+    (tmp_path / "1.mp4").write_bytes(clips["a.mp4"])
+    (tmp_path / "1.txt").write_text("a dog")
+    titles = {"predictions": ("txt",), "videos": ("mp4",)}
+    reader = RowReader(FolderRows(str(tmp_path), RowLimits()), COLUMNS, titles)
+
+    def fail(*_):
+        raise MissingExtraError("video files need PyAV")
+
+    monkeypatch.setattr("vlgauge.row_sources.reading.check_video", fail)
+    with pytest.raises(MissingExtraError, match="video files need PyAV"):
+        reader.read(1)
+    assert reader.left_out == []

@@ -19,6 +19,7 @@ from vlgauge.clip_score.rows import Scored, TextRows, best_references
 from vlgauge.clip_score.token_idf import Idf
 from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.encoders.clip.tokens import Ids, token_texts
+from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 
 Videos = Sequence[Sequence[Picture] | None]
@@ -116,7 +117,7 @@ def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
 def _identity(picture: Picture) -> Any:
     try:
         return picture.key
-    except ValueError:
+    except UsageError:
         # A file that is gone; the encoder says so, or leaves it undefined.
         return object()
 

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from PIL import Image
 
+from vlgauge.errors import UsageError
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.images import image_cell, open_image
 from vlgauge.media.videos import video_cell
@@ -35,7 +36,7 @@ def thumbnail(image: Any, place: str = "images") -> Thumbnail | None:
     """A picture of a column made small; None for one that cannot be read."""
     try:
         return small(open_image(image_cell(image, place), place, convert="early"))
-    except (ValueError, TypeError):
+    except UsageError:
         return None
 
 
@@ -60,7 +61,7 @@ def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
         (pictures,) = video_pictures([video_cell(video, "videos")], n_frames="all", progress=False)
         wanted = {getattr(picture, "index", row): picture for row, picture in enumerate(pictures or [])}
         return {number: small(wanted[number].open()) for number in numbers if number in wanted}
-    except (ValueError, TypeError, ImportError):
+    except UsageError:
         return {}
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from PIL import Image
 
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, is_of_item
 from vlgauge.media.limits import MAX_FRAME_PIXELS
 from vlgauge.media.pictures import ImagePicture, Picture
 from vlgauge.media.turns import turn_of
@@ -126,8 +126,8 @@ def video_pictures(
     def read(row: int) -> tuple[list[Picture] | None, bool]:
         try:
             return _cell_frames(cells[row], n_frames, f"videos[{row}]")
-        except ValueError:
-            if on_error == "raise":
+        except UsageError as error:
+            if on_error == "raise" or not is_of_item(error):
                 raise
             return None, False
 

@@ -9,7 +9,7 @@ from typing import Any
 from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
 from vlgauge.box import current_visitor, reading, visitor
-from vlgauge.errors import NetworkError, UsageError
+from vlgauge.errors import UsageError, is_of_item
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import check_image
 from vlgauge.media.limits import RowLimits
@@ -139,8 +139,9 @@ class RowReader:
         except Exception as error:
             self._n_bytes = before
             told = files.forgotten(str(error))
-            if isinstance(error, (RunTooLarge, NetworkError)) or not isinstance(error, (UsageError, OSError)):
-                raise  # no fault of this row
+            is_of_row = is_of_item(error) or (isinstance(error, OSError) and not isinstance(error, UsageError))
+            if isinstance(error, RunTooLarge) or not is_of_row:
+                raise
             self.left_out.append(LeftOut(name, " ".join(told.split())))
             return
         self.ids.append(name)

@@ -211,14 +211,14 @@ class ClipEncoder:
     def _seen(
         self,
         batch: Sequence[PictureId],
-        opened: Sequence[np.ndarray | ValueError],
+        opened: Sequence[np.ndarray | UsageError],
         forward: HalvedBatches,
         on_error: str,
     ) -> dict[PictureId, np.ndarray]:
         """Vectors of the pictures of a batch that could be opened."""
         good: dict[PictureId, np.ndarray] = {}
         for name, square in zip(batch, opened, strict=True):
-            if not isinstance(square, ValueError):
+            if not isinstance(square, UsageError):
                 good[name] = square
             elif on_error == "raise":
                 raise square

@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, is_of_item
 from vlgauge.media.pictures import Picture
 from vlgauge.media.turns import kept_until_done
 
@@ -85,8 +85,8 @@ def distinct_pictures(
     for picture in pictures:
         try:
             name = (picture.convert, picture.key)
-        except ValueError:
-            if on_error == "raise":
+        except UsageError as error:
+            if on_error == "raise" or not is_of_item(error):
                 raise
             ids.append(None)
             continue
@@ -123,7 +123,7 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
 @contextmanager
 def decoded_batches(
     pictures: Sequence[Picture], row: ClipArchitecture, batch_size: int
-) -> Iterator[Iterator[list[np.ndarray | ValueError]]]:
+) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
     """Squares of the pictures in batches, each a square or the error that stands for it.
 
     Threads work at most two batches ahead, so memory does not grow with the number of pictures. They end with the
@@ -133,9 +133,9 @@ def decoded_batches(
     workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")
 
-    def decoded() -> Iterator[list[np.ndarray | ValueError]]:
+    def decoded() -> Iterator[list[np.ndarray | UsageError]]:
         batches = batched(pictures, batch_size)
-        waiting: deque[list[Future[np.ndarray | ValueError]]] = deque()
+        waiting: deque[list[Future[np.ndarray | UsageError]]] = deque()
         while True:
             for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
                 waiting.append(
@@ -156,9 +156,11 @@ def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | ValueError:
+def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | UsageError:
     try:
         with kept_until_done():
             return prepared(picture, row)
-    except ValueError as error:
+    except UsageError as error:
+        if not is_of_item(error):
+            raise
         return error

@@ -10,6 +10,7 @@ import numpy as np
 from vlgauge.encoders.clip.heads import heads_of
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.encoders.clip.pixels import decoded_batches
+from vlgauge.errors import UsageError
 from vlgauge.training.pac_s.batches import Indices
 from vlgauge.training.pac_s.losses import Generated, Losses, pac_s_losses
 from vlgauge.training.pac_s.material import MISSING, Material
@@ -151,12 +152,12 @@ def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> n
     return np.concatenate(maps)
 
 
-def normalised_pixels(opened: list[np.ndarray | ValueError], encoder: ClipEncoder) -> torch.Tensor:
+def normalised_pixels(opened: list[np.ndarray | UsageError], encoder: ClipEncoder) -> torch.Tensor:
     """Squares as the image tower takes them, shape ``(n, 3, size, size)``."""
     import torch
 
     for square in opened:
-        if isinstance(square, ValueError):
+        if isinstance(square, UsageError):
             raise square
     pixels = torch.from_numpy(np.stack([np.asarray(square) for square in opened])).permute(0, 3, 1, 2).float() / 255
     mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (encoder.row.mean, encoder.row.std))
