@@ -178,7 +178,7 @@ def is_score(name: str) -> bool:
     """Whether a metric can have a score of this name."""
     try:
         metric_of_score(name)
-    except ValueError:
+    except UsageError:
         return False
     return True
 

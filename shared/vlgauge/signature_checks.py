@@ -74,7 +74,7 @@ def bounds_signed(name: str, signature: str) -> Bounds:
     facts = score_facts(name)
     try:
         signed, fields = parse_signature(signature)
-    except ValueError:
+    except UsageError:
         return facts.bounds
     return facts.bounds if signed != name or signature_fault(facts, fields) else bounds_of(facts, fields)
 

@@ -147,7 +147,7 @@ def _field(signature: str, key: str, otherwise: str) -> str:
     """A field of a signature; the other value where the signature does not tell."""
     try:
         return parse_signature(signature)[1].get(key, otherwise)
-    except ValueError:
+    except UsageError:
         return otherwise
 
 
@@ -155,7 +155,7 @@ def _unlike(one: str, other: str) -> str:
     """Where two signatures differ, as far as they can be read."""
     try:
         return unlike_fields(one, other) or "in order"
-    except ValueError:
+    except UsageError:
         return f"{shown(one)} and {shown(other)}"
 
 

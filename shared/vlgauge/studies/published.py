@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Any
 
 from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.errors import UsageError
 from vlgauge.files import DATA
 from vlgauge.signatures import parse_signature
 
@@ -164,7 +165,7 @@ def _fields_of(signature: str) -> dict[str, str]:
     """Fields of a signature; none of a file of scores that somebody else made."""
     try:
         return parse_signature(signature)[1]
-    except ValueError:
+    except UsageError:
         return {}
 
 

@@ -147,7 +147,7 @@ def read_scores(path: Path) -> list[Scores]:
     text = read_text(path, f"`{path}`")
     try:
         content = parse_json(text, f"`{path}`", path)
-    except ValueError:
+    except UsageError:
         content = [_line(line, number, path) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if isinstance(content, dict):
         names = families_in(content)
@@ -164,7 +164,7 @@ def _line(line: str, number: int, path: Path) -> Any:
     try:
         record = parse_json(line, f"`{path}`", path, number)
         return record["score"] if isinstance(record, dict) else record
-    except (ValueError, KeyError):
+    except (UsageError, KeyError):
         raise UsageError(
             f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r:.60}"
         ) from None
