@@ -142,7 +142,7 @@ class Trm(caption_sets.CaptionVectorMetric):
             )
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
-        self.workers = base.whole_number("workers", workers, 1)
+        self.workers = base.whole_number("workers", workers, 1, 1024)
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
         super().__init__(*args, **host)

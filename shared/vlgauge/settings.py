@@ -104,8 +104,8 @@ def finite_number(name: str, value: Any, expected: str = "a finite number", mini
     return float(number)
 
 
-def whole_number(name: str, value: Any, minimum: int) -> int:
-    """The value as `int`, if it is a whole number of at least ``minimum``.
+def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """Return the value as `int`, if it is a whole number of at least ``minimum`` and at most ``maximum``.
 
     Raises:
         ValueError: If it is not.
@@ -117,6 +117,8 @@ def whole_number(name: str, value: Any, minimum: int) -> int:
         whole = minimum - 1
     if whole < minimum:
         raise UsageError(f"`{name}` must be a whole number of at least {minimum}, got {shown(value)}")
+    if maximum is not None and whole > maximum:
+        raise UsageError(f"`{name}` must be a whole number of at most {maximum:,}, got {shown(value)}")
     return whole
 
 

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+import vlgauge
 from vlgauge.cli import main
+from vlgauge.errors import UsageError
 
-ROWS = [{"id": i, "predictions": f"a dog runs {i}", "references": ["a dog is running"]} for i in range(3)]
+ROWS = [{"id": i, "predictions": "a dog runs" + " on" * i, "references": ["a dog is running"]} for i in range(3)]
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +32,7 @@ def told(capsys, *words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--set", "seed=4294967296"], "`seed` must be a whole number of at most 4,294,967,295, got 4294967296"),
         (
             ["--profile", "embedded", "--set", "profile=paper"],
             "--profile must be left out if the settings of rouge_l have a profile, got 'embedded' and 'paper'",
@@ -41,3 +44,22 @@ def told(capsys, *words):
 )
 def test_score_refuses(capsys, words, message):
     assert message in told(capsys, "score", "rouge_l", "rows.jsonl", *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "rouge_l", "rows.jsonl", "rows.jsonl", "--names", "a,b"],
+        ["agreement", "rows.jsonl", "--ratings", "id", "--metrics", "rouge_l"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_more_samples_than_any_array_has_are_refused(capsys, words):
+    line = told(capsys, *words, "--resamples", "9" * 30)
+    assert f"--resamples must be at most 1,000,000,000, got {'9' * 30}" in line or "`resamples` must be at most" in line
+
+
+def test_more_permutations_than_any_array_has_are_refused():
+    for name, value in {"permutations": 10**30, "workers": 10**30, "seed": 2**32}.items():
+        with pytest.raises(UsageError, match=f"^`{name}` must be a whole number of at most "):
+            vlgauge.load("trm", **{name: value})

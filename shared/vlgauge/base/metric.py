@@ -31,6 +31,7 @@ from vlgauge.settings import (
     setting_names,
     true_or_false,
     warn,
+    whole_number,
 )
 from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
@@ -133,6 +134,8 @@ class Metric(HostedMetric, ABC):
         self.profile = one_of("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
         self.reading = checked_reading(reading)
+        if (seed := host.get("seed")) is not None:
+            whole_number("seed", seed, 0, 2**32 - 1)
         super().__init__(*args, **host)
 
     @property

@@ -68,9 +68,9 @@ class CaptionSetMetric(Metric):
     ) -> None:
         self.pvalue = None if pvalue is None else one_of("pvalue", pvalue, statistics.PVALUE_MODES)
         self.max_partitions = whole_number("max_partitions", max_partitions, 1)
-        self.permutations = whole_number("permutations", permutations, 1)
+        self.permutations = whole_number("permutations", permutations, 1, 10**9)
         self.chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
-        set_seed = whole_number("seed", seed, 0)
+        set_seed = whole_number("seed", seed, 0, 2**32 - 1)  # as the generator of the host takes it
         super().__init__(*args, **host)
         # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
         self.seed = set_seed

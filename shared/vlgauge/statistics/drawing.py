@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 # Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
 _CHUNK_CELLS = 2**20
+MOST_RESAMPLES = 10**9
 
 # The signs of eight units, for each value of a byte.
 _SIGNS_OF_BYTE = np.where(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1), -1.0, 1.0)
@@ -125,9 +126,16 @@ def check_level(level: float) -> None:
 
 
 def check_resamples(resamples: int) -> None:
-    """Refuse a number of samples below 1."""
+    """Refuse a number of samples below 1, or of which no list can be made."""
     if resamples < 1:
         raise UsageError(f"`resamples` must be at least 1, got {resamples}")
+    check_not_too_many(resamples)
+
+
+def check_not_too_many(resamples: int) -> None:
+    """Refuse a number of samples of which no array can be made."""
+    if resamples > MOST_RESAMPLES:
+        raise UsageError(f"`resamples` must be at most {MOST_RESAMPLES:,}, got {resamples}")
 
 
 def check_seed(seed: int) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vlgauge.errors import UsageError
 from vlgauge.progress import Progress, progress_bar
-from vlgauge.statistics.drawing import check_level
+from vlgauge.statistics.drawing import check_level, check_not_too_many
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -27,6 +27,7 @@ def check_resampling(level: float, resamples: int) -> None:
     check_level(level)
     if resamples < 0:
         raise UsageError(f"`resamples` must be at least 0, which is for no interval, got {resamples}")
+    check_not_too_many(resamples)
 
 
 def grouped_intervals(
