@@ -258,6 +258,9 @@ def _fields(name: str, content: Any, checks: Mapping[str, Check], optional: Sequ
     return {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _must_be(expected: str, is_it: Callable[[Any], object]) -> Check:
     def check(name: str, value: Any) -> Any:
         if not is_it(value):
@@ -318,7 +321,8 @@ def _source(name: str, value: Any) -> Source:
 
 
 _schema = _must_be(f"{SCHEMA}, the only one that there is", lambda one: one == SCHEMA and not isinstance(one, bool))
-_text = _must_be("a text", lambda value: isinstance(value, str) and value.strip())
+# A lone surrogate, half of a broken character, can be written to no file.
+_text = _must_be("a text", lambda value: isinstance(value, str) and value.strip() and not _SURROGATE.search(value))
 _count = _must_be("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
 _id = _matching(_REPOSITORY, "an id of the Hub, owner/name")
 _revision = _or_null(_matching(_COMMIT, "a commit of 40 hexadecimal digits or null"))
