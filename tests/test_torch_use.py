@@ -90,10 +90,10 @@ def test_all_packages_that_are_missing_are_named(monkeypatch):
         loading.clip_encoder()
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "nowhere"])
+@pytest.mark.parametrize("device", ["cuda:99", "nowhere", None, 10**30, "meta"])
 def test_an_unknown_device_is_refused(device):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=f"`device` must be 'auto' or a device of this machine, got '{device}'"):
+    with pytest.raises(ValueError, match=f"`device` must be 'auto' or a device of this machine, got {device!r}"):
         torch_use.resolved_device(device)
 
 

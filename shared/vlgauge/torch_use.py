@@ -101,10 +101,13 @@ def resolved_device(device: str) -> str:
     global _ran
     _ran = True
     if device != "auto":
+        told = f"`device` must be 'auto' or a device of this machine, got {device!r:.60}"
         try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise UsageError(f"`device` must be 'auto' or a device of this machine, got {device!r}") from error
+            made = torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError, ValueError, ArithmeticError) as error:
+            raise UsageError(told) from error
+        if device is None or made.is_meta:  # which torch takes, and on which nothing is computed
+            raise UsageError(told)
         return device
     if torch.cuda.is_available():
         return "cuda"
