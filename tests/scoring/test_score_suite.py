@@ -276,3 +276,10 @@ def test_spice_of_our_parser_says_so(capsys, tmp_path):
         main(["score", "coco", str(path), "--without", "meteor", "--profile", "embedded", "--format", "markdown"]) == 0
     )
     assert "SPICE (own parser)" in capsys.readouterr().out
+
+
+def test_results_without_annotations_are_told_of_them(files, capsys):
+    assert main(["score", "coco", files["results"], "--without", TEXT_ONLY]) == 2
+    told = capsys.readouterr().err
+    assert "or give the captions of each image with --annotations FILE" in told
+    assert "--references caption" not in told  # it would compare captions with themselves

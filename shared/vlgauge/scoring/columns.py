@@ -79,7 +79,9 @@ def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Title
         if len(found) > 1 and column.name == "references":
             named.append(f"{option(column.name, ','.join(title for title, _ in found))} for all of them")
         return f"{instead}choose with {' or '.join(named)}"
-    return f"{instead}choose with {option(column.name, 'COLUMN')}"
+    is_of_image = column.name == "references" and "image_id" in rows[0]
+    by_image = f", or give the captions of each image with {option('annotations', 'FILE')}" if is_of_image else ""
+    return f"{instead}choose with {option(column.name, 'COLUMN')}{by_image}"
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:

@@ -29,6 +29,9 @@ def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[
         if title in taken or not isinstance(title, str) or len(title) > _LONGEST_TITLE or _ID.fullmatch(title):
             continue
         cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
+        # COCO's results have their captions under two titles; a caption is no reference of itself.
+        if column.name == "references" and all(row.get(title) == row.get("predictions") for row in rows[:_LOOKED_AT]):
+            continue
         if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
             found.append((title, cells[0]))
     likest = max((_likeness(column, first) for _, first in found), default=0)
