@@ -14,7 +14,8 @@ from vlgauge.cli import main
 from vlgauge.corpus_values import corpus_interval
 from vlgauge.leaderboard import compare, read_records
 from vlgauge.scoring.columns import warn_of_repeated
-from vlgauge.statistics import FEW_MARK, bootstrap_interval
+from vlgauge.scoring.numbers import notes_of, numbers_table
+from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
 
 N_IMAGES, EACH = 24, 5
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "red", "green", "grass", "mat", "bus"]
@@ -108,6 +109,23 @@ def test_excess_of_sets_is_drawn_by_groups():
     found = vlgauge.score(rows, vlgauge.load("trm", pvalue="exact"), groups="image")
     expected = bootstrap_interval(found.scores()["trm_excess"], groups=[row["image"] for row in rows])
     assert found.summary().loc["trm_excess", ["low", "high"]].tolist() == [expected.low, expected.high]
+
+
+def test_a_part_of_few_rows_is_told_where_its_metric_has_many():
+    scores = np.linspace(0.1, 0.9, 40)
+    part = np.where(np.arange(40) < 5, scores, np.nan)
+    signature = "spice|v:0.1.0|profile:paper|parser:given"
+    results = {
+        "spice": {
+            **{"spice": scores.mean(), "spice_scores": scores.tolist(), "spice_signature": signature},
+            **{"spice_colours": float(np.nanmean(part)), "spice_colours_scores": part.tolist()},
+        }
+    }
+    (cell,) = [row[1].text for row in numbers_table(results).rows if row[0].text.startswith("spice_colours")]
+    assert cell.endswith(FEW_MARK)
+    assert [note for note in notes_of(results) if note.startswith(FEW_MARK)] == [
+        f"{FEW_MARK} spice_colours: {FEW_NOTE}"
+    ]
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

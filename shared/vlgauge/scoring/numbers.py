@@ -169,6 +169,8 @@ def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None 
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):
         notes.append(f"intervals draw whole groups of {groups.name}, {len(set(groups.labels))} of them")
-    if few := [one.name for one in numbers if one.few and one.name in results]:
+    # The parts of a metric that is marked are of no more rows than it is, and go without saying.
+    marked = {one.name for one in numbers if one.few and one.name in results}
+    if few := [one.name for one in numbers if one.few and (one.name in marked or one.metric not in marked)]:
         notes.append(f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}")
     return notes
