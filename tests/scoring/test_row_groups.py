@@ -180,6 +180,14 @@ def test_files_of_scores_with_unlike_groups_are_warned_of():
         assert compare(unlike, ["rovist_nr"]).n_groups is None
 
 
+def test_labels_that_are_numbers_or_texts_make_the_same_groups_in_score_and_compare():
+    rows = [{"id": row, "predictions": f"a dog {row}", "references": ["a dog runs"]} for row in range(6)]
+    groups = {0: 1, 1: "1", 2: 2, 3: 2, 4: 3, 5: 3}
+    scores = vlgauge.score(rows, "rouge_l", groups=groups)
+    found = vlgauge.compare({"one": scores, "two": rows}, "rouge_l", groups=groups)
+    assert found.statistics.n_groups == len(set(scores.run()["groups"])) == 3
+
+
 @pytest.mark.parametrize("front_end", ["command", "python"])
 def test_a_row_in_other_groups_by_two_systems_is_refused(folder, capsys, front_end):
     rows = [json.loads(line) for line in (folder / "other.jsonl").read_text("utf-8").splitlines()]

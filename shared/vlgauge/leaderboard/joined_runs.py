@@ -63,8 +63,8 @@ def _few(keys: set[str]) -> str:
     return named if len(keys) <= 3 else f"{named} and {len(keys) - 3} more"
 
 
-def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[object]:
-    """The label of each row.
+def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[str]:
+    """The label of each row, as a text: 1 and "1" are one group, as they are in files.
 
     Raises:
         ValueError: If a row has none, or one that is None, NaN or blank.
@@ -72,10 +72,10 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[o
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
         raise UsageError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
-    return [labels[key] for key in keys]
+    return [str(labels[key]) for key in keys]
 
 
-def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[object] | None:
+def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | None:
     """Return the label of each row by the groups that runs name; None where none does, or they name unlike ones.
 
     Runs that name no groups have the rows of the others, and are drawn as these.

@@ -156,7 +156,7 @@ def score(
             ids, columns, told = *read_given(given, loaded, titles, id), {}
             grouped = row_groups(given.rows, ids, by_title)
         if isinstance(groups, Mapping):
-            grouped = RowGroups("groups", list(map(str, labels_in_order(groups, row_keys(ids)))))
+            grouped = RowGroups("groups", labels_in_order(groups, row_keys(ids)))
         refuse_taken(given.titles, [metric.name for metric in loaded])
         how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
         how["describe_failure"] = None if suite is None else describe_failure
