@@ -232,12 +232,13 @@ def row_counts(name: str, result: Mapping[str, Any]) -> RowCounts:
     """Count the rows that the number of a call is of, the same for every table, record and page.
 
     Args:
-        name: Of the number, such as that of the metric.
+        name: Of the number, as for `corpus_interval`.
         result: What the metric returned, or a file of scores holds.
 
     Raises:
         UsageError: If scores or counts are missing or wrong.
     """
+    name = _owner(name, result)
     counted, values = _values(name, result)
     if counted is None:
         n = int(np.count_nonzero(~np.isnan(values)))

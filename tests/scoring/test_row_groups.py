@@ -128,6 +128,15 @@ def test_a_part_of_few_rows_is_told_where_its_metric_has_many():
     ]
 
 
+def test_bleu_1_is_of_the_rows_of_bleu():
+    rows = [{"predictions": f"a dog runs {row}", "references": ["a dog runs"] if row else []} for row in range(4)]
+    scores = vlgauge.score(rows, "bleu")
+    summary = scores.summary()
+    assert summary.loc[["bleu", "bleu_1"], ["n", "undefined"]].to_numpy().tolist() == [[3, 1], [3, 1]]
+    shown = {row[0].text.split(" ")[0]: row[2].text for row in numbers_table(scores.results).rows}
+    assert shown["bleu"] == shown["bleu_1"] == "3 of 4"
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("ending", [".json", ".csv", ".parquet", ".jsonl"])
 def test_a_record_names_its_groups_and_is_checked_with_its_scores(folder, ending, capsys):

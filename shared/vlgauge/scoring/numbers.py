@@ -141,7 +141,7 @@ def numbers_table(
         else:
             value = mean_text(one.value, one.low, one.high, few=one.few)
         n = ""
-        if f"{one.name}_scores" in results[one.metric]:
+        if has_interval(one.name, results[one.metric]):
             counts = row_counts(one.name, results[one.metric])
             n = f"{counts.n} of {counts.n + counts.undefined}" if counts.undefined else f"{counts.n}"
         named = number_title(one.name, signature=signature, higher_is_better=higher)

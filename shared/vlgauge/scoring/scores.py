@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.base import Metric
-from vlgauge.corpus_values import row_counts
+from vlgauge.corpus_values import has_interval, row_counts
 from vlgauge.errors import UsageError, UsageIndexError
 from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
@@ -94,12 +94,11 @@ class Scores:
         """
         import pandas as pd
 
-        scores = self.scores()
         numbers = [one for one in self._numbers(confidence) if not one.name.endswith("_undefined")]
         lines = []
         for one in numbers:
             result = self.results[one.metric]
-            rows = row_counts(one.name, result) if one.name in scores else None
+            rows = row_counts(one.name, result) if has_interval(one.name, result) else None
             lines.append(
                 {
                     "value": one.value,
