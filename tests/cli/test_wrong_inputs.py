@@ -1,12 +1,15 @@
 """Mistakes of users are one line on standard error, whichever library finds them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.errors import UsageError
+from vlgauge.training.rovist_c.corpora import read_jsonl, read_rocstories
+from vlgauge.training.rovist_vg.pairs import read_csv
 
 ROWS = [{"id": i, "predictions": "a dog runs" + " on" * i, "references": ["a dog is running"]} for i in range(3)]
 
@@ -63,3 +66,10 @@ def test_more_permutations_than_any_array_has_are_refused():
     for name, value in {"permutations": 10**30, "workers": 10**30, "seed": 2**32}.items():
         with pytest.raises(UsageError, match=f"^`{name}` must be a whole number of at most "):
             vlgauge.load("trm", **{name: value})
+
+
+@pytest.mark.parametrize("kind", ["rocstories", "jsonl", "csv"])
+def test_stories_to_train_on_that_are_no_text_are_refused(kind):
+    readers = {"rocstories": read_rocstories, "jsonl": read_jsonl, "csv": lambda path: read_csv(Path(path), Path())}
+    with pytest.raises(UsageError, match=r"^`junk.json` must be UTF-8 text, got byte 0xff in line 1 of 'junk.json'"):
+        readers[kind]("junk.json")

@@ -1,6 +1,7 @@
 """Stories as lists of sentences, from the published files, from JSON lines, or drawn."""
 
 import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from vlgauge import scenes
 from vlgauge.errors import UsageError
+from vlgauge.files import read_text
 
 Stories = list[list[str]]
 
@@ -44,18 +46,17 @@ def read_vist(path: str | Path) -> Stories:
 
 def read_rocstories(path: str | Path) -> Stories:
     """Stories of a ROCStories file, CSV with the columns sentence1 to sentence5."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file)
-        missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
-        if missing:
-            raise UsageError(f"`{path}` must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}")
-        return cleaned([row[title] or "" for title in ROC_SENTENCES] for row in rows)
+    rows = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
+    missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
+    if missing:
+        raise UsageError(f"`{path}` must have the columns {', '.join(ROC_SENTENCES)}, lacks {sorted(missing)[0]}")
+    return cleaned([row[title] or "" for title in ROC_SENTENCES] for row in rows)
 
 
 def read_jsonl(path: str | Path) -> Stories:
     """Stories of a file with one JSON value per line: a list of sentences, or an object with one under "story"."""
     stories = []
-    for number, line in enumerate(Path(path).read_text("utf-8").split("\n"), 1):
+    for number, line in enumerate(read_text(path, f"`{path}`").split("\n"), 1):
         if not line.strip():
             continue
         try:

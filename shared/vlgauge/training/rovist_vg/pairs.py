@@ -1,6 +1,7 @@
 """Pairs of a region and a phrase: from a CSV beside crops, or from Flickr30k Entities."""
 
 import csv
+import io
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from vlgauge.errors import UsageError
+from vlgauge.files import read_text
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import pixel_box
@@ -33,12 +35,11 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
 
     The folder `crops` has a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-        if missing:
-            raise UsageError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got none named {missing[0]!r}")
-        cells = {tuple((row[name] or "").strip() for name in COLUMNS): reader.line_num for row in reader}
+    reader = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise UsageError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got none named {missing[0]!r}")
+    cells = {tuple((row[name] or "").strip() for name in COLUMNS): reader.line_num for row in reader}
     pairs = []
     for (image, phrase, box), line in cells.items():
         place = f"line {line} of {path.name}"
