@@ -245,6 +245,14 @@ def test_unknown_names_are_refused_with_a_list(capsys, name):
     assert "vlgauge backbones" in err
 
 
+@pytest.mark.parametrize("option", ["--check", "--list"])
+@pytest.mark.parametrize("name", ["sentence:a b/c", "judge:me//model", "pair:-me/model"])
+def test_what_is_no_id_of_the_hub_is_one_sentence(capsys, name, option):
+    code, _, err = run(capsys, "prefetch", option, name)
+    assert code == 2
+    assert f"NAME must have an id of the Hub after {name.partition(':')[0]}:, got" in err
+
+
 def test_a_wrong_name_is_told_that_all_is_one(capsys):
     assert f"NAME must be one of all, {metric_names()[0]}, " in run(capsys, "prefetch", "everything")[2]
 

@@ -22,6 +22,7 @@ from vlgauge.encoders.seq2seq import T5
 from vlgauge.errors import UsageError
 from vlgauge.judges.sources import FILES as JUDGE_FILES
 from vlgauge.judges.sources import LLAVA, SMALL, is_here, terms_of
+from vlgauge.network import check_repository
 from vlgauge.scene_graphs.factual import FACTUAL
 from vlgauge.scene_graphs.factual import MODEL as FACTUAL_MODEL
 from vlgauge.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
@@ -351,7 +352,13 @@ def assets_of(name: str) -> list[Asset]:
     """
     family, colon, rest = name.partition(":")
     if colon and rest and family in _FAMILIES:
-        return [_FAMILIES[family](rest)]
+        asset = _FAMILIES[family](rest)
+        if isinstance(asset, HubFiles):
+            try:
+                check_repository(asset.repository)
+            except ValueError as error:  # of the Hub's client
+                raise UsageError(f"NAME must have an id of the Hub after {family}:, got {rest!r} ({error})") from error
+        return [asset]
     if name == "concreteness":
         return [_CONCRETENESS]
     if name == FACTUAL:

@@ -288,11 +288,13 @@ def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
         ({"released_batch_size": 0}, "`released_batch_size` must be"),
         ({"long_text": "split"}, "`long_text` must be one of 'truncate', 'error'"),
         ({"dtype": "float64"}, "`dtype` must be one of"),
+        ({"checkpoint": 5}, "`checkpoint` must be the path of a file, got 5"),
+        ({"checkpoint": True}, "`checkpoint` must be the path of a file, got True"),
     ],
 )
 def test_settings_that_are_refused(wrong, told):
     with pytest.raises(ValueError, match=told.replace("(", r"\(")):
-        vlgauge.load("polos", **wrong)
+        vlgauge.load("polos", **wrong).look_for_sources().end()
 
 
 def test_all_that_is_missing_is_told_at_once(tmp_path, monkeypatch):

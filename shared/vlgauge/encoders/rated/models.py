@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_cl
 from vlgauge.encoders.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
 from vlgauge.encoders.rated.files import metadata_of, read_head
 from vlgauge.encoders.rated.head import Head
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError
 from vlgauge.files import DATA
 from vlgauge.pool import pool
+from vlgauge.settings import shown
 from vlgauge.torch_use import PAIR_PACKAGES
 from vlgauge.weights.files import cache_folder, sha256_of
 from vlgauge.weights.preflight import Preflight
@@ -49,6 +51,8 @@ def manual_step() -> str:
 def find_head(checkpoint: str | Path | None, profile: str) -> Path:
     """File with the head: the given one, the converted one, or the toy's under the embedded profile."""
     if checkpoint is not None:
+        if not isinstance(checkpoint, (str, PathLike)):
+            raise UsageTypeError.about("checkpoint", f"must be the path of a file, got {shown(checkpoint)}")
         path = Path(checkpoint).expanduser()
         if not path.is_file():
             raise WeightsNotFoundError(
