@@ -67,14 +67,18 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     Raises:
         ValueError: If it is not; the message lists the choices.
     """
-    if type(value) in (int, float) and str(value) in choices:
-        return str(value)
+    if type(value) in (int, float):
+        value = next((choice for choice in choices if _is_number(choice) and float(choice) == value), value)
     if not isinstance(value, str) or value not in choices:
         hint = meant(value, choices) if isinstance(value, str) else ""
         raise UsageError(
             f"`{name}` must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
         )
     return value
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
 
 
 def plain_number(value: Any) -> Any:

@@ -30,12 +30,17 @@ def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[
             continue
         cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
         # COCO's results have their captions under two titles; a caption is no reference of itself.
-        if column.name == "references" and all(row.get(title) == row.get("predictions") for row in rows[:_LOOKED_AT]):
+        if column.name == "references" and _are_captions_again(cells, rows):
             continue
         if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
             found.append((title, cells[0]))
     likest = max((_likeness(column, first) for _, first in found), default=0)
     return [one for one in found if _likeness(column, one[1]) == likest][:_MOST]
+
+
+def _are_captions_again(cells: Sequence[Any], rows: Rows) -> bool:
+    captions = [row.get("predictions") for row in rows[:_LOOKED_AT]]
+    return all(isinstance(one, str) for one in (*cells, *captions)) and list(cells) == captions
 
 
 def _fits(column: Column, cell: Any) -> bool:
