@@ -283,3 +283,33 @@ def test_results_without_annotations_are_told_of_them(files, capsys):
     told = capsys.readouterr().err
     assert "or give the captions of each image with --annotations FILE" in told
     assert "--references caption" not in told  # it would compare captions with themselves
+
+
+def test_a_distance_that_fails_costs_no_scores():
+    pytest.importorskip("open_clip")
+    from vlgauge import scenes
+
+    rows = [
+        {"predictions": one.sentences, "images": one.images(), "references": 3}
+        for one in scenes.stories(2, seed=0, split="test")
+    ]
+    scored = vlgauge.score(rows, "stories", profile="embedded")
+    assert list(scored.results) == ["groovist", "rovist"]
+    assert "d_hm failed: " in repr(scored)
+
+
+def test_a_distance_of_nothing_is_refused():
+    rows = [{"predictions": ["a dog"], "references": ["a cat"]}] * 2
+    with pytest.raises(UsageError, match="must leave a metric of the suite stories"):
+        vlgauge.score(rows, "stories", without=["groovist", "rovist"])
+
+
+def test_annotations_are_read_once_for_all_systems(files, monkeypatch):
+    from vlgauge.cli import scoring
+
+    read = []
+    once = scoring.read_rows
+    monkeypatch.setattr(scoring, "read_rows", lambda path: read.append(path) or once(path))
+    words = ["compare", "coco", files["results"], files["others"], "--annotations", files["annotations"]]
+    assert main([*words, "--without", TEXT_ONLY, "--resamples", "200"]) == 0
+    assert read == [files["annotations"]]

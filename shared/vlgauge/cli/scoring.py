@@ -52,9 +52,10 @@ def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
     if options.annotations is None:
         return rows
     name = f"--annotations {options.annotations}"
-    with rows_called("--annotations"):
-        annotations = read_rows(options.annotations)
-    return join_references(rows, references_by_id(annotations, name), name)
+    if getattr(options, "captions", None) is None:  # read once for all systems
+        with rows_called("--annotations"):
+            options.captions = references_by_id(read_rows(options.annotations), name)
+    return join_references(rows, options.captions, name)
 
 
 def metric_list(text: str) -> list[str]:

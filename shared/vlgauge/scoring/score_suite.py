@@ -66,7 +66,7 @@ def choose_metrics(
         for name in suite.metrics
         if name not in without and suite.needs.get(name, "predictions") in {*titles, "predictions"}
     ]
-    if not chosen:
+    if not {*chosen} - {DISTANCE}:  # which is made of the others
         raise UsageError(f"{option('without')} must leave a metric of the suite {suite.name}, got all of them")
     given = settings or {}
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
@@ -142,15 +142,18 @@ def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[
         human_stories: The human stories of the same rows.
 
     Returns:
-        The scores with d_HM; with the reason why there is none if `groovist` or `rovist` is missing.
+        The scores with d_HM; with the reason why there is none if it fails, or `groovist` or `rovist` is missing.
     """
     needed = [one for one in metrics if one.name in ("groovist", "rovist") and one.name in scored.results]
     if len(needed) < 2:
         failed = {**scored.failed, DISTANCE: "it needs the scores of groovist and rovist"}
         return replace(scored, failed=failed)
-    human_results = compute_all(needed, {**scored.columns, "predictions": human_stories})
-    sides = [_components(results) for results in (scored.results, human_results)]
-    result = load_metric(DISTANCE).compute(predictions=sides[0], references=sides[1]) or {}
+    try:
+        human_results = compute_all(needed, {**scored.columns, "predictions": human_stories})
+        sides = [_components(results) for results in (scored.results, human_results)]
+        result = load_metric(DISTANCE).compute(predictions=sides[0], references=sides[1]) or {}
+    except Exception as error:  # what was scored before is not lost by it
+        return replace(scored, failed={**scored.failed, DISTANCE: describe_failure(error)})
     return replace(scored, results={**scored.results, DISTANCE: result})
 
 
