@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from meteor import generated_captions
+from generated import generated_captions
 
 N_REFERENCES = 5
 TOLERANCE = 1e-12

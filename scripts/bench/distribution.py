@@ -2,8 +2,7 @@
 
 Both sides of a row run in this process, one after the other, on one thread and the same data; where the plain side
 would take minutes it does some of the partitions, and its time is scaled up. Ratios are of CPU time, the corpus of wall
-time. Exits with status 1 when a value or a p-value differs by more than 1e-9. METEOR alone: meteor.py; MMD:
-mmd_bert.py.
+time. Exits with status 1 when a value or a p-value differs by more than 1e-9. MMD: mmd_bert.py.
 """
 
 import argparse
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from distribution_reference import cider_d as cider_d_of_pair
 from distribution_reference import counted_q, frechet_by_singular_values, frechet_distance, sampled_trm
-from meteor import generated_captions
+from generated import generated_captions
 
 import vlgauge
 from vlgauge.catalog import folder_module

@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from meteor import generated_captions
+from generated import generated_captions
 
 N_ROWS, N_REFERENCES = 1_000, 5
 LEAST_RATIO, MOST_MB = 3.0, 400.0

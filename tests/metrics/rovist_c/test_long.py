@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 
 import pytest
-from script_modules import script_module
 from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
 from vlgauge.encoders.pairs.loading import pair_scorer
@@ -103,8 +102,3 @@ def test_stories_without_a_pair_need_no_forward():
     pool.unload()
     assert math.isnan(tiny().compute(predictions=["One sentence.", ""])["rovist_c"])
     assert pair_scorer(str(CHECKPOINT), str(TINY)).forwards == 0
-
-
-def test_the_benchmark_runs_and_agrees(monkeypatch, capsys):
-    assert script_module("bench/rovist_c.py").main(["--smoke"]) == 0
-    assert "12 stories, 48 pairs" in capsys.readouterr().out
