@@ -7,7 +7,7 @@ from folders import EXAMPLES, SCRIPTS
 
 
 def script_module(path):
-    """The script at a path below `scripts`, such as "bench/clip.py", as a new module."""
+    """The script at a path below `scripts`, such as "bench/ray.py", as a new module."""
     return _module("script_", SCRIPTS / path, path)
 
 
