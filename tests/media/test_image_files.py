@@ -164,6 +164,25 @@ def test_truncated_file_is_refused(kind):
         decoded(data[: len(data) * 3 // 4])
 
 
+HALF_BLACK = np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+HALF_BLACK[12:] = 0
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"restart_marker_rows": 1}], ids=str)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_cut_anywhere_is_refused_or_has_all_its_pixels(kind, options):
+    data = encoded(Image.fromarray(HALF_BLACK), kind, **options)
+    whole, refused = decoded(data), 0
+    for length in range(1, len(data), 1 + len(data) // 400):
+        try:
+            found = decoded(data[:length])
+        except ValueError:
+            refused += 1
+        else:
+            assert found == whole, length
+    assert refused > 200
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_broken_files_raise_nothing_but_value_errors_that_name_the_place(kind, capfd):

@@ -46,7 +46,7 @@ def whole(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Ite
 def head(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
     """Look size and mode up in a header."""
     cell = {"bytes": bytes(content), "path": None}
-    with opened_image(cell, settings["place"], shown=settings["shown"]) as (image, _):
+    with opened_image(cell, settings["place"], shown=settings["shown"]) as image:
         size, mode = head_of(image)
         yield {"size": size, "mode": mode}, b""
 

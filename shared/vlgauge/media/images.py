@@ -310,13 +310,12 @@ def decoded_image(
     shown: str = "",
 ) -> tuple[Image.Image, bool]:
     """Decode one cell here, whoever made it, as `open_image`; the picture, and whether it has several frames."""
-    with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as (image, file):
+    with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as image:
         _refuse_deep(_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
         with turn_of(weight, MAX_PIXELS * _BYTES_PER_PIXEL), _unreadable_refused(place, shown or _shown(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
-            headers.check_whole(image, file)
             # In its place, as a photograph in memory is large: four bytes per pixel, whatever its file has.
             ImageOps.exif_transpose(image, in_place=True)
             picture: Image.Image = image
@@ -331,7 +330,7 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
     """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded."""
     if is_boxed():
         return boxed.picture_head(_content(cell, place), place, _shown(cell))
-    with opened_image(cell, place) as (image, _):
+    with opened_image(cell, place) as image:
         return head_of(image)
 
 
@@ -344,16 +343,16 @@ def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
 @contextmanager
 def opened_image(
     cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
-) -> Iterator[tuple[ImageFile, io.BufferedReader]]:
-    """A picture of which only the header has been read, and its file."""
+) -> Iterator[ImageFile]:
+    """Open an image, read its header and check its size."""
     shown = shown or _shown(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):
-            image, file = stack.enter_context(headers.opened(cell.get("bytes"), str(cell.get("path"))))
+            image = stack.enter_context(headers.opened(cell.get("bytes"), str(cell.get("path"))))
             sizes, most = headers.sizes(image), max_pixels * _BYTES_PER_PIXEL // headers.bytes_per_pixel(image)
         for width, height in sizes:
             _refuse_large(width, height, place, most, f" in {shown}")
-        yield image, file
+        yield image
 
 
 def _shown(cell: Mapping[str, Any]) -> str:
