@@ -160,17 +160,6 @@ def _varint(value):
     return bytes([*digits, value])
 
 
-# Ten bytes that have the unpickler make a table of 2 GB.
-HIGH_MEMO = b"\x80\x02}r\x00\x00\x00\x08."
-# Lists within lists, each twice in the next one: few bytes, 2 ** 28 lists.
-SHARED_LISTS = b"\x80\x02]q\x00" + b"".join(b"]q%c(h%ch%ce" % (i + 1, i, i) for i in range(28)) + b"."
-# The same of tuples, as a key: its hash takes as many steps.
-SHARED_TUPLES = b"\x80\x02})" + b"2\x86" * 40 + b"K\x01s."
-# A key of tuples within tuples: its hash fills the stack.
-DEEP_TUPLES = b"\x80\x02})" + b"\x85" * 200_000 + b"K\x01s."
-DEEP_LISTS = b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b"."
-
-
 def many_keys(count):
     """A row of JSON with that many keys."""
     return json.dumps({f"k{i}": i for i in range(count)})

@@ -41,9 +41,10 @@ DATA = [
 @pytest.mark.parametrize("value", DATA, ids=[str(i) for i in range(len(DATA))])
 def test_data_come_out_as_they_went_in(tmp_path, value):
     for protocol in range(6):
-        found = read_pickle(written(tmp_path, pickle.dumps(value, protocol)))
+        data = pickle.dumps(value, protocol)
+        found = read_pickle(written(tmp_path, data))
         if isinstance(value, np.ndarray):
-            assert found.dtype == value.dtype
+            assert found.dtype == pickle.loads(data).dtype
             np.testing.assert_array_equal(found, value)
         else:
             assert found == value
@@ -152,19 +153,11 @@ class Addresses:
         (Addresses(elements=np.dtype([("a", "f8")])), "an array of elements 'V8'"),
         (Addresses(elements=np.dtype("M8[s]")), "an array of elements 'M8'"),
         (Addresses(elements=np.dtype("U2")), "texts with numbers that are no characters"),
-        ([np.dtype("f8")], "a set, or a part of an array in the place of data"),
     ],
 )
 def test_made_up_arrays_are_refused(tmp_path, made_up, message):
     with pytest.raises(ValueError, match=f"must be a whole pickle, got a file that fails with: .*({message})"):
         read_pickle(written(tmp_path, pickle.dumps(made_up, 2)))
-
-
-def test_a_list_that_holds_itself_is_refused(tmp_path):
-    endless = []
-    endless.append(endless)
-    with pytest.raises(ValueError, match="objects more than 64 deep"):
-        read_pickle(written(tmp_path, pickle.dumps(endless)))
 
 
 def test_what_a_pickle_sets_does_not_outlive_it(tmp_path):
@@ -216,42 +209,17 @@ def test_encoding_is_that_of_arrays_only(tmp_path):
         read_pickle(written(tmp_path, data))
 
 
-def kept(number):
-    return b"q" + bytes([number]) + b"0"
-
-
-TEXT = b"X" + (2000).to_bytes(4, "little") + b"a" * 2000 + kept(2)
-ENCODED = b"c_codecs\nencode\n" + kept(0) + TEXT + b"X\x06\0\0\0latin1" + kept(1)
-BUFFER = b"cnumpy._core.numeric\n_frombuffer\n" + kept(0)
-BUFFER += b"\x96" + (2000).to_bytes(8, "little") + b"a" * 2000 + kept(1) + b"M\xd0\x07\x85" + kept(3)
-BUFFER += b"cnumpy\ndtype\nX\x02\0\0\0u1\x85R" + kept(2) + b"X\x01\0\0\0C" + kept(4)
-OBJECTS = b"cnumpy._core.multiarray\n_reconstruct\n" + kept(0) + b"cnumpy\nndarray\nK\0\x85X\x01\0\0\0b\x87" + kept(1)
-OBJECTS += b"cnumpy\ndtype\nX\x02\0\0\0O8\x85R" + kept(2)
-# 1 list of 20 lists of 100 numbers
-OBJECTS += b"](" + b"K\x01" * 100 + b"e" + kept(4) + b"](" + b"h\x04" * 20 + b"e" + kept(5) + b"]h\x05a" + kept(6)
-
-
-@pytest.mark.parametrize(
-    ("first", "often"),
-    [
-        (ENCODED, b"h\0h\x02h\x01\x86R"),
-        (BUFFER, b"h\0(h\x01h\x02h\x03h\x04tR"),
-        (OBJECTS, b"h\0h\x01R(K\x01K\x01\x85h\x02\x89h\x06tb"),
-    ],
-    ids=["encoded texts", "arrays of one buffer", "arrays of one list"],
-)
-def test_copies_are_counted_for_the_whole_file(tmp_path, first, often):
-    read = [read_pickle(written(tmp_path, b"\x80\x05" + first + b"](" + often * n + b"e.")) for n in (1, 9)]
-    assert [len(found) for found in read] == [1, 9]
-    with pytest.raises(ValueError, match="fails with: objects that are used too often within each other"):
-        read_pickle(written(tmp_path, b"\x80\x05" + first + b"](" + often * 300 + b"e."))
+def test_positions_beyond_the_file_are_refused(tmp_path):
+    # The unpickler would allocate 1 GB for it.
+    with pytest.raises(ValueError, match="fails with: position 134,217,728 of a stored object"):
+        read_pickle(written(tmp_path, b"\x80\x02}r\x00\x00\x00\x08."))
 
 
 def test_a_reason_without_words_is_named(tmp_path, monkeypatch):
     def full(_):
         raise MemoryError
 
-    monkeypatch.setattr("vlgauge.weights.pickles.check_pickle", full)
+    monkeypatch.setattr("pickletools.genops", full)
     with pytest.raises(ValueError, match=r"got a file that fails with: MemoryError$"):
         read_pickle(written(tmp_path, pickle.dumps([1])))
 

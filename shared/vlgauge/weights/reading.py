@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import warnings
@@ -14,16 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.errors import MissingFileError, UsageError
-from vlgauge.files import first_repeated, open_file
 from vlgauge.weights import known_tensors
 from vlgauge.weights.files import sha256_of
-from vlgauge.weights.torch_pickles import RefusedName, check_torch_pickle
 
 if TYPE_CHECKING:
     import torch
 
-# Pickles at the beginning of a file as torch wrote it before its version 1.6.
-_OLD_PICKLES = 5
 # What stands before the bytes of a member of a zip file, at least.
 _MEMBER_HEADER = 30
 # Types of safetensors that every operation of torch knows; of others, such as F4, some do not.
@@ -34,6 +29,7 @@ _BYTES_PER_BYTE = 8
 _ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
 # Torch's own text advises the unsafe way of loading; its reason stands between these.
 _TORCH_REASON = re.compile(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)")
+_REFUSED_NAME = re.compile(r"GLOBAL (\S+) (?:was not an allowed global|whose module)")
 
 
 def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -> dict[str, torch.Tensor]:
@@ -75,18 +71,18 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
     file = checked_file(path)
     try:
-        _check_torch_file(file, allowed)
+        _check_members(file)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             # Of a plain pickle torch says first that it may not understand it; what it then refuses is told below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
             return torch.load(file, map_location="cpu", weights_only=True)
-    except RefusedName as error:
-        raise UsageError(
-            f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {str(error)[:200]} in "
-            f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
-        ) from None
     except Exception as error:
-        # The reader trusts the inside of the file: a cut or made-up one raises nearly anything.
+        # A truncated or forged file can raise nearly any exception.
+        if name := _REFUSED_NAME.search(str(error)):
+            raise UsageError(
+                f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {name[1][:200]} in "
+                f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
+            ) from None
         raise UsageError(_broken(file, error)) from error
 
 
@@ -225,43 +221,21 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _check_torch_file(file: Path, allowed: Sequence[type]) -> None:
-    """Refuse a file that would fill the memory before torch opens it.
+def _check_members(file: Path) -> None:
+    """Check that no member of a zip archive unpacks to more bytes than the file has.
 
     Raises:
-        RefusedName: If a pickle asks for anything but tensors and what is allowed.
-        ValueError: If members of the archive are packed or share bytes, or a pickle asks for too much.
-        OSError: If it cannot be read.
+        ValueError: If members are compressed or share bytes. `torch.save` writes neither.
     """
-    with open_file(file, "`checkpoint`") as stream:
-        if not zipfile.is_zipfile(stream):
-            stream.seek(0)
-            # A number that marks the file, the version, facts of the machine, the tensors, the names of their numbers.
-            for _ in range(_OLD_PICKLES):
-                check_torch_pickle(stream, allowed)
-            return
-        with zipfile.ZipFile(stream) as archive:
-            _check_members(archive, file)
-            for info in archive.infolist():
-                # Torch finds members by their names in any case.
-                if info.filename.lower().endswith(".pkl"):
-                    check_torch_pickle(io.BytesIO(archive.read(info)), allowed)
-
-
-def _check_members(archive: zipfile.ZipFile, file: Path) -> None:
-    """Every member has its own bytes and its own name, as torch.save writes them: as many as the file has."""
-    members = sorted(archive.infolist(), key=lambda info: info.header_offset)
-    # Of two archives in one file torch reads the one, and Python the other.
-    if members and members[0].header_offset:
-        raise UsageError(f"an archive that begins at byte {members[0].header_offset:,}")
+    if not zipfile.is_zipfile(file):
+        return
     end = 0
-    for info in members:
-        own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
-        if not own or info.header_offset < end:
-            raise UsageError(f"the member {info.filename!r}, which is packed or shares bytes with another")
-        end = info.header_offset + _MEMBER_HEADER + info.compress_size
-    if (repeated := first_repeated([name.lower() for name in archive.namelist()])) is not None:
-        raise UsageError(f"two members {repeated!r}")
+    with zipfile.ZipFile(file) as archive:
+        for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+            own = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
+            if not own or info.header_offset < end:
+                raise UsageError(f"the member {info.filename!r}, which is packed or shares bytes with another")
+            end = info.header_offset + _MEMBER_HEADER + info.compress_size
 
 
 def _is_torchscript(file: Path) -> bool:
