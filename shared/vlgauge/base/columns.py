@@ -218,16 +218,16 @@ class LazyRows(Sequence[Any]):
     """A stored column whose rows become Python objects one at a time."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        self._column = column
+        self.column = column
 
     def __len__(self) -> int:
-        return len(self._column)
+        return len(self.column)
 
     def __getitem__(self, index: int | slice) -> Any:
         """Row, or lazily the rows of a slice."""
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                return LazyRows(self._column.take(pa.array(range(start, stop, step))))
-            return LazyRows(self._column.slice(start, max(0, stop - start)))
-        return self._column[index].as_py()
+                return LazyRows(self.column.take(pa.array(range(start, stop, step))))
+            return LazyRows(self.column.slice(start, max(0, stop - start)))
+        return self.column[index].as_py()

@@ -60,5 +60,5 @@ class LazyVideos(LazyRows):
         """Cell, or lazily the cells of a slice."""
         found = super().__getitem__(index)
         if isinstance(index, slice):
-            return LazyVideos(found._column)
+            return LazyVideos(found.column)
         return found and {**found, "path": found["path"] or None}

@@ -55,12 +55,14 @@ MOST_SCALE = 1e9
 class _InPlaceOfMetric(argparse.Action):
     """`--metrics` takes the place of METRIC, so that FILE is the only word left."""
 
+    def __init__(self, file: argparse.Action, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.file = file
+
     def __call__(self, parser: argparse.ArgumentParser, options: Any, values: Any, option: str | None = None) -> None:
         """Keep the names, and let the second word be missing."""
         setattr(options, self.dest, values)
-        for action in parser._actions:
-            if action.dest == "file":
-                action.required = False
+        self.file.required = False
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -74,8 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC",
         help=f"name of a metric, or several with commas; see `vlgauge list`; or a suite: {', '.join(SUITES)}",
     )
-    parser.add_argument("file", metavar="FILE", nargs="+", help=f"{_FILE_HELP}; several with --engine ray")
-    parser.add_argument("--metrics", action=_InPlaceOfMetric, metavar="METRIC,...", help="the same as METRIC")
+    words = f"{_FILE_HELP}; several with --engine ray"
+    file = parser.add_argument("file", metavar="FILE", nargs="+", help=words)
+    parser.add_argument(
+        "--metrics", action=_InPlaceOfMetric, file=file, metavar="METRIC,...", help="the same as METRIC"
+    )
     add_scoring(parser)
     add_suite_options(parser)
     add_row_options(parser)

@@ -53,7 +53,9 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     state = _state(files)
     between.load_state_dict({short: state.pop(name) for name, short in _LAYERS.items() if name in state})
     lacking, more = model.load_state_dict(state, strict=False)
-    tied = {*(model.all_tied_weights_keys if hasattr(model, "all_tied_weights_keys") else model._tied_weights_keys)}
+    # A matrix that several layers share needs only one of its names.
+    there = {id(value) for name, value in model.named_parameters(remove_duplicate=False) if name not in lacking}
+    tied = {name for name, value in model.named_parameters(remove_duplicate=False) if id(value) in there}
     wrong = [*(set(lacking) - tied), *known_tensors.surplus(more, known_tensors.CLIP_T5)]
     if wrong:
         raise UsageError(f"it must have the tensors of its configuration, got others: {', '.join(sorted(wrong)[:3])}")

@@ -43,10 +43,11 @@ class PictureFeatures:
     def __init__(self, model: Any) -> None:
         self.passes = 0
         self._kept: OrderedDict[bytes, _Seen] = OrderedDict()
-        self._n_bytes, self._version = 0, 0
+        self._n_bytes = 0
         # Of two threads that see one picture, the second takes what the first one kept.
         self._lock = threading.RLock()
         self._parameters = list(model.parameters())
+        self._saved = _saved_for_gradients(self._parameters)
         self._is_known = True
         self._like: Callable[[Sequence[_Seen], Any], Any]
         self._keys: ContextVar[Sequence[bytes] | None] = ContextVar("pictures", default=None)
@@ -151,10 +152,11 @@ class PictureFeatures:
 
     def _forget_older(self) -> None:
         """Drop what was made with other weights, which whoever trains the model has changed in their place."""
-        version = sum(one._version for one in self._parameters)
-        if version != self._version:
+        try:
+            _ = self._saved.saved_tensors
+        except RuntimeError:  # one was changed since it was saved
             self.forget()
-            self._version = version
+            self._saved = _saved_for_gradients(self._parameters)
 
     def forget(self) -> None:
         """Drop all that is kept."""
@@ -164,6 +166,21 @@ class PictureFeatures:
     def _bound(self) -> None:
         while self._n_bytes > MOST_BYTES:
             self._n_bytes -= self._kept.popitem(last=False)[1].n_bytes
+
+
+def _saved_for_gradients(tensors: Sequence[torch.Tensor]) -> Any:
+    """Return a node of a graph of gradients that refers to tensors, and raises RuntimeError if one has changed."""
+    import torch
+
+    class Save(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, start: torch.Tensor, *saved: torch.Tensor) -> torch.Tensor:
+            context.save_for_backward(*saved)
+            return start.clone()
+
+    with torch.enable_grad():
+        start: Any = torch.zeros((), requires_grad=True)
+        return Save.apply(start, *tensors).grad_fn
 
 
 def _by_picture(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:

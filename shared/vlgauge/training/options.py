@@ -22,7 +22,7 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
     parser.add_argument("--half", action="store_true", help="store the weights in float16")
     parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
-    add_overwrite(parser)
+    add_overwrite(parser.add_argument)
     parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
     parser.add_argument("--no-progress", action="store_true", help="never show a bar")
     parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
@@ -38,9 +38,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     return Recipe(**{name: getattr(options, name) for name in asdict(Recipe())})
 
 
-def add_overwrite(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_overwrite(add_argument: Callable[..., object]) -> None:
     """Add the option that lets a training replace a finished one."""
-    parser.add_argument("--overwrite", action="store_true", help="train anew over a finished training")
+    add_argument("--overwrite", action="store_true", help="train anew over a finished training")
 
 
 def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:

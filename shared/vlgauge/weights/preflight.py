@@ -38,11 +38,11 @@ class Preflight:
         if isinstance(path, (str, os.PathLike)) and not Path(path).expanduser().is_file():
             self.look(lambda: read(path))
 
-    def join(self, part: "Preflight", hint: str = "") -> None:
+    def join(self, other: "Preflight", hint: str = "") -> None:
         """Take what a part of this metric lacks, each source with a hint if there is one."""
-        self._packages += part._packages
-        self._unusable += part._unusable
-        self.sources += [f"{source}; {hint}" if hint else source for source in part.sources]
+        self._packages += other._packages
+        self._unusable += other._unusable
+        self.sources += [f"{source}; {hint}" if hint else source for source in other.sources]
 
     def end(self) -> None:
         """Tell all that is missing, if anything is.

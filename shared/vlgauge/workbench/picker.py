@@ -72,8 +72,10 @@ def html(value: str, name: str, **options: Any) -> Any:
 
 def told_of(event: Any, name: str) -> Any:
     """What the page told with an event; None where it told nothing of the kind."""
-    told = getattr(event, "_data", None)
-    return told.get(name) if isinstance(told, dict) else None
+    try:
+        return getattr(event, name, None)
+    except TypeError:  # the page sent a number or nothing, and no names with values
+        return None
 
 
 def top_bar() -> str:

@@ -241,9 +241,8 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
     if kind != "albert":
         raise RefusedModel(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
     state = read_authors_checkpoint(path)
-    config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True)
-    config.num_labels = 2
-    config._attn_implementation = ATTENTION
+    kinds: dict[str, Any] = {"attn_implementation": ATTENTION, "num_labels": 2}
+    config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True, **kinds)
     with without_first_values():
         classifier = AlbertForSequenceClassification(config)
     wanted = classifier.state_dict()

@@ -82,7 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
     out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
     out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
-    add_overwrite(out)
+    add_overwrite(out.add_argument)
     out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
 
 
