@@ -8,8 +8,9 @@ from made_runs import bleu_run, made_run, made_signature
 
 import vlgauge
 from vlgauge import corpus_values
-from vlgauge.catalog import metric_facts, metric_names
-from vlgauge.corpus_values import COUNTED, Counted, corpus_counts, corpus_interval, corpus_value
+from vlgauge.catalog import MetricFacts, metric_facts, metric_names, score_facts
+from vlgauge.clip_score.formula import clip_scores, reference_scores
+from vlgauge.corpus_values import COUNTED, Counted, corpus_counts, corpus_interval, corpus_value, score_bounds
 from vlgauge.distances.rouge_and_bleu import summed_bleu
 from vlgauge.statistics import bootstrap_interval, summed_intervals
 
@@ -95,13 +96,13 @@ def test_an_interval_keeps_to_the_range_with_the_settings_of_the_signature():
     assert corpus_interval("clip_s", made_run(scores, "clip_s", clip_s_signature="no signature|w")) == whole
 
 
-def test_an_interval_holds_a_value_with_references_above_a_small_w():
+def test_a_small_w_cuts_no_interval_of_scores_with_references():
     made = "enc:e|dtype:float32|prep:p|config:image|variant:paper|w:0.3|arch:a|proj:p|prompt:|long:error|on_error:nan"
     scores = [0.38, 0.42, 0.43, 0.32]
     signature = f"ref_{made_signature('clip_s')}|{made}"
     found = corpus_interval("ref_clip_s", made_run(scores, "ref_clip_s", ref_clip_s_signature=signature))
     whole = bootstrap_interval(scores)
-    assert found.low == whole.low < np.mean(scores) < found.high == pytest.approx(0.6 / 1.3)
+    assert found == whole
 
 
 @pytest.mark.parametrize("score", [0.99, 0.1, 1 / 3])
@@ -134,3 +135,75 @@ def test_spice_and_spider_say_whose_parser_made_their_graphs():
     assert own == [*["S (own parser)"] * 3, "S"]
     assert theirs == ["S"] * 4
     assert given == [*["S (another parser)"] * 3, "S"]
+
+
+# -- Ranges -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("fields", "bounds"),
+    [
+        ({}, (-1.0, None)),
+        ({"kind": "half"}, (-1.0, 0.5)),
+        ({"kind": "half", "scale": "True"}, (0.0, 0.5)),
+        ({"kind": "half", "other": "x"}, (-1.0, None)),
+        ({"scale": "True"}, (0.0, None)),
+        ({"kind": "w", "w": "2.5"}, (-1.0, 2.5)),
+        ({"kind": "w", "w": "inf"}, (-1.0, None)),
+        ({"kind": "w", "w": "two"}, (-1.0, None)),
+        ({"kind": "w"}, (-1.0, None)),
+    ],
+)
+def test_ends_of_a_range_by_the_settings(fields, bounds):
+    ends = (
+        ({"kind": "half", "other": ""}, -7.0, 0.5),
+        ({"scale": "True"}, 0.0, None),
+        ({"kind": "w"}, None, "w"),
+        ({"kind": "half", "scale": "False"}, 0.25, 0.25),
+    )
+    facts = MetricFacts("toy", "?", "[0, 1]", True, bounds=(-1.0, None), bounds_with=ends)
+    assert facts.bounds_for(fields) == bounds
+
+
+@pytest.mark.parametrize(
+    ("signature", "bounds"),
+    [
+        ("mmd_bert|estimator:unbiased", (-1.0, 2.0)),
+        ("mmd_bert|estimator:biased", (0.0, 2.0)),
+        ("mmd_bert|variant:released", (0.0, 4.00002)),
+        ("onlystyle|variant:paper|styles:4", (-1.0, 1.0)),
+        ("stylecider|variant:paper", (0.0, 1.0)),
+        ("stylecider|variant:released", (0.0, 10.0)),
+        ("clip_s|config:image|w:2.5", (0.0, 2.5)),
+        ("clip_s|config:video", (None, None)),
+        ("ref_clip_s|config:image|w:2.5|variant:paper", (0.0, 2.0)),
+        ("ref_clip_s|config:image|w:0.5|variant:released", (None, None)),
+        ("ref_clip_s|config:image|calibration:c|w:0.5|variant:paper", (None, None)),
+        ("ref_pac_s|config:image|w:0.25|variant:paper", (0.0, 2.0)),
+        ("ref_pac_s|config:video|w:0.25|variant:paper", (None, None)),
+        ("ref_fleur|variant:released", (0.0, 1.0)),
+        ("pac_s|config:image|w:1.5", (0.0, 1.5)),
+        ("rovist_nr|variant:paper", (0.0, 1.0)),
+        ("rovist_nr|variant:released", (None, 1.0)),
+        ("rovist|scale_vg:True", (None, 3.0)),
+        ("rovist_vg|scale:True", (-1.0, 1.0)),
+        ("groovist|normalize:tanh", (-1.0, 1.0)),
+        ("capture|variant:paper", (0.0, 1.0)),
+        ("soft_spice|direction:both", (0.0, 1.0)),
+    ],
+)
+def test_ranges_of_the_metrics(signature, bounds):
+    assert score_bounds(signature.partition("|")[0], signature) == bounds
+
+
+@pytest.mark.parametrize("signature", ["", "soft_spice", "spice|direction:both", "soft_spice|direction"])
+def test_the_signature_of_something_else_narrows_nothing(signature):
+    assert score_bounds("soft_spice", signature) == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("w", [0.01, 0.3, 1.0, 2.5])
+def test_scores_with_references_are_within_their_range(w):
+    cosines = np.linspace(-1.0, 1.0, 41)
+    found = reference_scores(clip_scores(cosines, w)[:, None], cosines, clamp=True)
+    low, high = score_facts("ref_clip_s").bounds_for({"config": "image", "variant": "paper", "w": str(w)})
+    assert (found.min(), found.max()) == (low, pytest.approx(2 * w / (1 + w)))
+    assert found.max() < high
+    assert reference_scores(clip_scores(0.1, w), -0.11 * w, clamp=False) > 2 * w

@@ -2,11 +2,8 @@
 
 from collections import Counter
 
-from vlgauge.catalog import metric_facts
 from vlgauge.cli import main
 from vlgauge.set_sizes import comparable_signature, drawn_captions, signed_sizes, without_sizes
-from vlgauge.signature_checks import signature_fault
-from vlgauge.signatures import parse_signature
 
 ROWS = [list("abcde"), list("fghi"), list("jklmn")]
 
@@ -52,15 +49,6 @@ def test_settings_of_the_test_part_no_signatures():
     tested = plain.replace("|sets", "|pvalue:auto|max_partitions:20000|permutations:9999|seed:3|sets")
     assert comparable_signature(tested) == plain
     assert comparable_signature("clair|v:0.1.0|seed:3") == "clair|v:0.1.0|seed:3"
-
-
-def test_the_check_of_signatures_knows_them():
-    fields = parse_signature(
-        "trm|v:0.1.0|profile:paper|distance:rouge_l|ties:fractional|tie_tol:1e-12|force_zero_self:False"
-        "|sets:3v5|drawn_from:7-10|draw_seed:2"
-    )[1]
-    assert signature_fault(metric_facts("trm"), fields) == ""
-    assert "draw_seed" in signature_fault(metric_facts("cider"), {**fields})
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):

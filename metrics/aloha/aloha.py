@@ -64,7 +64,6 @@ class Aloha(scene_graphs.PhraseGraphMetric):
     higher_is_better = True
     rewards_silence = True
     needs = ("aloha",)
-    signed = "enc dtype? pooling?:model/cls variant:paper/released parser"
 
     def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
         self.variant = base.one_of("variant", variant, VARIANTS)

@@ -49,7 +49,6 @@ class Bleu(base.TokenMetric):
     measures = "How many n-grams of the captions do their references have too?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper tokenizer"
     directions = (
         ("bleu_1", True),
         ("bleu_2", True),

@@ -65,8 +65,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
     papers = ("https://arxiv.org/abs/2405.19092",)
     measures = "How many objects, attributes and relations do a detailed caption and its references share?"
     score_range = "[0, 1]; released (-inf, inf)"
-    bounds_with = (("variant:paper", 0.0, 1.0),)
-    signed = "enc? dtype? pooling?:model/cls variant:paper/released soft:True/False no_objects? parser"
+    bounds_with = (({"variant": "paper"}, 0.0, 1.0),)
     directions = (
         ("capture_objects", True),
         ("capture_attributes", True),

@@ -96,7 +96,6 @@ class Chair(scene_graphs.ObjectMetric):
     higher_is_better = False
     rewards_silence = True
     is_mean = False
-    signed = "profile:paper dialect:2018/opera/fixed tagger? table? objects?:given"
 
     def __init__(
         self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any

@@ -55,7 +55,6 @@ class Chrf(base.CaptionMetric):
     measures = "How many runs of characters do captions and references share?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper word_order:0/2 lowercase:True/False"
     higher_is_better = True
     is_mean = False
 

@@ -63,7 +63,6 @@ class Cider(base.TokenMetric):
     measures = "Does the caption share with its references the n-grams that few others have?"
     score_range = "[0, 10]"
     bounds = (0.0, 10.0)
-    signed = "profile:paper tokenizer df"
     higher_is_better = True
 
     def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:

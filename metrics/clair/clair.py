@@ -65,10 +65,6 @@ class Clair(judges.TextJudgeMetric):
     measures = "How likely do caption and references describe one picture, by a language model?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = (
-        "enc dtype:float32/bfloat16/float16/served prep:square/own variant:released/expected max_new_tokens:number "
-        "turn:clair/chat/none"
-    )
     higher_is_better = True
     needs = ("clair",)
     undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"

@@ -23,13 +23,9 @@ class ClipS(clip_score.ClipScoreMetric):
     papers = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
     measures = "How well does a caption fit its image or video, by CLIP?"
     score_range = "images [0, 2.5]; videos about [-1, 1]; calibrated (-inf, inf)"
-    bounds_with = (("config:image calibration", 0.0, "w"),)
+    bounds_with = (({"config": "image", "calibration": ""}, 0.0, "w"),)
     # A harmonic mean is below twice either number; a released similarity may be below 0, and the mean then anywhere.
-    bounds_with_references = (("config:image calibration variant:paper", 0.0, "2/(1+1/w)"),)
-    signed = (
-        "enc dtype:float32/bfloat16/float16 prep config:image/video variant:released/paper/emscore w?:number "
-        "calibration? arch proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
-    )
+    bounds_with_references = (({"config": "image", "calibration": "", "variant": "paper"}, 0.0, 2.0),)
     higher_is_better = True
     needs = ("clip-s",)
 

@@ -76,7 +76,6 @@ class DHm(base.ComponentMetric):
     measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
     score_range = "[0, inf)"
     bounds = (0.0, None)
-    signed = "apply_tanh:True/False"
     directions = (
         ("d_hm_d_g", False),
         ("d_hm_d_c", False),

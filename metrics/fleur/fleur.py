@@ -88,10 +88,6 @@ class Fleur(judges.JudgeMetric):
     measures = "Which grade does a model of pictures and text give a caption?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = (
-        "enc dtype:float32/bfloat16/float16/served prep:square/own preset:fleur/expert "
-        "variant:released/renormalised max_new_tokens:number turn:llava_v1/chat/none"
-    )
     higher_is_better = True
     needs = ("fleur",)
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"

@@ -169,10 +169,6 @@ class FrechetBert(caption_sets.VectorSetMetric):
     measures = "Do the sampled captions have the mean and the spread of people's captions?"
     score_range = "[0, inf); unit vectors [0, 4]"
     bounds = (0.0, None)
-    signed = (
-        "enc dtype? pooling?:model/cls pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number "
-        "seed?:number"
-    )
     directions = (("frechet_bert_excess", False),)
     higher_is_better = False
     compares_sets = True

@@ -84,13 +84,7 @@ class Groovist(grounding.GroundingMetric):
     papers = ("https://aclanthology.org/2023.emnlp-main.202",)
     measures = "How well are the noun phrases of a story grounded in its images?"
     score_range = "(-inf, inf); tanh [-1, 1]"
-    bounds_with = (("normalize:tanh", -1.0, 1.0),)
-    signed = (
-        "enc dtype? prep? arch? variant:released/paper lemmatizer?:rules/wordnet penalize:True/False "
-        "units?:noun_phrases/nouns sentences placeholders? deduplicate:True/False drop_pronouns:True/False "
-        "top_k?:number min_score?:number normalize:None/tanh analysis matching?:each/best reverse:True/False "
-        "regions phrases concreteness theta"
-    )
+    bounds_with = (({"normalize": "tanh"}, -1.0, 1.0),)
     directions = (
         ("groovist_reverse", True),
         ("groovist_f", True),

@@ -56,7 +56,6 @@ class Meteor(base.TokenMetric):
     measures = "Do caption and references share words, synonyms or paraphrases, in the same order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper version:1.5/2007 lists? paraphrases? tokenizer variant?"
     higher_is_better = True
     is_mean = False
     needs = ("meteor",)

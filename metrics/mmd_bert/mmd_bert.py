@@ -186,10 +186,10 @@ class MmdBert(caption_sets.VectorSetMetric):
     measures = "Could the sampled captions come from the distribution of people's captions?"
     score_range = "[-1, 2]; biased [0, 2]; released [0, 4]"
     bounds = (-1.0, 4.00002)
-    bounds_with = (("estimator:unbiased", None, 2.0), ("estimator:biased", 0.0, 2.0), ("variant:released", 0.0, None))
-    signed = (
-        "enc dtype? pooling?:model/cls variant:paper/released estimator?:unbiased/biased bandwidth "
-        "pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
+    bounds_with = (
+        ({"estimator": "unbiased"}, None, 2.0),
+        ({"estimator": "biased"}, 0.0, 2.0),
+        ({"variant": "released"}, 0.0, None),
     )
     directions = (("mmd_bert_excess", False),)
     higher_is_better = False

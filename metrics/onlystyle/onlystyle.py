@@ -86,11 +86,6 @@ class Onlystyle(style.StyleMetric):
     measures = "Does the caption sound like the style?"
     score_range = "[-1/S, (S-1)/S] with S styles; released [-1/S, 1]"
     bounds = (-1.0, 1.0)
-    bounds_with = (("variant:paper", "-1/styles", "1-1/styles"), ("variant:released", "-1/styles", None))
-    signed = (
-        "profile:paper config? orders:available/four variant:paper/released exclude_self:True/False n:number tok "
-        "styles:number captions:number table"
-    )
     higher_is_better = True
     unsigned = ("top_k", "return_style_matrix")
 

@@ -33,13 +33,9 @@ class PacS(clip_score.ClipScoreMetric):
     )
     measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
     score_range = "images [0, 2]; videos about [-1, 1]"
-    bounds_with = (("config:image", 0.0, "w"),)
+    bounds_with = (({"config": "image"}, 0.0, "w"),)
     # A harmonic mean is below twice either number; a released similarity may be below 0, and the mean then anywhere.
-    bounds_with_references = (("config:image variant:paper", 0.0, "2/(1+1/w)"),)
-    signed = (
-        "enc dtype:float32/bfloat16/float16 prep config:image/video version?:++ variant:released/paper/emscore "
-        "w?:number arch proj prompt long:truncate/error/split idf? frames? emscore_batch?:number on_error:raise/nan"
-    )
+    bounds_with_references = (({"config": "image", "variant": "paper"}, 0.0, 2.0),)
     higher_is_better = True
     needs = ("pac-s",)
 

@@ -62,10 +62,6 @@ class Polos(clip_score.ReferencedBackboneMetric):
     measures = "What would people rate the caption, beside its picture and its references?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = (
-        "enc dtype:float32/bfloat16/float16/released_half prep text head arch prompt variant:itemwise/released "
-        "released_batch?:number long:truncate/error on_error:raise/nan"
-    )
     higher_is_better = True
     needs = ("polos",)
 

@@ -46,7 +46,6 @@ class RougeL(base.TokenMetric):
     measures = "How long a sequence of tokens do caption and references share, in order?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "profile:paper tokenizer"
     higher_is_better = True
 
     @staticmethod

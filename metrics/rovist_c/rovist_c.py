@@ -90,7 +90,6 @@ class RovistC(base.StoryMetric):
     measures = "Does each sentence of a story follow from the one before?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "enc dtype? context:pair/prefix identical:zero/score coherent_label? sentences truncation?:auto/error"
     higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
     needs = ("rovist-c",)

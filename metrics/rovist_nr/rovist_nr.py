@@ -176,8 +176,7 @@ class RovistNr(base.StoryMetric):
     measures = "How little does a story repeat itself, between and within its sentences?"
     score_range = "(-inf, 1]; paper [0, 1]"
     bounds = (None, 1.0)
-    bounds_with = (("variant:paper", 0.0, None),)
-    signed = "profile:paper variant:released/paper n:number sentences lowercase:True/False"
+    bounds_with = (({"variant": "paper"}, 0.0, None),)
     higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
 

@@ -74,11 +74,7 @@ class RovistVg(grounding.GroundingMetric):
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     measures = "Do the nouns of a story name what its images show?"
     score_range = "(-inf, inf); scaled (-1, 1)"
-    bounds_with = (("scale:True", -1.0, 1.0),)
-    signed = (
-        "enc dtype? prep? vectors oov?:unk/lower/skip aggregate:log_sum_exp/sum/mean scale:True/False sentences? "
-        "placeholders? top_k?:number min_score?:number regions nouns idf"
-    )
+    bounds_with = (({"scale": "True"}, -1.0, 1.0),)
     higher_is_better = True
     needs = ("rovist-vg",)
     words, unit, source_settings = "nouns", "noun", SOURCE_SETTINGS

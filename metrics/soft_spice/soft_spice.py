@@ -74,10 +74,9 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
     measures = "Is what a caption says of the scene near to something that its references say?"
     score_range = "[-1, 1]"
     bounds = (-1.0, 1.0)
-    bounds_with = (("direction:both", 0.0, 1.0),)
+    bounds_with = (({"direction": "both"}, 0.0, 1.0),)
     higher_is_better = True
     rewards_silence = True
-    signed = "enc dtype? pooling?:model/cls direction:precision/both parser"
     needs = ("soft-spice",)
 
     def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:

@@ -51,7 +51,6 @@ class Specs(clip_score.BackboneMetric):
     measures = "Does a long caption fit its image in every detail, by a CLIP trained to tell?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = "enc dtype:float32/bfloat16/float16 prep arch proj prompt long:truncate/error/split on_error:raise/nan"
     higher_is_better = True
     needs = ("specs",)
 

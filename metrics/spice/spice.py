@@ -73,7 +73,6 @@ class Spice(scene_graphs.SceneGraphMetric):
         ("spice_sizes", True),
     )
     higher_is_better = True
-    signed = "parser"
     needs = ("english",)
     own_parsers = (scene_graphs.SPICE,)
     source_settings = ("parser", "pipeline", "jars")

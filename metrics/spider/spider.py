@@ -67,7 +67,6 @@ class Spider(base.TokenMetric):
     bounds = (0.0, 6.0)
     other_scores = (("spider_cider", "CIDEr-D", "[0, 10]"), ("spider_spice", "SPICE", "[0, 2)"))
     directions = (("spider_cider", True), ("spider_spice", True))
-    signed = "tokenizer df parser"
     higher_is_better = True
     needs = ("english",)
     source_settings = ("df", "parser", "pipeline", "jars")

@@ -52,11 +52,7 @@ class Stylecider(style.StyleMetric):
     measures = "Does the caption share the style-bearing n-grams of its references?"
     score_range = "[0, 1]; released [0, 10]"
     bounds = (0.0, 10.0)
-    bounds_with = (("variant:paper", None, 1.0),)
-    signed = (
-        "profile:paper config? variant:paper/released exclude_self:True/False n:number tok styles:number "
-        "captions:number table"
-    )
+    bounds_with = (({"variant": "paper"}, None, 1.0),)
     higher_is_better = True
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))

@@ -100,10 +100,6 @@ class Trm(caption_sets.CaptionVectorMetric):
     measures = "Do sampled captions differ from people's as people's differ among themselves?"
     score_range = "[0, 4/3]; separate [0, 8/3]"
     bounds = (0.0, 1.3333333333333333)
-    signed = (
-        "enc? dtype? pooling?:model/cls distance ties:fractional/paper tie_tol:number force_zero_self:True/False "
-        "tokenizer? df? pvalue?:exact/auto/monte_carlo max_partitions?:number permutations?:number seed?:number"
-    )
     directions = (
         ("trm_excess", False),
         ("trm_separate", False),

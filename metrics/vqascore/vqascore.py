@@ -55,10 +55,6 @@ class Vqascore(judges.PictureJudgeMetric):
     measures = "How likely does a model answer Yes when asked whether the picture shows the caption?"
     score_range = "[0, 1]"
     bounds = (0.0, 1.0)
-    signed = (
-        "enc dtype:float32/bfloat16/float16/served prep:square/own definition:v3.0/v3.1 template answer "
-        "turn:vqascore/chat/none"
-    )
     higher_is_better = True
     needs = ("vqascore",)
     opening = judges.Opening(

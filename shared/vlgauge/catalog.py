@@ -6,18 +6,24 @@ What lies beside a script and is no part of it, such as what explains it, is imp
 import ast
 import difflib
 import importlib
+import math
 import os
 import re
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import TypeAlias
 
 from vlgauge.errors import MissingFileError, UsageError
 from vlgauge.suites import SUITES
+
+Bounds: TypeAlias = tuple[float | None, float | None]
+BoundsWith: TypeAlias = tuple[Mapping[str, str], float | str | None, float | str | None]
 
 _PACKAGE = "vlgauge_metric_{}"
 _MAKING = threading.Lock()
@@ -45,13 +51,11 @@ class MetricFacts:
         needs: Extras without which it cannot score.
         is_mean: Whether its number is the mean of the scores of the rows.
         compares_sets: Whether a score depends on how many captions a row has.
-        bounds_with: Narrower ends with some settings: ``("estimator:biased", 0.0, 2.0)`` holds where the signature has
-            each of the fields that the text names. An end may be a formula of a field: "1-1/styles".
+        bounds_with: Narrower ends with some settings: ``({"estimator": "biased"}, 0.0, 2.0)`` applies if the signature
+            has each of these fields; the value of an absent field is "". An end may be the name of a field.
         bounds_with_references: The same of the score with references, where that has other ends; None where it has not.
         other_scores: Other scores with a title of their own: name, title, range as `score_range`.
         directions: Names of the other numbers of a result that have a direction, and whether higher is better.
-        signed: Fields of a signature after its version, parted by blanks; those that it need not have with a "?", and
-            after a colon the only values, "True/False", or "number".
     """
 
     name: str
@@ -61,12 +65,11 @@ class MetricFacts:
     needs: tuple[str, ...] = ()
     is_mean: bool = True
     compares_sets: bool = False
-    bounds: tuple[float | None, float | None] = (None, None)
-    bounds_with: tuple[tuple[str, float | str | None, float | str | None], ...] = ()
-    bounds_with_references: tuple[tuple[str, float | str | None, float | str | None], ...] | None = None
+    bounds: Bounds = (None, None)
+    bounds_with: tuple[BoundsWith, ...] = ()
+    bounds_with_references: tuple[BoundsWith, ...] | None = None
     other_scores: tuple[tuple[str, str, str], ...] = ()
     directions: tuple[tuple[str, bool], ...] = ()
-    signed: str = ""
 
     @property
     def better(self) -> str:
@@ -77,7 +80,7 @@ class MetricFacts:
         """Range of a score in plain words, with the default settings."""
         return _INTERVAL.sub(lambda found: _in_words(*found.groups()), self._range_of(kind))
 
-    def ends_of(self, kind: str = "") -> tuple[float | None, float | None]:
+    def ends_of(self, kind: str = "") -> Bounds:
         """The two ends of `range_of`; None for one that is not a number."""
         found = _INTERVAL.search(self._range_of(kind))
         if found is None or found.groups() == _EVERYTHING:
@@ -88,6 +91,20 @@ class MetricFacts:
             return self.bounds
         return low, high
 
+    def bounds_for(self, fields: Mapping[str, str]) -> Bounds:
+        """Return the least and the greatest score with the settings of a signature; None for an end without a number.
+
+        Args:
+            fields: Fields of the signature, see `vlgauge.signatures.parse_signature`.
+        """
+        found = [self.bounds]
+        for settings, *ends in self.bounds_with:
+            if all(fields.get(name, "") == value for name, value in settings.items()):
+                low, high = (_number(fields.get(end)) if isinstance(end, str) else end for end in ends)
+                found.append((low, high))
+        lows, highs = ([end for end in side if end is not None] for side in zip(*found, strict=True))
+        return max(lows, default=None), min(highs, default=None)
+
     def _range_of(self, kind: str) -> str:
         ranges = self.score_range.split("; ")
         return next((one.removeprefix(f"{kind} ") for one in ranges if kind and one.startswith(f"{kind} ")), ranges[0])
@@ -96,6 +113,14 @@ class MetricFacts:
     def missing(self) -> list[str]:
         """Extras that are not installed."""
         return [extra for extra in self.needs if not extra_is_present(extra)]
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:  # a signature may come from anywhere
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _in_words(low: str, high: str) -> str:

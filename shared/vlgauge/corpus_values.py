@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import folder_module, metric_names, metrics_root
+from vlgauge.catalog import Bounds, folder_module, metric_names, metrics_root, score_facts
 from vlgauge.errors import UsageError
 from vlgauge.remembered import Remembered
 from vlgauge.results import mean_of_defined
 from vlgauge.settings import shown
-from vlgauge.signature_checks import bounds_signed
-from vlgauge.signatures import made_by_toy
+from vlgauge.signatures import made_by_toy, parse_signature
 from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_intervals, summed_value
 
 Floats = npt.NDArray[np.float64]
@@ -305,12 +304,30 @@ def corpus_interval(
             known = {"": bootstrap_interval(values.tolist(), **how)}
         _KNOWN.put(key, known)
     is_signed = owner in metric_names() or f"{owner}_signature" in result
-    bounds = bounds_signed(owner, str(result.get(f"{owner}_signature", ""))) if is_signed else (None, None)
+    bounds = score_bounds(owner, str(result.get(f"{owner}_signature", ""))) if is_signed else (None, None)
     found = known["" if counted is None else name]
     if found is None:
         return None
     value = value_of_rows(counted, values) if name == owner else float(result[name])
     return found.within(bounds, value)
+
+
+def score_bounds(name: str, signature: str) -> Bounds:
+    """Return the least and the greatest score with the settings of a signature; None for an end without a number.
+
+    Args:
+        name: Name of the score, such as "ref_clip_s".
+        signature: Signature of the score, or empty.
+
+    Raises:
+        UsageError: If no metric can have the score.
+    """
+    facts = score_facts(name)
+    try:
+        signed, fields = parse_signature(signature)
+    except UsageError:
+        return facts.bounds
+    return facts.bounds_for(fields) if signed == name else facts.bounds
 
 
 def has_interval(name: str, result: Mapping[str, Any]) -> bool:

@@ -11,7 +11,6 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
 from vlgauge.clip_score.calibration import fitted, mean_cosines, read_calibration
-from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
 
 ABOUT = {"backbone": "x", "architecture": "fake", "weights": "0" * 64, "prompt": "A photo depicts "}
@@ -114,11 +113,10 @@ def test_scores_are_not_clamped_and_signed(load):
     fields = parse_signature(found["clip_s_signature"])[1]
     assert fields["calibration"] == scale.digest[:8]
     assert "w" not in fields
-    assert not signature_fault(facts, fields)
-    assert bounds_of(facts, fields) == (None, None)
+    assert facts.bounds_for(fields) == (None, None)
     plain = vlgauge.load("clip_s", profile="embedded").compute(predictions=["x"], images=[grey(1)])
     plain = parse_signature(plain["clip_s_signature"])
-    assert bounds_of(facts, plain[1]) == (0.0, 2.5)
+    assert facts.bounds_for(plain[1]) == (0.0, 2.5)
 
 
 @pytest.mark.parametrize(

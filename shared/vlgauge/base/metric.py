@@ -17,7 +17,7 @@ from vlgauge.base.host import HostedMetric, StoredRows, lock_of
 from vlgauge.base.parts import Counts, Parts, parts_of_row
 from vlgauge.box import Reading, checked_reading
 from vlgauge.box import reading as reading_chosen
-from vlgauge.catalog import citation
+from vlgauge.catalog import Bounds, BoundsWith, citation
 from vlgauge.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
@@ -72,7 +72,6 @@ class Metric(HostedMetric, ABC):
         bounds_with_references: The same of ``ref_NAME`` where that has other ends, see there.
         other_scores: Other scores with a title and range of their own, see there.
         directions: Directions of other numbers of a result, see there.
-        signed: Fields of its signature, see there.
         higher_is_better: Direction of a score.
         needs: Names of the extras or models without which the metric cannot score.
         requires: Oldest version of this package that the script works with.
@@ -91,12 +90,11 @@ class Metric(HostedMetric, ABC):
     papers: ClassVar[tuple[str, ...]]
     measures: ClassVar[str]
     score_range: ClassVar[str]
-    bounds: ClassVar[tuple[float | None, float | None]] = (None, None)
-    bounds_with: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...]] = ()
-    bounds_with_references: ClassVar[tuple[tuple[str, float | str | None, float | str | None], ...] | None] = None
+    bounds: ClassVar[Bounds] = (None, None)
+    bounds_with: ClassVar[tuple[BoundsWith, ...]] = ()
+    bounds_with_references: ClassVar[tuple[BoundsWith, ...] | None] = None
     other_scores: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     directions: ClassVar[tuple[tuple[str, bool], ...]] = ()
-    signed: ClassVar[str] = ""
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"

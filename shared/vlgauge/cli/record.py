@@ -147,8 +147,7 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
             "--source-name, --source-user and --source-org must come with --source-url, which was left out"
         )
     # The numbers are made up; whatever else is wrong with the record is told here.
-    fields = "distance:given|ties:fractional|tie_tol:0|force_zero_self:False"
-    made_up = {"trm_scores": [0.0], "trm_signature": f"trm|v:0|profile:paper|{fields}"}
+    made_up = {"trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
     _record(made_up, "trm", options, [0])
     if Path(options.record).exists():
         read_records(options.record)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED, corpus_counts, counted_of, value_of_rows
+from vlgauge.corpus_values import COUNTED, corpus_counts, counted_of, score_bounds, value_of_rows
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -27,7 +27,6 @@ from vlgauge.leaderboard.row_differences import Noise, RowDifferences
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Tested
 from vlgauge.settings import nearest, one_of, warn
-from vlgauge.signature_checks import bounds_signed
 from vlgauge.statistics import (
     LEAST_SAMPLES,
     Interval,
@@ -330,7 +329,7 @@ def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> T
     else:
         rows = {name: [own[row] for row in joined.rows] for name, own in joined.scores.items()}
         tested = drawn.means(rows, groups)
-    return tested.within(*bounds_signed(joined.metric, joined.signature))
+    return tested.within(*score_bounds(joined.metric, joined.signature))
 
 
 def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tuple[Pair, ...]) -> MetricComparison:

@@ -10,12 +10,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from vlgauge.catalog import MetricFacts, is_score, metric_facts, metric_names, metric_title, score_facts, score_title
+from vlgauge.catalog import is_score, score_facts, score_title
 from vlgauge.errors import UsageError
 from vlgauge.settings import PROFILES, shown
-from vlgauge.signature_checks import bounds_of, signature_fault
 from vlgauge.signatures import parse_signature
-from vlgauge.version import __version__
 
 SCHEMA = 1
 MOST_EXAMPLES = 10**12
@@ -187,15 +185,8 @@ def parse_record(content: Any) -> Record:
     record = Record(**values)
     name, fields = parse_signature(record.signature)
     _refuse_others(record, {"metric": name, "version": fields.get("v"), "profile": fields.get("profile")})
-    if record.metric in metric_names():
-        _check_facts(record, metric_facts(record.metric), fields)
-    elif is_score(record.metric):
-        try:
-            facts = score_facts(record.metric)
-        except UsageError as error:
-            raise NoRecord(f"`metric` {str(error).removeprefix('`name` ')}") from error
-        told = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
-        _refuse_others(record, told, record.metric)
+    if is_score(record.metric):
+        _check_facts(record, fields)
     _check_numbers(record)
     return record
 
@@ -207,14 +198,15 @@ def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signa
             raise NoRecord(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
 
 
-def _check_facts(record: Record, facts: MetricFacts, fields: Mapping[str, str]) -> None:
-    """Refuse what does not follow from the metric and the fields of the signature."""
-    told = {"title": metric_title(facts.name), "higher_is_better": facts.higher_is_better}
-    _refuse_others(record, told, facts.name)
-    if fault := signature_fault(facts, fields):
-        of = "" if fields["v"] == __version__ else f" (it is of version {fields['v'][:20]}, this is {__version__})"
-        raise NoRecord(f"`signature` must be one of {facts.name}, it {fault}{of}")
-    low, high = bounds_of(facts, fields)
+def _check_facts(record: Record, fields: Mapping[str, str]) -> None:
+    """Check title, direction and range against those of the metric with the settings of the signature."""
+    try:
+        facts = score_facts(record.metric)
+    except UsageError as error:
+        raise NoRecord(f"`metric` {str(error).removeprefix('`name` ')}") from error
+    told = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
+    _refuse_others(record, told, record.metric)
+    low, high = facts.bounds_for(fields)
     ends = {} if record.ci is None else {"ci.low": record.ci.low, "ci.high": record.ci.high}
     for name, number in {"value": record.value, **ends}.items():
         if (low is not None and number < low - _ROUNDING) or (high is not None and number > high + _ROUNDING):
