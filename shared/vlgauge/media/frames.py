@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.errors import UsageError, is_of_item
+from vlgauge.media.large_images import decode_alone_if_large
 from vlgauge.media.limits import MAX_FRAME_PIXELS
 from vlgauge.media.pictures import ImagePicture, Picture
-from vlgauge.media.turns import turn_of
 from vlgauge.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.remembered import Remembered
@@ -181,7 +181,7 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
     first, stop = _segment(extent, start, end, source.place)
     indices = sampled(first, stop, n_frames)
     source.check_pixels((indices[-1] + 1) * extent.pixels)
-    with turn_of(extent.pixels, MAX_FRAME_PIXELS):
+    with decode_alone_if_large(extent.pixels, MAX_FRAME_PIXELS):
         decoded, failed = ChosenFrames(source, sorted(set(indices))).decode_all()
     if decoded > indices[-1]:
         return first, stop, not extent.is_complete

@@ -20,8 +20,8 @@ from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.files import is_address, read_bytes
 from vlgauge.media import boxed, headers
 from vlgauge.media.animations import note_animation
+from vlgauge.media.large_images import decode_alone_if_large
 from vlgauge.media.limits import MAX_PIXELS
-from vlgauge.media.turns import turn_of
 from vlgauge.settings import listed
 
 # While a picture is decoded, see `MAX_PIXELS`; of formats that take more there may be fewer pixels.
@@ -313,7 +313,8 @@ def decoded_image(
     with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as image:
         _refuse_deep(_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
-        with turn_of(weight, MAX_PIXELS * _BYTES_PER_PIXEL), _unreadable_refused(place, shown or _shown(cell)):
+        alone = decode_alone_if_large(weight, MAX_PIXELS * _BYTES_PER_PIXEL)
+        with alone, _unreadable_refused(place, shown or _shown(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
             # In its place, as a photograph in memory is large: four bytes per pixel, whatever its file has.

@@ -18,8 +18,8 @@ from PIL import Image
 
 from vlgauge.encoders.clip.architectures import ClipArchitecture
 from vlgauge.errors import UsageError, is_of_item
+from vlgauge.media.large_images import keep_large_until_done
 from vlgauge.media.pictures import Picture
-from vlgauge.media.turns import kept_until_done
 
 BATCHES_AHEAD = 2
 
@@ -158,7 +158,7 @@ def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | UsageError:
     try:
-        with kept_until_done():
+        with keep_large_until_done():
             return prepared(picture, row)
     except UsageError as error:
         if not is_of_item(error):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from vlgauge.encoders.clip import pixels
 from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.media import turns
+from vlgauge.media import large_images
 from vlgauge.media.pictures import ImagePicture
 
 
@@ -37,7 +37,7 @@ def most_at_a_time(decode, n_threads=4):
 @pytest.mark.parametrize(("size", "expected"), [(25, 4), (26, 1)])
 def test_only_large_ones_wait(size, expected):
     def decode(work):
-        with turns.turn_of(size, 100):
+        with large_images.decode_alone_if_large(size, 100):
             work()
 
     assert most_at_a_time(decode) == expected
@@ -45,8 +45,8 @@ def test_only_large_ones_wait(size, expected):
 
 def test_the_turn_is_kept_until_done():
     def decode(work):
-        with turns.kept_until_done():
-            with turns.turn_of(1, 1), turns.turn_of(1, 1):
+        with large_images.keep_large_until_done():
+            with large_images.decode_alone_if_large(1, 1), large_images.decode_alone_if_large(1, 1):
                 pass
             work()
 
@@ -54,17 +54,17 @@ def test_the_turn_is_kept_until_done():
 
 
 def test_an_error_gives_the_turn_back():
-    for around in (turns.kept_until_done, threading.Lock):
-        with pytest.raises(KeyError), around(), turns.turn_of(1, 1):
+    for around in (large_images.keep_large_until_done, threading.Lock):
+        with pytest.raises(KeyError), around(), large_images.decode_alone_if_large(1, 1):
             raise KeyError
-    assert ThreadPoolExecutor(1).submit(turns._turn.lock.acquire, blocking=False).result()
-    turns._turn.__init__()
+    assert ThreadPoolExecutor(1).submit(large_images._lock.acquire, blocking=False).result()
+    large_images._renew_lock()
 
 
 def test_blocks_of_pillow_are_as_before():
     usual = Image.core.get_block_size()
-    with turns.kept_until_done():
-        with turns.turn_of(1, 1):
+    with large_images.keep_large_until_done():
+        with large_images.decode_alone_if_large(1, 1):
             assert Image.core.get_block_size() == 2**26
         assert Image.core.get_block_size() == 2**26
     assert Image.core.get_block_size() == usual
@@ -76,7 +76,7 @@ def test_a_child_has_a_turn_of_its_own():
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with turns.turn_of(1, 1):
+        with large_images.decode_alone_if_large(1, 1):
             held.set()
             done.wait(10)
 
@@ -85,7 +85,7 @@ def test_a_child_has_a_turn_of_its_own():
     held.wait(10)
     child = os.fork()
     if not child:
-        os._exit(0 if turns._turn.lock.acquire(timeout=5) else 1)
+        os._exit(0 if large_images._lock.acquire(timeout=5) else 1)
     assert os.waitpid(child, 0)[1] == 0
     done.set()
     thread.join()
@@ -96,11 +96,11 @@ def test_large_pictures_are_made_small_one_at_a_time(tmp_path, monkeypatch):
     Image.new("RGB", (100, 100)).save(path)
     picture = ImagePicture({"bytes": None, "path": str(path)}, "images[0]")
     row = next(iter(TABLE.values()))
-    for share, expected in ((4, 3), (2**20, 1)):
+    for share, expected in ((1 / 4, 3), (0, 1)):
 
         def decode(work):
             monkeypatch.setattr(pixels, "square", lambda *_: work())
             pixels._prepared_or_error(picture, row)
 
-        monkeypatch.setattr(turns, "_SHARE", share)
+        monkeypatch.setattr(large_images, "_LARGE", share)
         assert most_at_a_time(decode, 3) == expected
