@@ -19,6 +19,7 @@ from browser import browser
 from packaging.version import Version
 from script_modules import script_module
 
+import vlgauge_metrics
 from vlgauge.lean_imports import lean_import
 from vlgauge.pool import pool
 from vlgauge.weights import files
@@ -113,6 +114,24 @@ def pytest_collection():
         gc.enable()
         gc.set_threshold(20_000, 20, 20)
         atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
+
+
+@pytest.fixture
+def use_metrics(monkeypatch):
+    """Return a function that makes a folder the only folder of metrics, until the test ends."""
+    imported = {name: module for name, module in sys.modules.items() if name.startswith("vlgauge_metrics.")}
+
+    def forget():
+        for name in [name for name in sys.modules if name.startswith("vlgauge_metrics.")]:
+            del sys.modules[name]
+
+    def use(folder):
+        monkeypatch.setattr(vlgauge_metrics, "__path__", [str(folder)])
+        forget()
+
+    yield use
+    forget()
+    sys.modules.update(imported)
 
 
 def pytest_sessionfinish():

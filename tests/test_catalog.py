@@ -12,20 +12,20 @@ from vlgauge.errors import UsageError
 
 
 @pytest.fixture
-def toys(monkeypatch):
-    monkeypatch.setattr(catalog, "metrics_root", lambda: TOYS)
+def toys(use_metrics):
+    use_metrics(TOYS)
 
 
 def test_root_is_the_folder_of_the_checkout():
     assert catalog.metrics_root() == METRICS
 
 
-def test_names_are_the_folders_with_a_script_of_that_name(monkeypatch, tmp_path):
+def test_names_are_the_folders_with_a_script_of_that_name(use_metrics, tmp_path):
     for path in ("b/b.py", "a/a.py", "c/d.py", "e/README.md"):
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).touch()
     (tmp_path / "f.py").touch()
-    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path)
+    use_metrics(tmp_path)
     assert catalog.metric_names() == ["a", "b"]
 
 
@@ -77,11 +77,11 @@ def test_a_range_is_said_in_words_and_its_ends_are_numbers(score_range, kind, wo
     assert facts.ends_of(kind) == pytest.approx(ends)
 
 
-def test_facts_are_read_without_running_the_script(monkeypatch, tmp_path):
+def test_facts_are_read_without_running_the_script(use_metrics, tmp_path):
     facts = 'measures = "m"; score_range = "r"; higher_is_better = False; needs = ("embedded", "punkt")'
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "bad.py").write_text(f"raise SystemExit\nclass Bad:\n    {facts}; other = print(1)\n")
-    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path)
+    use_metrics(tmp_path)
     assert catalog.metric_facts("bad") == MetricFacts("bad", "m", "r", False, ("embedded", "punkt"))
 
 
@@ -151,12 +151,6 @@ catalog.extra_is_present("all")
 print([name for name in sys.modules if name in ("torch", "spacy", "numpy", "av", "transformers", "matplotlib")])
 """
     assert run_python(code, cwd=tmp_path) == "[]\n"
-
-
-def test_missing_metric_folders_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(catalog, "_HERE", tmp_path / "a" / "b")
-    with pytest.raises(FileNotFoundError, match=r"the metric folders are missing beside .*; install vlgauge again"):
-        catalog.metrics_root()
 
 
 def test_every_score_has_its_own_direction_or_none():

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.catalog import metric_folder
+from vlgauge.catalog import folder_module, metric_folder
 from vlgauge.errors import UsageError
 from vlgauge.lean_imports import lean_import
 from vlgauge.progress import announce, progress_chosen
@@ -41,7 +41,7 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
     Args:
         name: Name of the metric, such as ``"rovist_nr"``; `vlgauge list` prints them.
         config_name: Configuration, for the few metrics that have several.
-        **settings: Settings of the metric (see its card) and of `evaluate.load` (``keep_in_memory``, ...).
+        **settings: Settings of the metric (see its card) and of `evaluate.Metric` (``keep_in_memory``, ...).
 
     Returns:
         The metric, a subclass of `evaluate.Metric`.
@@ -50,11 +50,14 @@ def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
         ValueError: If no metric has this name, or a setting has a wrong value.
         TypeError: If a setting is unknown.
     """
-    folder = metric_folder(name)
+    name = metric_folder(name).name
     if "evaluate" not in sys.modules:
         with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():
             announce(f"Loading {name}", logged=False)  # a second or two
-    # The host library takes a second to import, so it comes only when a metric is wanted.
-    host = lean_import("evaluate")
-    use_writable_folders(host)
-    return host.load(str(folder), config_name, **settings)
+    # `evaluate` takes a second to import, so it is imported only when a metric is loaded.
+    evaluate = lean_import("evaluate")
+    use_writable_folders(evaluate)
+    script = folder_module(name, name)
+    made = [kind for kind in vars(script).values() if getattr(kind, "__module__", None) == script.__name__]
+    metric_class = next(kind for kind in made if isinstance(kind, type) and issubclass(kind, evaluate.Metric))
+    return metric_class(config_name=config_name, **settings)

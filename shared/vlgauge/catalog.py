@@ -1,6 +1,6 @@
 """Which metrics are installed, and the facts about each, read without running or importing its script.
 
-What lies beside a script and is no part of it, such as what explains it, is imported by `folder_module`.
+`folder_module` imports a module of a metric folder by name; it is the only function that does.
 """
 
 import ast
@@ -9,8 +9,6 @@ import importlib
 import math
 import os
 import re
-import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,15 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from vlgauge.errors import MissingFileError, UsageError
+from vlgauge.errors import UsageError
 from vlgauge.suites import SUITES
 
 Bounds: TypeAlias = tuple[float | None, float | None]
 BoundsWith: TypeAlias = tuple[Mapping[str, str], float | str | None, float | str | None]
 
-_PACKAGE = "vlgauge_metric_{}"
-_MAKING = threading.Lock()
-_HERE = Path(__file__).resolve().parent
+METRICS_PACKAGE = "vlgauge_metrics"
 _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _EVERYTHING = ("-inf", "inf")
 
@@ -131,20 +127,8 @@ def _in_words(low: str, high: str) -> str:
 
 
 def metrics_root() -> Path:
-    """Folder of the metric folders: inside an installed package, or at the root of a clone.
-
-    Raises:
-        FileNotFoundError: If it is in neither place, because the package was copied in part.
-    """
-    return _root_beside(_HERE)
-
-
-@cache
-def _root_beside(package: Path) -> Path:
-    for folder in (package / "metrics", package.parents[1] / "metrics"):
-        if folder.is_dir():
-            return folder
-    raise MissingFileError(f"the metric folders are missing beside {package}; install vlgauge again")
+    """Return the folder of the metric folders."""
+    return Path(importlib.import_module(METRICS_PACKAGE).__path__[0])
 
 
 def metric_names() -> list[str]:
@@ -315,29 +299,17 @@ def metrics_by_group() -> dict[str, list[str]]:
 
 
 def folder_module(name: str, module: str) -> ModuleType:
-    """A module from the folder of a metric, as part of a package that is made for the folder.
+    """Import a module from the folder of a metric.
 
-    `evaluate` loads another copy of the script, so that no class of it is one of those in here.
+    Args:
+        name: Name of the metric.
+        module: Name of the module, such as "formula"; that of the metric is its script.
 
     Raises:
         ValueError: If there is no such metric.
         ModuleNotFoundError: If its folder has no such file.
     """
-    return importlib.import_module(f"{_package_of(metric_folder(name))}.{module}")
-
-
-def _package_of(folder: Path) -> str:
-    """Name of the package that is made for a folder; of a metric that lies elsewhere now, another one is made."""
-    name = _PACKAGE.format(folder.name)
-    with _MAKING:
-        known = sys.modules.get(name)
-        if known is None or list(known.__path__) != [str(folder)]:
-            for old in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
-                del sys.modules[old]
-            package = ModuleType(name, f"The folder of {folder.name}.")
-            package.__path__ = [str(folder)]
-            sys.modules[name] = package
-    return name
+    return importlib.import_module(f"{METRICS_PACKAGE}.{metric_folder(name).name}.{module}")
 
 
 def extra_is_present(extra: str) -> bool:

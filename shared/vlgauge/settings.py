@@ -17,8 +17,8 @@ Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 PROFILES = ("paper", "embedded")
-# Where no line of the user's is; metric scripts are loaded as parts of evaluate_modules.
-_BETWEEN = ("vlgauge", "evaluate", "evaluate_modules", "contextlib", "functools")
+# Where no line of the user's is; `evaluate.load` imports copies of metric scripts as parts of evaluate_modules.
+_BETWEEN = ("vlgauge", "vlgauge_metrics", "evaluate", "evaluate_modules", "contextlib", "functools")
 
 LONGEST_SHOWN = 120  # characters of a value in a message
 

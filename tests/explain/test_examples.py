@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from folders import TESTS
 
-from vlgauge import catalog
 from vlgauge.catalog import metric_names
 from vlgauge.explain.examples import ROLES, examples_of, explained_examples
 
@@ -54,9 +53,9 @@ def test_columns_are_those_of_the_metric_and_files_are_there(name):
 
 # -- what is wrong ----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def own(tmp_path, use_metrics):
     """Writes the examples of a metric "own"."""
-    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path)
+    use_metrics(tmp_path)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "own.py").write_text("")
     return lambda *rows: (tmp_path / "own" / "examples.jsonl").write_text(

@@ -1,11 +1,9 @@
 """What explains a metric is found in its folder, wherever that lies."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from vlgauge import catalog
 from vlgauge.catalog import folder_module
 from vlgauge.explain import Explanation, explain, explanation_of
 
@@ -26,9 +24,9 @@ class Own(Explanation):
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """Writes the folder of a metric "own", which is then the only one; and takes its package away again."""
-    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path)
+def own(tmp_path, use_metrics):
+    """Return a function that writes the folder of a metric "own", which is then the only one."""
+    use_metrics(tmp_path)
 
     def write(**files):
         folder = tmp_path / "own"
@@ -38,9 +36,7 @@ def own(tmp_path, monkeypatch):
             (folder / f"{name}.py").write_text(text)
         return folder
 
-    yield write
-    for name in [name for name in sys.modules if name.startswith("vlgauge_metric_own")]:
-        del sys.modules[name]
+    return write
 
 
 def test_it_imports_those_beside_it(own):
@@ -51,14 +47,14 @@ def test_it_imports_those_beside_it(own):
     assert explanation_of("own") is type(found)
 
 
-def test_a_folder_elsewhere_is_another_package(own, tmp_path, monkeypatch):
+def test_a_folder_elsewhere_is_another_package(own, tmp_path, use_metrics):
     folder = own(explanation=OWN, amounts="AMOUNT = 7\n")
     assert folder_module("own", "amounts").AMOUNT == 7
     elsewhere = tmp_path / "elsewhere" / "own"
     elsewhere.mkdir(parents=True)
     for path in folder.glob("*.py"):
         (elsewhere / path.name).write_text(path.read_text().replace("AMOUNT = 7", "AMOUNT = 8"))
-    monkeypatch.setattr(catalog, "metrics_root", lambda: elsewhere.parent)
+    use_metrics(elsewhere.parent)
     assert folder_module("own", "amounts").AMOUNT == 8
 
 

@@ -78,7 +78,7 @@ def test_sockets_are_refused_here(no_sockets):
 # -- around the metrics -----------------------------------------------------------------------------------------------
 def test_packages_of_setup_cfg_are_the_folders():
     folders = {path.parent.relative_to(ROOT / "shared") for path in (ROOT / "shared" / "vlgauge").rglob("*.py")}
-    expected = {".".join(folder.parts) for folder in folders} | {"vlgauge.metrics"}
+    expected = {".".join(folder.parts) for folder in folders} | {"vlgauge_metrics"}
     assert SETUP["options"]["packages"].split() == sorted(expected)
 
 

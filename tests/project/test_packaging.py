@@ -77,13 +77,16 @@ def files_below(folder):
 
 
 def test_wheel_has_every_file_of_the_package_and_of_the_metrics(source, wheel):
-    package = files_below(source / "shared" / "vlgauge")
-    metrics = {f"metrics/{path}" for path in files_below(source / "metrics") - {"ruff.toml"}}
-    assert files_below(wheel / "vlgauge") == package | metrics
+    assert files_below(wheel / "vlgauge") == files_below(source / "shared" / "vlgauge")
+    assert files_below(wheel / "vlgauge_metrics") == files_below(source / "metrics") - {"ruff.toml"}
 
 
 def test_wheel_has_nothing_else_at_the_top(wheel):
-    assert {path.name for path in wheel.iterdir()} == {"vlgauge", f"vlgauge-{vlgauge.__version__}.dist-info"}
+    assert {path.name for path in wheel.iterdir()} == {
+        "vlgauge",
+        "vlgauge_metrics",
+        f"vlgauge-{vlgauge.__version__}.dist-info",
+    }
 
 
 def test_metadata_name_extras_command_and_licence(wheel, names):
@@ -113,8 +116,8 @@ for name, row in (("rovist_nr", ["The dog ran home.", "The dog ran home."]), ("t
     files.append(sys.modules[type(explained).__module__].__file__)
 print(json.dumps([vlgauge.__file__, str(vlgauge.catalog.metrics_root()), *files]))
 """
-    explanations = [str(wheel / "vlgauge" / "metrics" / name / "explanation.py") for name in ("rovist_nr", "trm")]
-    expected = [str(wheel / "vlgauge" / "__init__.py"), str(wheel / "vlgauge" / "metrics"), *explanations]
+    explanations = [str(wheel / "vlgauge_metrics" / name / "explanation.py") for name in ("rovist_nr", "trm")]
+    expected = [str(wheel / "vlgauge" / "__init__.py"), str(wheel / "vlgauge_metrics"), *explanations]
     assert json.loads(run_wheel(code)) == expected
 
 

@@ -10,7 +10,7 @@ from folders import ROOT
 from metric_checks import check_class, check_files, check_hint, check_imports, check_names_are_free, check_signatures
 from script_modules import script_module
 
-from vlgauge import catalog, corpus_values
+from vlgauge import catalog
 from vlgauge.catalog import metric_names
 from vlgauge.corpus_values import COUNTED
 from vlgauge.explain import explanation_of
@@ -22,13 +22,12 @@ STEPS += ["card", "listed"]
 
 
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
+def checkout(tmp_path, monkeypatch, use_metrics):
     """A copy of what the script reads and writes, in which the package looks for metrics."""
     shutil.copytree(ROOT / "metrics", tmp_path / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("setup.cfg", "CHANGELOG.md", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(catalog, "metrics_root", lambda: tmp_path / "metrics")
-    monkeypatch.setattr(corpus_values, "metrics_root", lambda: tmp_path / "metrics")
+    use_metrics(tmp_path / "metrics")
     monkeypatch.setattr(skeleton_steps, "METRICS", tmp_path / "metrics")
     monkeypatch.setattr(skeleton_steps, "ROOT", tmp_path)
     return tmp_path

@@ -1,0 +1,1 @@
+"""ALOHa: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""BLEU: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""CAPTURE: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""CHAIR: the script for `evaluate`, its formulas and its explanation."""

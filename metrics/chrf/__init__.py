@@ -1,0 +1,1 @@
+"""chrF: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""CIDEr-D: the script for `evaluate`, its formulas and its explanation."""

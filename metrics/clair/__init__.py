@@ -1,0 +1,1 @@
+"""CLAIR: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""CLIP-S: the script for `evaluate`, its formulas and its explanation."""

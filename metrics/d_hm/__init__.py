@@ -1,0 +1,1 @@
+"""d_HM: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""FLEUR: the script for `evaluate`, its formulas and its explanation."""

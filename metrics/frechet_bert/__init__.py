@@ -1,0 +1,1 @@
+"""Frechet-BERT: the script for `evaluate`, its formulas and its explanation."""

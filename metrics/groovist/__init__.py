@@ -1,0 +1,1 @@
+"""GROOViST: the script for `evaluate`, its formulas and its explanation."""

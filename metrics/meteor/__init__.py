@@ -1,0 +1,1 @@
+"""METEOR: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""MMD-BERT: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""OnlyStyle: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""PAC-S: the script for `evaluate`, its formulas and its explanation."""

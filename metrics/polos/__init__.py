@@ -1,0 +1,1 @@
+"""Polos: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""ROUGE-L: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""RoViST-NR: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""SPECS: the script for `evaluate`, its formulas and its explanation."""

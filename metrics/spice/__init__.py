@@ -1,0 +1,1 @@
+"""SPICE: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""SPIDEr: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""StyleCIDEr: the script for `evaluate`, its formulas and its explanation."""

@@ -1,0 +1,1 @@
+"""TRM: the script for `evaluate`, its formulas and its explanation."""

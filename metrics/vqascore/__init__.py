@@ -1,0 +1,1 @@
+"""VQAScore: the script for `evaluate`, its formulas and its explanation."""
