@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import vlgauge_metrics
 from folders import METRICS
 
 import vlgauge
+import vlgauge_metrics
 from vlgauge.cli import main
 from vlgauge.workbench import scoring
 
