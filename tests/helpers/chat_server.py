@@ -90,7 +90,13 @@ class ChatServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server.asked.append({"body": body, "headers": dict(self.headers), "path": self.path})
+                server.asked.append(
+                    {
+                        "body": body,
+                        "headers": {name.title(): value for name, value in self.headers.items()},
+                        "path": self.path,
+                    }
+                )
                 told = reply(body)
                 status, headers, content = told if isinstance(told, tuple) else (200, {}, json.dumps(told).encode())
                 self.send_response(status)

@@ -20,8 +20,8 @@ from vlgauge.errors import NetworkError, UsageError
 from vlgauge.judges.completions import MOST_UNTOLD, Completion, Unreadable, digits_of, read_completion
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.media.pictures import Picture
+from vlgauge.network.judge_server import check_url, complete
 from vlgauge.network.limits import host_of
-from vlgauge.network.posting import ask_server, check_address
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import finite_number, shown, warn
 
@@ -40,8 +40,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class ServedJudge:
     """A `Judge` on a server: ``vlgauge.load("fleur", model=ServedJudge("http://127.0.0.1:8000/v1", "Qwen/..."))``.
 
-    Each distinct question is one request, `batch_size` of them at once. What a failed call has answers to is not asked
-    again by the next one.
+    The requests need the extra ``openai``. Each distinct question is one request, `batch_size` of them at once. What a
+    failed call has answers to is not asked again by the next one.
 
     Args:
         url: Address of the protocol, such as ``http://127.0.0.1:8000/v1``; plain http on this machine and in private
@@ -51,7 +51,7 @@ class ServedJudge:
             for each request and kept nowhere.
         fields: Further fields of each request, instead of those for vLLM (`VLLM_FIELDS`); ``{}`` for servers that
             refuse what OpenAI does not know.
-        answer_seconds: How long one answer may take.
+        answer_seconds: Timeout in seconds of a connection and of each read of an answer.
 
     Raises:
         ValueError: If a setting is none of these.
@@ -68,7 +68,7 @@ class ServedJudge:
         fields: Mapping[str, Any] | None = None,
         answer_seconds: float = 300.0,
     ) -> None:
-        self._url = check_address(url)
+        self._url = check_url(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
             raise UsageError(f"`model` must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
@@ -232,12 +232,8 @@ class ServedJudge:
     def _completed(self, question: Question, longest: int) -> Completion:
         method = {"logprobs": True, "top_logprobs": N_LIKELIEST, "temperature": 0, "seed": 0, "max_tokens": longest}
         asked = {"model": self._model, "messages": _turns(question), "stream": False, "n": 1}
-        told = ask_server(
-            f"{self._url}/chat/completions",
-            {**self._fields, **asked, **method},
-            key_from=self._key_from,
-            seconds=self._seconds,
-        )
+        body = {**self._fields, **asked, **method}
+        told = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
         try:
             found = read_completion(told, longest)
         except Unreadable as error:
