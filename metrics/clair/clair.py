@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge import judged  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -57,7 +58,7 @@ _END = (
 LONGEST = 1024  # tokens of an answer, as in the released code
 
 
-class Clair(judges.TextJudgeMetric):
+class Clair(judged.TextJudgeMetric):
     """Likelihood, by a language model, that caption and references describe one picture (Chan et al., 2023)."""
 
     about = (_DESCRIPTION, _INPUTS)

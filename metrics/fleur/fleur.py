@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge import judged  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import judges  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -80,7 +81,7 @@ PRESETS = ("fleur", "expert")
 LONGEST = 512  # tokens of an answer, as in the released code
 
 
-class Fleur(judges.JudgeMetric):
+class Fleur(judged.JudgeMetric):
     """Expected grade of a caption by a model of pictures and text (Lee et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
@@ -91,7 +92,7 @@ class Fleur(judges.JudgeMetric):
     higher_is_better = True
     needs = ("fleur",)
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
-    unsigned = (*judges.JudgeMetric.unsigned, "reasons")
+    unsigned = (*judged.JudgeMetric.unsigned, "reasons")
     # LLaVA-1.5 itself was trained on another system text.
     opening = judges.Opening(
         "llava_v1",
@@ -137,7 +138,7 @@ class Fleur(judges.JudgeMetric):
     ) -> dict[str, Any]:
         judge = self.judge()
         self._check_digits(judge)
-        pictures = judges.pictures_of(images)
+        pictures = judged.pictures_of(images)
         alone = [self.question(text, (), picture) for text, picture in zip(predictions, pictures, strict=True)]
         rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
         asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from vlgauge import judged  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import judges  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge import settings  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -47,7 +48,7 @@ TEMPLATES = {
 _BLANK = "{}"
 
 
-class Vqascore(judges.PictureJudgeMetric):
+class Vqascore(judged.PictureJudgeMetric):
     """Probability of an answer to a question about a picture and a caption (Lin et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
@@ -90,7 +91,7 @@ class Vqascore(judges.PictureJudgeMetric):
                 f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token "
                 "behind a given answer; or pass the model itself as `model`"
             )
-        pictures = judges.pictures_of(images)
+        pictures = judged.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
         answers = [self.answer.replace(_BLANK, text) for text in predictions]
         altered = self.tell_altered(judge, questions)

@@ -7,7 +7,7 @@ import pytest
 
 from vlgauge.cli import main
 from vlgauge.statistics import FEW_MARK, FEW_NOTE
-from vlgauge.studies.rating_agreement import PVALUE_NOTE, agreement
+from vlgauge.statistics.rating_agreement import PVALUE_NOTE, agreement
 
 STORIES = [
     "We went to the fair. The lights came on.",

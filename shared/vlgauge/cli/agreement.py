@@ -22,7 +22,7 @@ from vlgauge.results import plain, pvalue_text, row_keys, to_json
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
 from vlgauge.scoring.computing import Settings, compute_all, load_metrics
 from vlgauge.statistics import RESAMPLES
-from vlgauge.studies.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
+from vlgauge.statistics.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
 
 TITLES = {"tau_b": "tau-b", "tau_c": "tau-c", "spearman": "Spearman", "pearson": "Pearson"}
 

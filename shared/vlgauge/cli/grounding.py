@@ -18,6 +18,7 @@ from vlgauge.results import PValue, plain, pvalue_text, to_table
 from vlgauge.scoring.computing import load_metric
 from vlgauge.settings import PROFILES
 from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
+from vlgauge.statistics.rating_agreement import PVALUE_NOTE, Agreement, agreement
 from vlgauge.studies.groovist import (
     PairedScores,
     RandomPairs,
@@ -28,7 +29,6 @@ from vlgauge.studies.groovist import (
     random_pairs,
 )
 from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
-from vlgauge.studies.rating_agreement import PVALUE_NOTE, Agreement, agreement
 from vlgauge.text.story_idf import fit_idf, idf_table
 
 NAME = "groovist"

@@ -10,7 +10,7 @@ import torch
 import vlgauge
 from vlgauge.catalog import folder_module
 from vlgauge.errors import UsageError
-from vlgauge.judges.metric import PictureJudgeMetric
+from vlgauge.judged.metric import PictureJudgeMetric
 from vlgauge.judges.questions import Question
 from vlgauge.judges.transformers_judge import LoadedJudge
 from vlgauge.media.images import image_cell

@@ -1,6 +1,5 @@
 """Models of pictures and text as judges: what they are asked, and what they answer with which probability."""
 
-from vlgauge.judges.metric import JudgeMetric, PictureJudgeMetric, TextJudgeMetric, pictures_of
 from vlgauge.judges.questions import Answer, Judge, Opening, Question
 from vlgauge.judges.served import ServedJudge
 from vlgauge.judges.sources import EXPERT_HINT
@@ -9,11 +8,7 @@ __all__ = [
     "EXPERT_HINT",
     "Answer",
     "Judge",
-    "JudgeMetric",
     "Opening",
-    "PictureJudgeMetric",
     "Question",
     "ServedJudge",
-    "TextJudgeMetric",
-    "pictures_of",
 ]

@@ -20,7 +20,7 @@ from vlgauge.scoring.numbers import CONFIDENCE, numbers_of
 from vlgauge.scoring.scored import Scored
 from vlgauge.settings import nearest, one_of
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.studies.rating_agreement import coefficient
+from vlgauge.statistics.rating_agreement import coefficient
 
 KINDS = ("distribution", "correlation", "length")
 NEEDS_MATPLOTLIB = 'pictures need matplotlib; run: pip install "vlgauge[plots]"'

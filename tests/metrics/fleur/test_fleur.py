@@ -10,7 +10,7 @@ import tiny_judges
 import torch
 
 import vlgauge
-from vlgauge import judges, scenes
+from vlgauge import judged, scenes
 from vlgauge.judges import Answer
 from vlgauge.pool import pool
 
@@ -296,7 +296,7 @@ def test_wrong_settings(settings, told):
 # -- through a model ---------------------------------------------------------------------------------------------------
 def released_score(judge, metric, caption, picture):
     """Question, generation and reading as the released loop does them, on the same weights."""
-    question = metric.question(caption, (), judges.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    question = metric.question(caption, (), judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
     prepared = judge._prepared(question, metric.opening)
     inputs = {name: value for name, value in prepared.inputs.items()}
     with torch.no_grad():

@@ -10,7 +10,7 @@ import tiny_judges
 import torch
 
 import vlgauge
-from vlgauge import scenes
+from vlgauge import judged, scenes
 from vlgauge.integrations.vqascore import VqaScore
 from vlgauge.judges.loading import judge_of
 
@@ -119,9 +119,8 @@ def chosen(tmp_path_factory):
 
 def released(kind, judge, metric, caption, picture, definition):
     """The score from the logits of one plain forward pass over question and answer, by softmax and product."""
-    from vlgauge import judges
 
-    question = metric.question(caption, judges.pictures_of([[{"bytes": picture, "path": None}]])[0])
+    question = metric.question(caption, judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
     prepared = judge._prepared(question, metric.opening, "Yes")
     ids = torch.tensor([prepared.answer])
     end = judge._stops[0]

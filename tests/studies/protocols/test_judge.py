@@ -9,17 +9,10 @@ from protocol_tasks import evaluated, pairs, rated, values
 from scipy.stats import kendalltau, spearmanr
 
 from vlgauge.statistics import bootstrap_pvalue, grouped_samples
+from vlgauge.statistics.rank_correlation import RankTable, SampledTauC, kendall, table_spearman, table_taus
 from vlgauge.studies.protocols import judge
 from vlgauge.studies.protocols.pairs import RIGHT
-from vlgauge.studies.protocols.ratings import (
-    ANNOTATORS,
-    TAUS,
-    RankTable,
-    SampledTauC,
-    kendall,
-    table_spearman,
-    table_taus,
-)
+from vlgauge.studies.protocols.ratings import ANNOTATORS, TAUS
 
 
 def made(seed, n=60):

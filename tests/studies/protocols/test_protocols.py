@@ -10,8 +10,9 @@ from folders import GOLDEN
 from protocol_tasks import evaluated, interleaved, pairs, plain_figures, rated, values
 
 from vlgauge.statistics import grouped_intervals
+from vlgauge.statistics.rank_correlation import kendall, spearman
 from vlgauge.studies.protocols.pairs import RIGHT, Ties
-from vlgauge.studies.protocols.ratings import ANNOTATORS, kendall, spearman
+from vlgauge.studies.protocols.ratings import ANNOTATORS
 
 ORACLE = json.loads((GOLDEN / "pac_s" / "protocol_synthetic.json").read_text("utf-8"))
 

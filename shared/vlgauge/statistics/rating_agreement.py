@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vlgauge.errors import UsageError
 from vlgauge.statistics import FEW, RESAMPLES, grouped_intervals
 from vlgauge.statistics.drawing import check_labels
-from vlgauge.studies.protocols.ratings import (
+from vlgauge.statistics.rank_correlation import (
     MAX_CLASSES,
     RankTable,
     SampledTauC,

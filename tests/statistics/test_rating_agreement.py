@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vlgauge.studies import rating_agreement
-from vlgauge.studies.protocols.ratings import SampledTauC
-from vlgauge.studies.rating_agreement import APPROXIMATE, COEFFICIENTS, EXACT, RANDOM, agreement, coefficient
+from vlgauge.statistics import rating_agreement
+from vlgauge.statistics.rank_correlation import SampledTauC
+from vlgauge.statistics.rating_agreement import APPROXIMATE, COEFFICIENTS, EXACT, RANDOM, agreement, coefficient
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
