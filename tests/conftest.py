@@ -31,6 +31,7 @@ os.environ.update(
     HF_HUB_OFFLINE="1",
     HF_UPDATE_DOWNLOAD_COUNTS="0",
     HF_HOME=_HOME,
+    VLGAUGE_HOME=_HOME,
     MPLBACKEND="Agg",
     TOKENIZERS_PARALLELISM="false",
 )

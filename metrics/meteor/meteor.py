@@ -115,17 +115,15 @@ class Meteor(base.TokenMetric):
         others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
             found = meteor15.scoring.coco_rows(texts, others, opened, advance)
-        statistics = np.array([row.counted.statistics for row in found], dtype=np.int64)
-        statistics = statistics.reshape(len(rows), len(meteor15.formula.COLUMNS))
         result = self.scored(
             len(predictions),
             rows,
-            [max(row.scores) for row in found],
+            found.scores.tolist(),
             map(_detail, found) if return_details else None,
-            counts=dict(zip(meteor15.formula.COLUMNS, statistics.T.tolist(), strict=True)),
+            counts=dict(zip(meteor15.formula.COLUMNS, found.statistics.T.tolist(), strict=True)),
             made_with={"lists": opened.lists_name, "paraphrases": opened.table_name},
         )
-        return result | self._corpus(statistics.astype(np.float64))
+        return result | self._corpus(found.statistics.astype(np.float64))
 
     def _scored_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool
@@ -148,8 +146,8 @@ def _detail(row: meteor15.scoring.Row) -> dict[str, Any]:
     """What explains the score of a row; places of a match are its first token and the one behind its last."""
     mean, penalty = meteor15.formula.mean_and_penalty(np.array(row.counted.statistics, dtype=np.float64))
     return {
-        "tokens": list(row.counted.own.tokens),
-        "references": [list(pair.reference.tokens) for pair in row.best_pairs],
+        "tokens": row.counted.own,
+        "references": [pair.reference for pair in row.best_pairs],
         "per_reference": row.per_reference,
         "best": row.of[row.best],
         "matches": [

@@ -54,11 +54,11 @@ def test_not_installed(monkeypatch):
 def test_files_of_the_package(package):
     opened = open_sources(metric="meteor")
     assert (opened.lists_name, opened.table_name) == ("pycocoevalcap-1.2", "pycocoevalcap-1.2")
-    assert coco_rows(["cup"], [["ball"]], opened)[0].scores == [pytest.approx(0.6)]
+    assert coco_rows(["cup"], [["ball"]], opened).scores == pytest.approx([0.6])
     assert INSTALLED not in sys.modules
     without = open_sources(paraphrases=None, metric="meteor")
     assert (without.table, without.table_name) == (None, "none")
-    assert coco_rows(["cup"], [["ball"]], without)[0].scores == [0.0]
+    assert coco_rows(["cup"], [["ball"]], without).scores == [0.0]
 
 
 @pytest.mark.parametrize(("name", "what"), [("LISTS", "word lists"), ("TABLE", "paraphrase table")])
@@ -83,11 +83,11 @@ def test_files_of_the_user(tmp_path):
     opened = open_sources(lists, str(table), metric="meteor")
     assert opened.lists_name == local_name(sha256_of(lists))
     assert opened.table_name == local_name(sha256_of(table))
-    assert coco_rows(["cup"], [["big ball"]], opened)[0].scores[0] > 0
+    assert coco_rows(["cup"], [["big ball"]], opened).scores[0] > 0
     # Another file in its place is another table.
     write_table(table, [("cup", "small ball")])
     opened = open_sources(lists, str(table), metric="meteor")
-    assert coco_rows(["cup"], [["big ball"]], opened)[0].scores == [0.0]
+    assert coco_rows(["cup"], [["big ball"]], opened).scores == [0.0]
     assert opened.table_name == local_name(sha256_of(table))
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -58,8 +58,7 @@ class TokenIds:
             texts: shape ``(n_chosen,)``, positions of texts.
         """
         lengths = self.lengths[texts]
-        starts, new_starts = (np.cumsum(self.lengths) - self.lengths)[texts], np.cumsum(lengths) - lengths
-        places = np.arange(lengths.sum()) + np.repeat(starts - new_starts, lengths)
+        _, places = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
     def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
@@ -99,6 +98,12 @@ def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
 def lengths_of(rows: Sequence[Sized]) -> Ints:
     """How many entries each row has, such as the tokens of each caption, shape ``(n_rows,)``."""
     return np.fromiter(map(len, rows), np.int64, len(rows))
+
+
+def ranges(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """Join ranges of integers; return the index of the range of each integer, and the integers."""
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    return owners, np.arange(len(owners)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
 
 
 def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bool = False) -> Iterator[NgramSets]:
@@ -169,7 +174,7 @@ def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -
     return ascending, packed
 
 
-def first_of_run(values: Ints) -> npt.NDArray[np.bool_]:
+def first_of_run(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
     """Which values differ from the one before."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])

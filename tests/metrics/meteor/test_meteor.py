@@ -195,9 +195,7 @@ def test_wrong_settings(settings, message):
 def test_words_seen_before_need_no_reading(tmp_path, monkeypatch):
     readings = []
     read = paraphrases.ParaphraseTable._read
-    monkeypatch.setattr(
-        paraphrases.ParaphraseTable, "_read", lambda self, words: readings.append(words) or read(self, words)
-    )
+    monkeypatch.setattr(paraphrases.ParaphraseTable, "_read", lambda self: readings.append(self) or read(self))
     lists, _ = toy_files(tmp_path)
     table = write_table(tmp_path / "own.gz", [("big dog", "hound"), ("cat", "big cat")])
     metric = vlgauge.load("meteor", lists=lists, paraphrases=table, keep_in_memory=True)
@@ -268,10 +266,11 @@ def test_2007_is_explained_as_such():
 def test_equals_the_definition():
     rows = golden()["rows"]
     sources = open_sources(metric="meteor")
-    found = coco_rows([row["hyp"] for row in rows], [row["refs"] for row in rows], sources)
+    found = list(coco_rows([row["hyp"] for row in rows], [row["refs"] for row in rows], sources))
     plain = folder_module("meteor", "reference").meteor
     pairs = [pair for row in found for pair in row.pairs]
-    expected = [plain(pair.own.is_function, pair.reference.is_function, pair.matches) for pair in pairs]
+    functions = [[[sources.lists.word(token).is_function for token in text] for text in pair[:2]] for pair in pairs]
+    expected = [plain(*texts, pair.matches) for texts, pair in zip(functions, pairs, strict=True)]
     assert [score for row in found for score in row.scores] == pytest.approx(expected, rel=1e-12)
 
 

@@ -1,129 +1,230 @@
-"""The search for the matches of two texts: a beam of paths over the tokens of the reference.
+"""The search for the matches of pairs of texts: beams of paths over the tokens of the references, many at a time.
 
 Two rules look like slips of the program and decide many scores: half of a match counts as whole words, so that one word
 matched by stem, synonym or paraphrase gains nothing, and the distance of a match is added to the paths without it.
 """
 
-from collections.abc import Sequence
-from operator import itemgetter
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
-from vlgauge.distances.meteor15.formula import Match
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.errors import UsageError
+from vlgauge.text.ngrams import Ints, first_of_run, ranges, sorted_with_places
+
+Flags = npt.NDArray[np.bool_]
 
 BEAM = 40
 
-# A path is compared by its gain, then fewer chunks, then less distance: one number, the least first.
-_DISTANCE_BITS = 64
-_CHUNK = 1 << _DISTANCE_BITS
-_GAIN_SHIFT = _DISTANCE_BITS + 32
-
-_Chosen: TypeAlias = tuple[Match, Any] | None  # the last match and those before it
-# The number, used tokens of the reference and of the hypothesis as bits, the next token, the end of the last match in
-# the hypothesis or -1, and the matches.
-_Path: TypeAlias = tuple[int, int, int, int, int, _Chosen]
-
-_number = itemgetter(0)
+_ROWS_AT_ONCE = 2**18  # of paths and their copies
+_WORD = 64  # bits
+_LOW_BITS = np.array([(1 << n) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
-def found_matches(candidates: Sequence[Sequence[Match]], n_own: int) -> list[Match]:
-    """Choose the matches of two texts among the candidates.
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Matches of P pairs, or candidates for them, shape ``(n,)`` each.
+
+    Attributes:
+        pair: Index of the pair, ascending.
+        start: First token in the reference, ascending within a pair.
+        length: Number of tokens of the reference.
+        own_start: First token in the hypothesis.
+        own_length: Number of tokens of the hypothesis.
+        stage: Index of `vlgauge.distances.meteor15.formula.STAGES`.
+    """
+
+    pair: Ints
+    start: Ints
+    length: Ints
+    own_start: Ints
+    own_length: Ints
+    stage: Ints
+
+    def chosen(self, which: Ints | Flags) -> "Matches":
+        """Return some of them."""
+        return Matches(*(column[which] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[Ints, ...]:
+        """Return all attributes."""
+        return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
+
+
+def joined(parts: Iterable[Matches]) -> Matches:
+    """Return the matches of all parts."""
+    return Matches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+
+
+def found_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
+    """Choose the matches of pairs of texts among the candidates.
 
     Args:
-        candidates: Of each token of the reference those that start there, in their order, repeated ones too.
-        n_own: Number of tokens of the hypothesis.
-
-    Returns:
-        In the order of the reference.
+        candidates: Those that start at one token are in their order, repeated ones too.
+        n_theirs: Shape ``(P,)``, number of tokens of the references.
+        n_own: Shape ``(P,)``, number of tokens of the hypotheses.
     """
-    definite = _definite(candidates, n_own)
-    chosen = list(definite.values())
-    if len(definite) < sum(map(bool, candidates)):
-        last = _searched(candidates, definite)
-        while last is not None:
-            match, last = last
-            chosen.append(match)
-    return sorted(chosen)
+    is_definite = _definite(candidates, n_theirs, n_own)
+    n_open = np.bincount(candidates.pair[~is_definite], minlength=len(n_own))
+    chosen = [np.flatnonzero(is_definite & (n_open == 0)[candidates.pair])]
+    pairs = np.flatnonzero(n_open)
+    if len(pairs):
+        most = _most_per_token(candidates, n_theirs)
+        parts = np.flatnonzero(first_of_run(np.cumsum(BEAM * (1 + most[pairs])) // _ROWS_AT_ONCE))
+        for begin, end in pairwise([*parts.tolist(), len(pairs)]):
+            own = pairs[begin:end]
+            places = np.flatnonzero(np.isin(candidates.pair, own))
+            part = candidates.chosen(places)
+            part.pair[:] = np.searchsorted(own, part.pair)
+            search = _Search(part, is_definite[places], n_theirs[own], int(n_own[own].max()))
+            chosen.append(places[search.best()])
+    return candidates.chosen(np.sort(np.concatenate(chosen)))
 
 
-def _definite(candidates: Sequence[Sequence[Match]], n_own: int) -> dict[int, Match]:
-    """Matches by their start, with which no other candidate shares a token: they are taken in any case."""
-    theirs, own = [0] * len(candidates), [0] * n_own
-    for starting in candidates:
-        for j, n, i, m, _ in starting:
-            for place in range(j, j + n):
-                theirs[place] += 1
-            for place in range(i, i + m):
-                own[place] += 1
-    found = {}
-    for starting in candidates:
-        if len(starting) == 1:
-            j, n, i, m, _ = starting[0]
-            if max(theirs[j : j + n]) == max(own[i : i + m]) == 1:
-                found[j] = starting[0]
-    return found
+def _most_per_token(candidates: Matches, n_theirs: Ints) -> Ints:
+    """Shape ``(P,)``, the largest number of candidates that start at one token."""
+    tokens = (np.cumsum(n_theirs) - n_theirs)[candidates.pair] + candidates.start
+    most = np.zeros(len(n_theirs), np.int64)
+    first = np.flatnonzero(first_of_run(tokens))
+    np.maximum.at(most, candidates.pair[first], np.diff(first, append=len(tokens)))
+    return most
 
 
-def _gain(match: Match) -> int:
-    _, n, _, m, stage = match
-    return n + m if stage == 0 else n // 2 + m // 2
+def _definite(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Flags:
+    """Whether no other candidate shares a token with a candidate: such ones are taken in any case."""
+    is_definite = np.ones(len(candidates.pair), np.bool_)
+    for sizes, start, length in (
+        (n_theirs, candidates.start, candidates.length),
+        (n_own, candidates.own_start, candidates.own_length),
+    ):
+        begin = (np.cumsum(sizes) - sizes)[candidates.pair] + start
+        n_tokens = int(sizes.sum()) + 1
+        covers = np.bincount(begin, minlength=n_tokens) - np.bincount(begin + length, minlength=n_tokens)
+        covered = np.concatenate([[0], np.cumsum(np.cumsum(covers))])
+        # Every token of a candidate is covered by it, so that the sum tells whether by nothing else.
+        is_definite &= covered[begin + length] - covered[begin] == length
+    return is_definite
 
 
-def _bits(start: int, length: int) -> int:
-    return ((1 << length) - 1) << start
+class _Paths(NamedTuple):
+    """Paths of several pairs, shape ``(n,)`` each but `used`.
+
+    Attributes:
+        pair: Index of the pair, ascending.
+        number: Gain, chunks and distance in one number, the best the least.
+        following: The token of the reference that is next.
+        end: End of the last match in the hypothesis; -1 behind a token without one.
+        used: Shape ``(words, n)``, the used tokens of the hypothesis as bits.
+    """
+
+    pair: Ints
+    number: Ints
+    following: Ints
+    end: Ints
+    used: npt.NDArray[np.uint64]
 
 
-def _searched(candidates: Sequence[Sequence[Match]], definite: dict[int, Match]) -> _Chosen:
-    """The matches of the best path, but for the definite ones."""
-    used, own_used = 0, 0
-    for j, n, i, m, _ in definite.values():
-        used |= _bits(j, n)
-        own_used |= _bits(i, m)
-    paths: list[_Path] = [(0, used, own_used, 0, -1, None)]
-    for start, starting in enumerate(candidates):
-        paths = _kept(paths)
-        if start in definite:
-            paths = [_with_definite(path, definite[start]) if path[3] == start else path for path in paths]
-        else:
-            steps = [_step(start, match) for match in starting]
-            paths = _extended(paths, start, steps)
-    # The end of the text ends a chunk. Of equal paths the first wins.
-    return min(_kept(paths), key=lambda path: path[0] + (_CHUNK if path[4] != -1 else 0))[5]
+class _Search:
+    """Beams of paths over the references of S pairs, each with a candidate.
+
+    Args:
+        candidates: Of these pairs.
+        is_definite: Which of them are taken in any case.
+        n_theirs: Shape ``(S,)``, number of tokens of the references.
+        most_own: Number of tokens of the longest hypothesis.
+    """
+
+    def __init__(self, candidates: Matches, is_definite: Flags, n_theirs: Ints, most_own: int) -> None:
+        # Behind the columns of the candidates there is an entry for no candidate.
+        self._nothing = len(candidates.pair)
+        _, start, self._length, self._own_start, own_length, stage = (np.append(one, 0) for one in candidates.columns)
+        gain = np.where(stage == 0, self._length + own_length, self._length // 2 + own_length // 2)
+        self._distance = np.abs(start - self._own_start)
+        self._own_end = self._own_start + own_length
+        first_bits = _WORD * np.arange(-(-most_own // _WORD))[:, None]
+        begin, end = (_LOW_BITS[(at - first_bits).clip(0, _WORD)] for at in (self._own_start, self._own_end))
+        self._bits = begin ^ end
+
+        # By token of the references, and one more for what is behind a text.
+        self._n_theirs, self._offsets = n_theirs, np.cumsum(n_theirs) - n_theirs
+        self._behind = int(n_theirs.sum())
+        tokens = self._offsets[candidates.pair] + candidates.start
+        self._count = np.bincount(tokens, minlength=self._behind + 1)
+        self._first = np.cumsum(self._count) - self._count
+        self._definite = np.full(self._behind + 1, self._nothing)
+        self._definite[tokens[is_definite]] = np.flatnonzero(is_definite)
+        self._count[tokens[is_definite]] = 0
+
+        # In the number of a path, from the last bits on: distance, chunks, missing gain.
+        distance_bits = int(np.bincount(candidates.pair, self._distance[:-1]).max()).bit_length()
+        chunk_bits = int(n_theirs.max() + 1).bit_length()
+        self._chunk, self._unit = 1 << distance_bits, 1 << (distance_bits + chunk_bits)
+        self._gain = gain * self._unit
+        self._n_bits = distance_bits + chunk_bits + int(n_theirs.max() + most_own).bit_length()
+        if self._n_bits + len(n_theirs).bit_length() > 63:
+            raise UsageError("`predictions` and `references` must repeat no word thousands of times, got such texts")
+
+    def best(self) -> Ints:
+        """Return the indexes of the candidates of the best path of each pair."""
+        pair = np.arange(len(self._n_theirs))
+        worst = np.full_like(pair, (1 << self._n_bits) - self._unit)
+        used = np.zeros((len(self._bits), len(pair)), np.uint64)
+        paths = _Paths(pair, worst, np.zeros_like(pair), np.full_like(pair, -1), used)
+        steps = []
+        for token in range(int(self._n_theirs.max())):
+            paths, of, chosen = self._step(paths, token)
+            steps.append((of, chosen))
+        # The end of the text ends a chunk.
+        order = _best(paths.pair, paths.number + self._chunk * (paths.end != -1), self._n_bits)
+        at = order[first_of_run(paths.pair[order])]
+        found = []
+        for of, chosen in reversed(steps):
+            found.append(chosen[at])
+            at = of[at]
+        taken = np.concatenate(found)
+        return taken[taken != self._nothing]
+
+    def _step(self, paths: _Paths, token: int) -> tuple[_Paths, Ints, Ints]:
+        """Extend the paths by a token of the references, and keep the best.
+
+        Returns:
+            The paths, the index of the path that each comes from, and the candidate that it took.
+        """
+        at = np.where(token < self._n_theirs[paths.pair], self._offsets[paths.pair] + token, self._behind)
+        is_free = (paths.following == token) & (at < self._behind)
+        definite = np.where(is_free, self._definite[at], self._nothing)
+        skips = is_free & (definite == self._nothing)
+        n_copies = np.where(skips, self._count[at], 0)
+        # Copies with a candidate each, in the order that decides between equal ones, then the path itself.
+        of, chosen = ranges(self._first[at], n_copies + 1)
+        itself = np.cumsum(n_copies + 1) - 1
+        chosen[itself] = definite
+        fits = ~(paths.used[:, of] & self._bits[:, chosen]).any(axis=0)
+        distance = self._distance[chosen] * fits
+        before = np.cumsum(distance) - distance
+        before -= before[itself - n_copies][of]
+        before[itself] += distance[itself]
+
+        kept = np.flatnonzero(fits)
+        of, chosen = of[kept], chosen[kept]
+        is_match, is_skip, end = chosen != self._nothing, skips[of], paths.end[of]
+        breaks = (end != -1) & np.where(is_match, end != self._own_start[chosen], is_skip)
+        number = paths.number[of] + before[kept] - self._gain[chosen] + breaks * self._chunk
+        best = _best(paths.pair[of], number, self._n_bits)
+
+        of, chosen, is_match, is_skip = of[best], chosen[best], is_match[best], is_skip[best]
+        following = np.where(is_match, token + self._length[chosen], paths.following[of] + is_skip)
+        end = np.where(is_match, self._own_end[chosen], np.where(is_skip, -1, paths.end[of]))
+        used = paths.used[:, of] | self._bits[:, chosen]
+        return _Paths(paths.pair[of], number[best], following, end, used), of, chosen
 
 
-def _step(start: int, match: Match) -> tuple[Match, int, int, int, int, int, int, int]:
-    """What a match adds to a path."""
-    _, n, i, m, _ = match
-    gain = _gain(match) << _GAIN_SHIFT
-    return match, _bits(start, n), _bits(i, m), i, i + m, start + n, gain, abs(start - i)
-
-
-def _kept(paths: list[_Path]) -> list[_Path]:
-    if len(paths) > 1:
-        paths.sort(key=_number)
-        del paths[BEAM:]
-    return paths
-
-
-def _with_definite(path: _Path, match: Match) -> _Path:
-    number, used, own_used, _, end, chosen = path
-    j, n, i, m, _ = match
-    number += abs(j - i) - (_gain(match) << _GAIN_SHIFT) + (_CHUNK if end not in (-1, i) else 0)
-    return number, used, own_used, j + n, i + m, chosen
-
-
-def _extended(paths: Sequence[_Path], start: int, steps: Sequence[tuple[Any, ...]]) -> list[_Path]:
-    """The paths with each match that fits and without any, in the order that decides between equal ones."""
-    found: list[_Path] = []
-    for path in paths:
-        number, used, own_used, following, end, chosen = path
-        if used >> start & 1:
-            found.append(path)
-            continue
-        for match, bits, own_bits, i, own_end, behind, gain, distance in steps:
-            if used & bits or own_used & own_bits:
-                continue
-            cost = _CHUNK if end not in (-1, i) else 0
-            found.append((number - gain + cost, used | bits, own_used | own_bits, behind, own_end, (match, chosen)))
-            number += distance
-        found.append((number + (_CHUNK if end != -1 else 0), used, own_used, following + 1, -1, chosen))
-    return found
+def _best(pair: Ints, number: Ints, n_bits: int) -> Ints:
+    """Indexes of the best paths of each pair, the best first; of equal ones the first."""
+    _, order = sorted_with_places((pair << n_bits) | number, int(pair[-1] + 1) << n_bits)
+    starts = np.flatnonzero(first_of_run(pair))
+    rank = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))
+    return order[rank < BEAM]

@@ -1,15 +1,14 @@
 """From matches to statistics, and from statistics to the score of a pair or of a corpus."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Match: TypeAlias = tuple[int, int, int, int, int]
-"""Start and length in the reference, start and length in the hypothesis, and the stage, an index of `STAGES`."""
+from vlgauge.distances.meteor15.alignment import Matches
+from vlgauge.text.ngrams import Ints, first_of_run
 
+Floats = npt.NDArray[np.float64]
 STAGES = ("exact", "stem", "synonym", "paraphrase")
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)
@@ -24,27 +23,32 @@ CHUNKS = COLUMNS.index("chunks")
 _STAGES = slice(4, CHUNKS)
 
 
-def statistics_of(matches: Sequence[Match], own: Sequence[int], reference: Sequence[int]) -> list[int]:
-    """Count what a score is computed from, in the order of `COLUMNS`.
+def statistics_of(
+    matches: Matches, lengths: Sequence[Ints], n_function: Sequence[Ints], matched: Sequence[Ints]
+) -> Ints:
+    """Count what scores are computed from.
 
     Args:
-        matches: In the order of the reference.
-        own: 1 for each function word of the hypothesis, 0 for each content word.
-        reference: The same of the reference.
+        matches: Those of P pairs.
+        lengths: Shape ``(P,)``, number of tokens of the hypotheses, then of the references.
+        n_function: The same of function words.
+        matched: Shape ``(n,)``, number of function words of each match in the hypothesis, then in the reference.
+
+    Returns:
+        Shape ``(P, 21)``, in the order of `COLUMNS`.
     """
-    counts = [0] * len(COLUMNS)
-    counts[:4] = len(own), len(reference), sum(own), sum(reference)
-    ends = (-1, -1)
-    for j, n, i, m, stage in matches:
-        ours = own[i] if m == 1 else sum(own[i : i + m])
-        theirs = reference[j] if n == 1 else sum(reference[j : j + n])
-        at = 4 + 4 * stage
-        counts[at] += m - ours
-        counts[at + 1] += n - theirs
-        counts[at + 2] += ours
-        counts[at + 3] += theirs
-        counts[CHUNKS] += (j, i) != ends
-        ends = (j + n, i + m)
+    counts = np.zeros((len(lengths[0]), len(COLUMNS)), np.int64)
+    counts[:, :4] = np.stack([*lengths, *n_function], axis=1)
+    at = 4 + 4 * matches.stage
+    for side, (words, function) in enumerate(zip((matches.own_length, matches.length), matched, strict=True)):
+        np.add.at(counts, (matches.pair, at + side), words - function)
+        np.add.at(counts, (matches.pair, at + 2 + side), function)
+    goes_on = (matches.start[1:] == matches.start[:-1] + matches.length[:-1]) & (
+        matches.own_start[1:] == matches.own_start[:-1] + matches.own_length[:-1]
+    )
+    begins = first_of_run(matches.pair)
+    begins[1:] |= ~goes_on
+    counts[:, CHUNKS] = np.bincount(matches.pair, begins, minlength=len(counts))
     return counts
 
 

@@ -1,56 +1,152 @@
-"""The paraphrase table of METEOR 1.5: phrases and their paraphrases, of which only those that can occur are kept.
+"""The paraphrase table of METEOR 1.5 as hashes of its phrases, kept in a file that is mapped into memory.
 
-The table has millions of pairs. The first call keeps those that consist of its words. A later call with other words
-keeps all of them, so that nothing is read a third time.
+The table has 5 million pairs. Their text is read once per machine; afterwards a call looks up its own phrases alone.
+Phrases are compared by hashes of 64 bits: of a million phrases, one equals another by chance in one of ten million
+calls.
 """
 
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from vlgauge.errors import UsageError
 from vlgauge.files import unpacking
+from vlgauge.text.ngrams import Ints, first_of_run, lengths_of, ranges
+from vlgauge.weights.files import cache_folder, sha256_of
+from vlgauge.writing import Unwritable, replacing
+
+Hashes = npt.NDArray[np.uint64]
 
 _LINES = 3  # of a pair: probability, phrase, paraphrase
-_PIECES = 2  # of 1 MB, which are looked at together
+_FORM = 1  # of the file; another hash needs another number
+_FILTER_BITS = 22
+
+_MULTIPLIER = 0x9E3779B97F4A7C15
+_OF_BYTE = np.random.Generator(np.random.PCG64(15)).integers(2**64, size=256, dtype=np.uint64)
+_OF_BYTE[ord("\n")] = 0  # so that a line has the hash of its text
 
 
+# -- Hashes -----------------------------------------------------------------------------------------------------------
+def powers(multiplier: int, n: int) -> Hashes:
+    """Return the first powers of a number modulo 2^64, at least `n`."""
+    return _powers(multiplier, max(n, 1).bit_length())
+
+
+@lru_cache(maxsize=8)
+def _powers(multiplier: int, bits: int) -> Hashes:
+    factors = np.full(2**bits, multiplier, np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)
+
+
+def hashes_of_texts(data: bytes, starts: Ints) -> Hashes:
+    """Hash texts that follow each other.
+
+    Args:
+        data: UTF-8, a line end after each text.
+        starts: Where each begins.
+    """
+    values = _OF_BYTE[np.frombuffer(data, np.uint8)]
+    values *= powers(_MULTIPLIER, len(data))[: len(data)]
+    sums = np.add.reduceat(values, starts)
+    return np.asarray(sums * powers(pow(_MULTIPLIER, -1, 2**64), len(data))[starts])
+
+
+def hashes_of_tokens(tokens: Sequence[str]) -> tuple[Hashes, Ints]:
+    """Hash tokens; return the hashes and the number of bytes of each."""
+    encoded = [token.encode("utf-8", "replace") for token in tokens]
+    lengths = lengths_of(encoded)
+    starts = np.cumsum(lengths + 1) - lengths - 1
+    return hashes_of_texts(b"\n".join([*encoded, b""]), starts), lengths
+
+
+def hashes_of_ngrams(hashes: Hashes, lengths: Ints, following: Hashes) -> Hashes:
+    """Hash n-grams with one more token.
+
+    Args:
+        hashes: Those of the n-grams.
+        lengths: Bytes of the n-grams.
+        following: Those of the next tokens.
+    """
+    behind = powers(_MULTIPLIER, int(lengths.max(initial=0)) + 1)[lengths]
+    return np.asarray(hashes + behind * (_OF_BYTE[ord(" ")] + np.uint64(_MULTIPLIER) * following))
+
+
+def finder(ascending: Hashes) -> Callable[[Hashes], tuple[Ints, Ints]]:
+    """Prepare a search among hashes.
+
+    Returns:
+        From other hashes to the places of those that are among the first ones, and their places there.
+    """
+    shift = np.uint64(64 - _FILTER_BITS)
+    may_be = np.zeros(2**_FILTER_BITS, np.bool_)
+    may_be[ascending >> shift] = True
+
+    def find(hashes: Hashes) -> tuple[Ints, Ints]:
+        places = np.flatnonzero(may_be[hashes >> shift])
+        at = np.searchsorted(ascending, hashes[places])
+        is_there = ascending[np.minimum(at, len(ascending) - 1)] == hashes[places]
+        return places[is_there], at[is_there]
+
+    return find
+
+
+# -- Tables -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Paraphrases:
-    """Pairs of a table.
+    """The pairs of a table.
 
     Attributes:
-        words: Words of which the pairs consist; None for any.
-        numbers: Phrases with their numbers.
-        starts: Where the paraphrases of each phrase begin, and where the last ones end.
-        texts: The paraphrases, those of a phrase side by side in the order of the file.
-        longest: Words of the longest phrase or paraphrase.
+        phrases: Ascending, the hash of the phrase of each run of pairs that have one phrase.
+        starts: Where the paraphrases of each run begin.
+        sizes: Number of paraphrases of each run.
+        texts: Hashes of the paraphrases in the order of the file.
+        longest: Number of words of the longest phrase or paraphrase.
     """
 
-    words: frozenset[str] | None
-    numbers: dict[str, int]
-    starts: npt.NDArray[np.int64]
-    texts: pa.StringArray
+    phrases: Hashes
+    starts: Hashes
+    sizes: Hashes
+    texts: Hashes
     longest: int
 
-    def within(self, phrases: Set[str]) -> dict[str, list[str]]:
-        """Find the pairs of which both sides are among some phrases."""
-        found = {}
-        for phrase in self.numbers.keys() & phrases:
-            start, stop = self.starts[self.numbers[phrase] :][:2].tolist()
-            own = self.texts[start:stop]
-            if kept := [text for text in own.to_pylist() if text in phrases]:
-                found[phrase] = kept
-        return found
+    def of(self, phrases: Hashes) -> tuple[Ints, Hashes]:
+        """Return the paraphrases of some phrases, and of each the index of its phrase among these."""
+        first, behind = (np.searchsorted(self.phrases, phrases, side) for side in ("left", "right"))
+        owners, runs = ranges(first, behind - first)
+        starts, sizes = self.starts[runs].astype(np.int64), self.sizes[runs].astype(np.int64)
+        which, places = ranges(starts, sizes)
+        return owners[which], self.texts[places]
+
+    def write(self, path: Path) -> None:
+        """Write the file that `mapped` reads."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = np.array([self.longest, len(self.phrases)], np.uint64)
+        with replacing(path) as part, part.open("wb") as file:
+            np.save(file, np.concatenate([head, self.phrases, self.starts, self.sizes, self.texts]))
+
+    @classmethod
+    def mapped(cls, path: Path) -> "Paraphrases":
+        """Map a file into memory.
+
+        Raises:
+            OSError: If there is none.
+            ValueError: If it is not whole.
+        """
+        words = np.lib.format.open_memmap(path, "r")
+        if words.dtype != np.uint64 or len(words) < 2 or len(words) < 2 + 3 * words[1]:
+            raise ValueError(f"{path} is not a table")
+        longest, n = map(int, words[:2])
+        phrases, starts, sizes, texts = np.split(words[2:], [n, 2 * n, 3 * n])
+        return cls(phrases, starts, sizes, texts, longest)
 
 
 class ParaphraseTable:
@@ -58,141 +154,87 @@ class ParaphraseTable:
 
     Args:
         path: The file.
-        is_known: Whether it is the published table, which has single blanks and no phrase without words.
+        is_known: Whether it is the published table, which has single spaces and no phrase without words. Its hashes
+            are kept on disk.
     """
 
     def __init__(self, path: Path, *, is_known: bool) -> None:
         self._path, self._is_known = path, is_known
-        self._kept: Paraphrases | None = None
+        self._pairs: Paraphrases | None = None
         self._lock = threading.Lock()
 
-    def of_words(self, words: Set[str]) -> Paraphrases:
-        """Return the pairs that consist of some words and maybe others; the file is read if they are new.
+    def pairs(self) -> Paraphrases:
+        """Return the pairs; the file is read once.
 
         Raises:
             ValueError: If the file is no such table, or is damaged.
             OSError: If it cannot be read.
         """
         with self._lock:
-            if self._kept is None:
-                self._kept = self._read(frozenset(words))
-            elif self._kept.words is not None and not words <= self._kept.words:
-                self._kept = self._read(None)
-            return self._kept
+            if self._pairs is None:
+                self._pairs = self._kept() if self._is_known else self._read()
+            return self._pairs
 
-    def _read(self, words: frozenset[str] | None) -> Paraphrases:
-        known = None if words is None else pa.array(sorted(words), pa.string())
-        collected = _Collected()
-        for lines in self._lines():
-            # Pairs of one phrase are neighbors, so that most phrases are looked at once.
-            runs = pc.run_end_encode(lines.take(pa.array(np.arange(1, len(lines), _LINES))))
-            phrases = self._cleaned(runs.values)
-            lengths = np.diff(runs.run_ends.to_numpy(), prepend=0)
-            rows = np.flatnonzero(np.repeat(_consist_of(phrases, known), lengths))
-            texts = self._cleaned(lines.take(pa.array(_LINES * rows + 2)))
-            fits = _consist_of(texts, known)
-            run_of_row = np.repeat(np.arange(len(phrases)), lengths)[rows[fits]]
-            n_texts = np.bincount(run_of_row, minlength=len(phrases))
-            has_any = n_texts > 0
-            collected.add(phrases.filter(pa.array(has_any)), n_texts[has_any].tolist(), texts.filter(pa.array(fits)))
-        return collected.grouped(words)
+    def _kept(self) -> Paraphrases:
+        path = cache_folder() / "paraphrases" / f"{sha256_of(self._path)[:16]}-{_FORM}.npy"
+        with suppress(OSError, ValueError):
+            return Paraphrases.mapped(path)
+        pairs = self._read()
+        with suppress(OSError, Unwritable):  # the next process reads the table again
+            pairs.write(path)
+        return pairs
 
-    def _lines(self) -> Iterator[pa.StringArray]:
-        """Lines of whole pairs, each with its end, some MB at a time; the next are unpacked meanwhile."""
+    def _read(self) -> Paraphrases:
+        columns: tuple[list[Hashes], ...] = ([], [], [])
+        longest = 0
+        for data in self._blocks():
+            separators = np.flatnonzero(np.frombuffer(data, np.uint8) <= ord(" "))  # spaces and line ends alone
+            is_end = np.frombuffer(data, np.uint8)[separators] == ord("\n")
+            longest = max(longest, int(np.diff(np.flatnonzero(is_end)).max()))
+            starts = np.append(0, separators[is_end][:-1] + 1)
+            hashes = hashes_of_texts(data, starts).reshape(-1, _LINES)
+            runs = np.flatnonzero(first_of_run(hashes[:, 1]))
+            sizes = np.diff(runs, append=len(hashes)).astype(np.uint64)
+            for column, found in zip(columns, (hashes[runs, 1], sizes, hashes[:, 2].copy()), strict=True):
+                column.append(found)
+        phrases, sizes, texts = (np.concatenate([np.zeros(0, np.uint64), *column]) for column in columns)
+        order = np.argsort(phrases, kind="stable")
+        return Paraphrases(phrases[order], (np.cumsum(sizes) - sizes)[order], sizes[order], texts, longest)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Lines of whole pairs, about a MB at a time; the next are unpacked in the meantime."""
         rest = b""
         with unpacking(self._path, "`paraphrases`") as pieces, ThreadPoolExecutor(1) as reader:
-
-            def read() -> bytes:
-                return b"".join(islice(pieces, _PIECES))
-
-            waiting = reader.submit(read)
-            while block := waiting.result():
-                waiting = reader.submit(read)
-                ends = _line_ends(data := rest + block)
-                offsets = np.concatenate([[0], ends[: len(ends) // _LINES * _LINES]]).astype(np.int32)
-                rest = data[offsets[-1] :]
-                yield self._checked(_strings(offsets, data))
+            waiting = reader.submit(next, pieces, b"")
+            while piece := waiting.result():
+                waiting = reader.submit(next, pieces, b"")
+                data = rest + piece
+                end = len(data)
+                for _ in range(1 + data.count(b"\n") % _LINES):
+                    end = data.rfind(b"\n", 0, end)
+                rest = data[end + 1 :]
+                if end > 0:
+                    yield self._checked(data[: end + 1])
         if rest:
-            # The last line may have no end.
-            offsets = np.unique([0, *_line_ends(rest), len(rest)]).astype(np.int32)
-            yield self._checked(_strings(offsets, rest))
+            yield self._checked(rest.removesuffix(b"\n") + b"\n")
 
-    def _checked(self, lines: pa.StringArray) -> pa.StringArray:
-        """The lines, if they are those of a table."""
+    def _checked(self, data: bytes) -> bytes:
+        """The lines, with single spaces between words, if they are those of a table."""
         if self._is_known:
-            return lines
+            return data
+        lines = [b" ".join(line.split()) for line in data.split(b"\n")[:-1]]
         if len(lines) % _LINES:
             self._refuse("a number of lines that is no multiple of 3")
         try:
-            lines.validate(full=True)
-        except pa.ArrowInvalid:
+            data.decode()
+        except UnicodeDecodeError:
             self._refuse("a line that is not UTF-8")
-        numbers = np.arange(len(lines))
-        texts = self._cleaned(lines.take(pa.array(numbers[numbers % _LINES > 0])))
-        if pc.any(pc.equal(texts, "")).as_py():
+        if not all(lines[1::_LINES]) or not all(lines[2::_LINES]):
             self._refuse("a phrase without words")
-        return lines
+        return b"\n".join([*lines, b""])
 
     def _refuse(self, got: str) -> NoReturn:
         raise UsageError(
             f"`paraphrases` must have three lines per pair, a probability, a phrase and its paraphrase, got {got} in "
             f"{str(self._path)!r}"
         )
-
-    def _cleaned(self, lines: pa.StringArray) -> pa.StringArray:
-        """Lines without their ends, the words parted by single blanks."""
-        if self._is_known:
-            return pc.ascii_rtrim(lines, "\n")
-        return pc.binary_join(pc.ascii_split_whitespace(pc.ascii_trim_whitespace(lines)), " ")
-
-
-def _line_ends(data: bytes) -> npt.NDArray[np.int64]:
-    return np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
-
-
-def _strings(offsets: npt.NDArray[np.int32], data: bytes | bytearray) -> pa.StringArray:
-    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
-
-
-def _consist_of(texts: pa.StringArray, words: pa.StringArray | None) -> npt.NDArray[np.bool_]:
-    """Whether each text consists of some words; all do for None."""
-    if words is None or not len(texts):
-        return np.ones(len(texts), np.bool_)
-    split = pc.split_pattern(texts, " ")
-    is_known = pc.is_in(split.flatten(), value_set=words).to_numpy(zero_copy_only=False)
-    return np.logical_and.reduceat(is_known, split.offsets.to_numpy()[:-1])
-
-
-class _Collected:
-    """Paraphrases in the order of the file; their bytes are in one piece from the start, since they are many."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._codes: list[int] = []
-        self._n_texts: list[int] = []
-        self._offsets: list[npt.NDArray[np.int32]] = [np.zeros(1, np.int32)]
-        self._data = bytearray()
-        self._longest = 0
-
-    def add(self, phrases: pa.StringArray, n_texts: list[int], texts: pa.StringArray) -> None:
-        """Take phrases, the number of paraphrases of each, and these."""
-        if not len(texts):
-            return
-        self._codes += [self._numbers.setdefault(phrase, len(self._numbers)) for phrase in phrases.to_pylist()]
-        self._n_texts += n_texts
-        blanks = (pc.max(pc.count_substring(one, " ")).as_py() for one in (phrases, texts))
-        self._longest = max(self._longest, *(1 + most for most in blanks))
-        _, offsets, data = texts.buffers()
-        ends = np.frombuffer(offsets, np.int32)[texts.offset :][: len(texts) + 1]
-        self._offsets.append(ends[1:] - ends[0] + np.int32(len(self._data)))
-        self._data += memoryview(data)[ends[0] : ends[-1]]
-
-    def grouped(self, words: frozenset[str] | None) -> Paraphrases:
-        """Bring the paraphrases of each phrase together, which may have been in several places."""
-        codes, n_texts = np.array(self._codes, np.int64), np.array(self._n_texts, np.int64)
-        texts = _strings(np.concatenate(self._offsets), self._data)
-        if (np.diff(codes) < 0).any():
-            texts = texts.take(pa.array(np.argsort(np.repeat(codes, n_texts), kind="stable")))
-        starts = np.zeros(len(self._numbers) + 1, np.int64)
-        np.add.at(starts, codes + 1, n_texts)
-        return Paraphrases(words, self._numbers, starts.cumsum(), texts, self._longest)

@@ -1,37 +1,39 @@
 """METEOR 1.5 of many pairs of texts."""
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from vlgauge.distances.meteor15.alignment import found_matches
-from vlgauge.distances.meteor15.formula import COLUMNS, Floats, Match, scores_of, statistics_of
+from vlgauge.distances.meteor15.alignment import Matches, found_matches, joined
+from vlgauge.distances.meteor15.formula import Floats, scores_of, statistics_of
 from vlgauge.distances.meteor15.sources import Sources
-from vlgauge.distances.meteor15.texts import Text, TextFamily
+from vlgauge.distances.meteor15.texts import TextFamily
 from vlgauge.text.meteor_tokens import meteor_tokens
+from vlgauge.text.ngrams import Ints, first_of_run, lengths_of, numbered
 
 SEPARATOR = "|||"  # of the texts in the program's protocol, which no text can hold
 _LINE_ENDS = str.maketrans("\r\n", "  ")
+_CELLS_AT_ONCE = 2**18  # pairs of tokens
+_PAIRS_AT_ONCE = 2**12
 
 
 class Pair(NamedTuple):
     """A hypothesis and a reference.
 
     Attributes:
-        own: The hypothesis.
-        reference: The reference.
-        matches: In the order of the reference.
+        own: Tokens of the hypothesis.
+        reference: Tokens of the reference.
+        matches: Start and length in the reference, start and length in the hypothesis and index of the stage, in the
+            order of the reference.
         statistics: In the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
     """
 
-    own: Text
-    reference: Text
-    matches: list[Match]
+    own: Sequence[str]
+    reference: Sequence[str]
+    matches: list[tuple[int, ...]]
     statistics: list[int]
 
 
@@ -77,6 +79,57 @@ class Row:
         return list(found.values())
 
 
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    """Scores of P pairs of texts.
+
+    Attributes:
+        own: Shape ``(P,)``, numbers of the hypotheses.
+        references: Shape ``(P,)``, numbers of the references.
+        matches: Of all pairs.
+        statistics: Shape ``(P, 21)``.
+        scores: Shape ``(P,)``.
+    """
+
+    own: Ints
+    references: Ints
+    matches: Matches
+    statistics: Ints
+    scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Scores of R rows.
+
+    Attributes:
+        scores: Shape ``(R,)``, the highest of each row.
+        statistics: Shape ``(R, 21)``, of the pairs that count.
+    """
+
+    scores: Floats
+    statistics: Ints
+    _texts: Sequence[Sequence[str]]
+    _pairs: _Aligned
+    _of: Sequence[Sequence[int]]  # by row the reference of each pair
+
+    def __iter__(self) -> Iterator[Row]:
+        """Go through the rows one by one, which takes longer than the numbers."""
+        matches = self._pairs.matches
+        ends = np.searchsorted(matches.pair, np.arange(len(self._pairs.own) + 1)).tolist()
+        columns = np.stack([matches.start, matches.length, matches.own_start, matches.own_length, matches.stage], 1)
+        texts = ([self._texts[i] for i in side] for side in (self._pairs.own, self._pairs.references))
+        every = (
+            Pair(own, reference, list(map(tuple, columns[begin:end].tolist())), counts.tolist())
+            for own, reference, begin, end, counts in zip(
+                *texts, ends[:-1], ends[1:], self._pairs.statistics, strict=True
+            )
+        )
+        scores = iter(self._pairs.scores.tolist())
+        for of in self._of:
+            yield Row(list(islice(every, len(of))), list(islice(scores, len(of))), of)
+
+
 def sent_hypothesis(text: str) -> str:
     """Return what the COCO caption evaluation sends of a hypothesis to the program."""
     return text.translate(_LINE_ENDS).replace(SEPARATOR, "").replace("  ", " ")
@@ -87,25 +140,12 @@ def sent_references(text: str) -> list[str]:
     return text.translate(_LINE_ENDS).split(SEPARATOR)
 
 
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Pause the garbage collector: what is made here has no cycles, and looking for some takes half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-@_collection_paused()
 def coco_rows(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     sources: Sources,
     advance: Callable[[int], object] = lambda n: None,
-) -> list[Row]:
+) -> Rows:
     """Score rows as the COCO caption evaluation does.
 
     Args:
@@ -116,16 +156,25 @@ def coco_rows(
     """
     own = [sent_hypothesis(text) for text in hypotheses]
     parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
-    theirs = [[part for _, part in one] for one in parts]
-    tokens = _tokens(chain(own, chain.from_iterable(theirs)), sources)
-    family = TextFamily(sources.lists, sources.table, tokens.values())
-    prepared = {text: family.text(found) for text, found in tokens.items()}
-    pairs = []
-    for text, others in zip(own, theirs, strict=True):
-        pairs.append([_pair(family, prepared[text], prepared[other]) for other in others])
-        advance(1)
-    scores = iter(_scores(chain.from_iterable(pairs)).tolist())
-    return [Row(row, [next(scores) for _ in row], [k for k, _ in one]) for row, one in zip(pairs, parts, strict=True)]
+    theirs = [part for row in parts for _, part in row]
+    n_pairs = lengths_of(parts)
+    tokens, number = _tokens([*own, *theirs], sources)
+    family = TextFamily(sources.lists, sources.table, tokens)
+    row = np.repeat(np.arange(len(own)), n_pairs)
+    n_done = 0
+
+    def pairs_done(n: int) -> None:
+        nonlocal n_done
+        n_rows = (n_done + n) * len(own) // max(1, len(row)) - n_done * len(own) // max(1, len(row))
+        n_done += n
+        advance(n_rows)
+
+    pairs = _aligned(family, number[row], number[len(own) :], pairs_done)
+    first = np.cumsum(n_pairs) - n_pairs
+    highest = np.maximum.reduceat(pairs.scores, first) if len(own) else pairs.scores
+    best = np.flatnonzero(pairs.scores == highest[row])
+    best = best[first_of_run(row[best])]
+    return Rows(highest, pairs.statistics[best], tokens, pairs, [[k for k, _ in one] for one in parts])
 
 
 def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Iterable[Sequence[str]]], Iterator[Floats]]:
@@ -139,14 +188,30 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
         From the texts of examples to one matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] has text a as
         reference and b as hypothesis.
     """
-    tokens = _tokens(map(_sendable, texts), sources)
-    family = TextFamily(sources.lists, sources.table, tokens.values())
+    every = list(dict.fromkeys(map(_sendable, texts)))
+    tokens, numbers = _tokens(every, sources)
+    number = dict(zip(every, numbers.tolist(), strict=True))
+    family = TextFamily(sources.lists, sources.table, tokens)
+
+    def block_matrices(examples: Sequence[Ints]) -> Iterator[Floats]:
+        own, references = (
+            np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
+        )
+        scores = _aligned(family, own, references).scores
+        for example in examples:
+            n = len(example)
+            yield 1.0 - scores[: n * n].reshape(n, n)
+            scores = scores[n * n :]
 
     def matrices(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
+        block: list[Ints] = []
         for example in examples:
-            own = [family.text(tokens[_sendable(text)]) for text in example]
-            scores = _scores(_pair(family, mine, reference) for reference in own for mine in own)
-            yield 1.0 - scores.reshape(len(own), len(own))
+            block.append(np.array([number[_sendable(text)] for text in example], np.int64))
+            if sum(len(own) ** 2 for own in block) >= _PAIRS_AT_ONCE:
+                yield from block_matrices(block)
+                block = []
+        if block:
+            yield from block_matrices(block)
 
     return matrices
 
@@ -156,20 +221,38 @@ def _sendable(text: str) -> str:
     return text.translate(_LINE_ENDS).replace(SEPARATOR, " ")
 
 
-def _tokens(texts: Iterable[str], sources: Sources) -> dict[str, list[str]]:
-    return {text: meteor_tokens(text, sources.lists.prefixes) for text in dict.fromkeys(texts)}
+def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], Ints]:
+    """Tokens of the distinct texts, and the place of each text among these."""
+    distinct, number = numbered(texts)
+    return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
 
 
-def _pair(family: TextFamily, own: Text, reference: Text) -> Pair:
-    """Match two texts."""
-    if own.codes == reference.codes:
+def _aligned(
+    family: TextFamily, own: Ints, references: Ints, advance: Callable[[int], object] = lambda n: None
+) -> _Aligned:
+    """Match and score pairs of texts."""
+    # Texts of similar length together, so that few pairs wait for others.
+    order = np.argsort(family.lengths[references], kind="stable")
+    cells = np.cumsum((family.lengths[own] * family.lengths[references])[order])
+    found = []
+    for part in np.split(order, np.flatnonzero(first_of_run(cells // _CELLS_AT_ONCE))[1:]):
+        is_same = family.contents[own[part]] == family.contents[references[part]]
         # Equal texts are matched by the exact stage alone, whose best path is the diagonal.
-        matches: list[Match] = [(at, 1, at, 1, 0) for at in range(len(own.codes))]
-    else:
-        matches = found_matches(family.candidates(own, reference), len(own.codes))
-    return Pair(own, reference, matches, statistics_of(matches, own.is_function, reference.is_function))
-
-
-def _scores(pairs: Iterable[Pair]) -> Floats:
-    statistics = np.array([pair.statistics for pair in pairs], dtype=np.float64)
-    return scores_of(statistics.reshape(-1, len(COLUMNS)))
+        same, others = part[is_same], part[~is_same]
+        candidates = family.candidates(own[others], references[others])
+        lengths = family.lengths[references[others]], family.lengths[own[others]]
+        parts = ((same, family.diagonals(own[same])), (others, found_matches(candidates, *lengths)))
+        found += [replace(matches, pair=pairs[matches.pair]) for pairs, matches in parts]
+        advance(len(part))
+    matches = joined(found)
+    matches = matches.chosen(np.argsort(matches.pair, kind="stable"))
+    statistics = statistics_of(
+        matches,
+        lengths=[family.lengths[own], family.lengths[references]],
+        n_function=[family.n_function[own], family.n_function[references]],
+        matched=[
+            family.functions_within(own[matches.pair], matches.own_start, matches.own_length),
+            family.functions_within(references[matches.pair], matches.start, matches.length),
+        ],
+    )
+    return _Aligned(own, references, matches, statistics, scores_of(statistics.astype(np.float64)))

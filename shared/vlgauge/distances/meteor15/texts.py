@@ -1,40 +1,83 @@
-"""Texts prepared to be compared with others, and the candidates for matches of two of them."""
+"""Texts prepared to be compared with others, and the candidates for matches of pairs of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from vlgauge.distances.meteor15.formula import Match
-from vlgauge.distances.meteor15.lists import WordLists
-from vlgauge.distances.meteor15.paraphrases import ParaphraseTable
+import numpy as np
+
+from vlgauge.distances.meteor15.alignment import Matches, joined
+from vlgauge.distances.meteor15.lists import Word, WordLists
+from vlgauge.distances.meteor15.paraphrases import (
+    Hashes,
+    Paraphrases,
+    ParaphraseTable,
+    finder,
+    hashes_of_ngrams,
+    hashes_of_tokens,
+)
+from vlgauge.text.ngrams import Ints, TokenIds, ranges, sorted_with_places, token_ids
 
 _EXACT, _STEM, _SYNONYM, _PARAPHRASE = range(4)
-
-# What may be said for a phrase: each paraphrase with its number of words; the set is the quick look.
-_Said: TypeAlias = tuple[frozenset[str], Sequence[tuple[str, int]]]
+_MOST_FILTER = 2**22  # entries
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Text:
-    """A text.
+@dataclass(frozen=True, eq=False)
+class _Occurrences:
+    """Where words or phrases occur in T texts.
 
     Attributes:
-        tokens: Its tokens.
-        codes: Their hashes.
-        is_function: 1 for each function word, else 0.
-        places: Where each word is.
-        phrases: Where each phrase is that a table has on either side.
-        phrase_set: These phrases.
-        said: Start, length and paraphrases of phrases of the table, by start and length.
+        ids: Of each occurrence its number, text by text.
+        starts: Its first token within the text, ascending; shorter phrases come first.
+        lengths: Its number of tokens.
+        first: Shape ``(T,)``, where the occurrences in each text begin.
+        sizes: Shape ``(T,)``, number of occurrences in each text.
     """
 
-    tokens: Sequence[str]
-    codes: Sequence[int]
-    is_function: Sequence[int]
-    places: Mapping[str, list[int]]
-    phrases: Mapping[str, list[int]]
-    phrase_set: frozenset[str]
-    said: Sequence[tuple[int, int, _Said]]
+    ids: Ints
+    starts: Ints
+    lengths: Ints
+    first: Ints
+    sizes: Ints
+
+
+class _Relation:
+    """Which numbers go with which others, each with a value.
+
+    Args:
+        ones: A number of the first kind.
+        others: Of the second kind.
+        values: In the order in which they are found.
+    """
+
+    def __init__(self, ones: Ints, others: Ints, values: Ints) -> None:
+        # Odd, so that the last bits of the keys differ.
+        self._n_others = int(others.max(initial=0) + 1) | 1
+        keys = ones * self._n_others + others
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._values = keys[order], values[order]
+        bits = min(_MOST_FILTER.bit_length() - 1, int(keys.max(initial=0)).bit_length())
+        self._mask = (1 << bits) - 1
+        self._may_be = np.zeros(1 << bits, np.bool_)
+        self._may_be[keys & self._mask] = True
+
+    def found(self, ones: _Occurrences, texts: Ints, others: _Occurrences, other_texts: Ints) -> tuple[Ints, ...]:
+        """Find what goes together in pairs of texts.
+
+        Returns:
+            Index of the pair, of the occurrence in each text, and the value; in the order of pairs, occurrences in the
+            first texts, occurrences in the second texts, values.
+        """
+        pair, one = ranges(ones.first[texts], ones.sizes[texts])
+        row, other = ranges(others.first[other_texts][pair], others.sizes[other_texts][pair])
+        keys = (ones.ids[one] * self._n_others)[row]
+        keys += others.ids[other]
+        likely = np.flatnonzero(self._may_be[keys & self._mask])
+        keys = keys[likely]
+        begin, end = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
+        entry, places = ranges(begin, end - begin)
+        row, other = row[likely][entry], other[likely][entry]
+        return pair[row], one[row], other, self._values[places]
 
 
 class TextFamily:
@@ -44,109 +87,121 @@ class TextFamily:
         lists: The word lists.
         table: The paraphrases; None to do without.
         texts: Tokens of every text.
+
+    Attributes:
+        lengths: Number of tokens of each text.
+        starts: Where the tokens of each text begin among those of all.
+        n_function: Number of function words of each text.
+        contents: Of each text a number; texts of equal words have the same.
     """
 
     def __init__(self, lists: WordLists, table: ParaphraseTable | None, texts: Iterable[Sequence[str]]) -> None:
-        every = list(texts)
-        self._words = {word: lists.word(word) for word in dict.fromkeys(word for tokens in every for word in tokens)}
-        self._with_code: dict[int, list[str]] = {}
-        self._with_stem: dict[int, list[str]] = {}
-        self._with_synset: dict[str, list[str]] = {}
-        for word, own in self._words.items():
-            self._with_code.setdefault(own.code, []).append(word)
-            self._with_stem.setdefault(own.stem, []).append(word)
-            for number in own.synsets:
-                self._with_synset.setdefault(number, []).append(word)
-        self._related: dict[str, dict[str, list[int]]] = {}
-        self._said = {} if table is None else _said(table, self._words.keys(), every)
-        self._phrases = {*self._said}.union(*(texts for texts, _ in self._said.values()))
-        # A longer phrase is looked for only where it may begin.
-        self._beginnings = {
-            phrase[:at] for phrase in self._phrases for at, letter in enumerate(phrase) if letter == " "
-        }
+        tokens = token_ids(texts)
+        words = [lists.word(token) for token in tokens.tokens]
+        self.lengths, self.starts = tokens.lengths, np.cumsum(tokens.lengths) - tokens.lengths
+        is_function = np.array([word.is_function for word in words], np.int64)[tokens.ids]
+        self._functions = np.append(0, np.cumsum(is_function))
+        self.n_function = self._functions[self.starts + self.lengths] - self._functions[self.starts]
+        codes = np.array([word.code for word in words], np.int64)[tokens.ids]
+        number: dict[bytes, int] = {}
+        bounds = zip(self.starts.tolist(), (self.starts + self.lengths).tolist(), strict=True)
+        self.contents = np.array([number.setdefault(codes[a:b].tobytes(), len(number)) for a, b in bounds], np.int64)
+        places = ranges(np.zeros_like(self.lengths), self.lengths)[1]
+        self._words = _Occurrences(tokens.ids, places, np.ones_like(places), self.starts, self.lengths)
+        self._related = _related_words(words)
+        self._paraphrases = None if table is None else self._paraphrased(tokens, table.pairs())
 
-    def text(self, tokens: Sequence[str]) -> Text:
-        """Prepare a text, whose tokens are among those of the family."""
-        known, beginnings, can_say = self._phrases, self._beginnings, self._said
-        places: dict[str, list[int]] = {}
-        phrases: dict[str, list[int]] = {}
-        said = []
-        for start, token in enumerate(tokens):
-            places.setdefault(token, []).append(start)
-            phrase, stop = token, start + 1
-            while True:
-                if phrase in known:
-                    phrases.setdefault(phrase, []).append(start)
-                    if phrase in can_say:
-                        said.append((start, stop - start, can_say[phrase]))
-                if stop == len(tokens) or phrase not in beginnings:
-                    break
-                phrase = f"{phrase} {tokens[stop]}"
-                stop += 1
-        words = [self._words[token] for token in tokens]
-        codes, is_function = [word.code for word in words], [word.is_function for word in words]
-        return Text(tokens, codes, is_function, places, phrases, frozenset(phrases), said)
+    def functions_within(self, texts: Ints, starts: Ints, lengths: Ints) -> Ints:
+        """Count the function words within runs of tokens of texts."""
+        begin = self.starts[texts] + starts
+        return self._functions[begin + lengths] - self._functions[begin]
 
-    def candidates(self, own: Text, reference: Text) -> list[list[Match]]:
-        """List the matches that are possible, by their start in the reference.
+    def diagonals(self, texts: Ints) -> Matches:
+        """Match texts with themselves, token by token."""
+        pair, start = ranges(np.zeros_like(texts), self.lengths[texts])
+        one = np.ones_like(start)
+        return Matches(pair, start, one, start, one, np.full_like(start, _EXACT))
 
-        Exact matches come first, then those by stem, synonym and paraphrase; those of a hypothesis phrase with its
-        paraphrase in the reference come last. What several ways give is listed several times.
+    def candidates(self, own: Ints, references: Ints) -> Matches:
+        """List the matches that are possible in pairs of texts.
+
+        Of those that start at one token of a reference, exact matches come first, then those by stem, synonym and
+        paraphrase; those of a hypothesis phrase with its paraphrase in the reference come last. What several ways give
+        is listed several times.
         """
-        found: list[list[Match]] = [[] for _ in reference.tokens]
-        for start, word in enumerate(reference.tokens):
-            found[start] = self._of_word(start, word, own)
-        for start, length, (texts, said) in reference.said:
-            if not texts.isdisjoint(own.phrase_set):
-                for phrase, own_length in said:
-                    found[start] += [(start, length, i, own_length, _PARAPHRASE) for i in own.phrases.get(phrase, ())]
-        for i, own_length, (texts, said) in own.said:
-            if not texts.isdisjoint(reference.phrase_set):
-                for phrase, length in said:
-                    for start in reference.phrases.get(phrase, ()):
-                        found[start].append((start, length, i, own_length, _PARAPHRASE))
-        return found
+        pair, theirs, ours, stage = self._related.found(self._words, references, self._words, own)
+        parts = [(pair, self._words, theirs, self._words, ours, stage)]
+        if self._paraphrases is not None:
+            phrases, texts, relation = self._paraphrases
+            pair, theirs, ours, rank = relation.found(phrases, references, texts, own)
+            order = np.lexsort((ours, rank, theirs, pair))
+            parts.append((pair[order], phrases, theirs[order], texts, ours[order], rank * 0 + _PARAPHRASE))
+            pair, ours, theirs, rank = relation.found(phrases, own, texts, references)
+            order = np.lexsort((theirs, rank, ours, pair))
+            parts.append((pair[order], texts, theirs[order], phrases, ours[order], rank * 0 + _PARAPHRASE))
+        found = joined(
+            Matches(pair, one.starts[theirs], one.lengths[theirs], other.starts[ours], other.lengths[ours], stage)
+            for pair, one, theirs, other, ours, stage in parts
+        )
+        keys = (found.pair * (1 + found.start.max(initial=0)) + found.start) * (1 + _PARAPHRASE) + found.stage
+        return found.chosen(sorted_with_places(keys, int(keys.max(initial=0)))[1])
 
-    def _of_word(self, start: int, word: str, own: Text) -> list[Match]:
-        """Matches of a word of the reference, in the order of the hypothesis within each stage."""
-        related = self._related.get(word)
-        if related is None:
-            related = self._related[word] = self._relations(word)
-        common = related.keys() & own.places.keys() if len(related) > 1 else [word] if word in own.places else []
-        if not common:
-            return []
-        if len(common) == 1:
-            (other,) = common
-            return [(start, 1, i, 1, stage) for stage in related[other] for i in own.places[other]]
-        found = []
-        for stage in (_EXACT, _STEM, _SYNONYM):
-            places = sorted(i for other in common if stage in related[other] for i in own.places[other])
-            found += [(start, 1, i, 1, stage) for i in places]
-        return found
+    def _paraphrased(self, tokens: TokenIds, pairs: Paraphrases) -> tuple[_Occurrences, _Occurrences, _Relation]:
+        """The phrases of the table, their paraphrases, and which are of which, with their order."""
+        phrases = self._occurrences(tokens, pairs.phrases, pairs.longest)
+        known, ids = np.unique(phrases.ids, return_inverse=True)
+        owners, texts = pairs.of(pairs.phrases[known])
+        distinct, others = np.unique(texts, return_inverse=True)
+        found = self._occurrences(tokens, distinct, pairs.longest)
+        occurs = np.zeros(len(distinct), np.bool_)
+        occurs[found.ids] = True
+        rank = np.flatnonzero(occurs[others])
+        return replace(phrases, ids=ids), found, _Relation(owners[rank], others[rank], rank)
 
-    def _relations(self, word: str) -> dict[str, list[int]]:
-        """The words of the family that match a word, with the stages that say so."""
-        own = self._words[word]
-        related = {other: [_EXACT] for other in self._with_code[own.code]}
-        of_synsets = {other for number in own.synsets for other in self._with_synset[number]}
-        for stage, others in ((_STEM, self._with_stem[own.stem]), (_SYNONYM, of_synsets)):
-            for other in others:
-                if self._words[other].code != own.code:
-                    related.setdefault(other, []).append(stage)
-        return related
+    def _occurrences(self, tokens: TokenIds, ascending: Hashes, longest: int) -> _Occurrences:
+        """Find phrases by their hashes, whose places among these become their numbers."""
+        find = finder(ascending)
+        parts = []
+        for n, (places, hashes) in enumerate(self._ngrams(tokens, longest), 1):
+            which, ids = find(hashes)
+            parts.append((places[which], ids, np.full_like(ids, n)))
+        places, ids, lengths = map(np.concatenate, zip(*parts, strict=True))
+        order = np.lexsort((lengths, places))
+        places = places[order]
+        text = np.searchsorted(self.starts + self.lengths, places, "right")
+        sizes = np.bincount(text, minlength=len(self.lengths))
+        return _Occurrences(ids[order], places - self.starts[text], lengths[order], np.cumsum(sizes) - sizes, sizes)
+
+    def _ngrams(self, tokens: TokenIds, longest: int) -> Iterator[tuple[Ints, Hashes]]:
+        """First tokens and hashes of the n-grams of the texts, for n from 1 on."""
+        of_token, n_bytes = hashes_of_tokens(tokens.tokens)
+        of_token, n_bytes = of_token[tokens.ids], n_bytes[tokens.ids]
+        places, hashes, sizes = np.arange(len(tokens.ids)), of_token, n_bytes
+        left = np.repeat(self.starts + self.lengths, self.lengths) - places
+        for n in range(1, longest + 1):
+            yield places, hashes
+            goes_on = left[places] > n
+            places, sizes = places[goes_on], sizes[goes_on]
+            hashes = hashes_of_ngrams(hashes[goes_on], sizes, of_token[places + n])
+            sizes = sizes + 1 + n_bytes[places + n]
+            if not len(places):
+                return
 
 
-def _said(table: ParaphraseTable, words: Iterable[str], texts: Iterable[Sequence[str]]) -> dict[str, _Said]:
-    """The paraphrases that the texts hold of the phrases that they hold."""
-    paraphrases = table.of_words(frozenset(words))
-    every = set()
-    for tokens in texts:
-        for start, phrase in enumerate(tokens):
-            every.add(phrase)
-            for token in tokens[start + 1 : start + paraphrases.longest]:
-                phrase = f"{phrase} {token}"
-                every.add(phrase)
-    return {
-        phrase: (frozenset(found), [(one, one.count(" ") + 1) for one in found])
-        for phrase, found in paraphrases.within(every).items()
-    }
+def _related_words(words: Sequence[Word]) -> _Relation:
+    """Which words match which others, by which stages."""
+    with_code: defaultdict[int, list[int]] = defaultdict(list)
+    with_stem: defaultdict[int, list[int]] = defaultdict(list)
+    with_synset: defaultdict[str, list[int]] = defaultdict(list)
+    for place, word in enumerate(words):
+        with_code[word.code].append(place)
+        with_stem[word.stem].append(place)
+        for number in word.synsets:
+            with_synset[number].append(place)
+    found = []
+    for place, word in enumerate(words):
+        found += [(place, other, _EXACT) for other in with_code[word.code]]
+        synonyms = {other for number in word.synsets for other in with_synset[number]}
+        for stage, others in ((_STEM, with_stem[word.stem]), (_SYNONYM, synonyms)):
+            found += [(place, other, stage) for other in others if words[other].code != word.code]
+    return _Relation(*np.array(found, np.int64).reshape(-1, 3).T)
