@@ -5,6 +5,7 @@ import io
 import json
 import re
 import tarfile
+from argparse import Namespace
 from dataclasses import fields
 
 import pytest
@@ -13,11 +14,12 @@ from hub_data_sets import Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, archive, parquet_of_clips, picture, repositories
 
 import vlgauge
-from vlgauge.cli import main
+from vlgauge.cli import data_sets, main
 from vlgauge.errors import NetworkError
 from vlgauge.leaderboard.records import read_records
 from vlgauge.row_sources import RowLimits
 from vlgauge.row_sources.hub import HubRows
+from vlgauge.scoring import sources
 
 CLIP = ["--config", "image", "--profile", "embedded"]
 
@@ -288,3 +290,13 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
         option = f"--max-{limit.name.replace('_', '-')}"
         assert main(["score", "bleu", str(table), "--references", "first", option, "3"]) == 2
         assert f"{option} must come with hub:, a .tar or a folder" in capsys.readouterr().err
+
+
+def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "tar_rows", lambda file, limits, most_rows: (file, most_rows))
+    given = Namespace(revision=None, split=None, skip=3, **{f"max_{one.name}": None for one in fields(RowLimits)})
+    for limit, most_rows in ((4, 7), (None, None)):
+        assert data_sets.source_of("a.tar", Namespace(limit=limit, **vars(given))) == ("a.tar", most_rows)
+    monkeypatch.setattr(sources, "source_of", lambda *_, **how: {}[how["most_rows"]])
+    with pytest.raises(KeyError, match="3"):
+        vlgauge.score(archive(tmp_path / "a.tar", []), "rouge_l", skip=1, limit=2)

@@ -14,9 +14,9 @@ from vlgauge.base.columns import Text
 from vlgauge.base.video_columns import Videos
 from vlgauge.errors import MissingExtraError
 from vlgauge.row_sources import RowLimits, RowReader, guessed_titles, kept_files
-from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
+from vlgauge.row_sources.grouped_files import tar_rows
 from vlgauge.row_sources.hub import HubRows, pinned
-from vlgauge.row_sources.tables import UploadedRows
+from vlgauge.row_sources.tables import UploadedRows, folder_rows
 
 COLUMNS = [Text("predictions"), Videos("videos")]
 SMALL = RowLimits(clip_bytes=60_000)
@@ -130,7 +130,7 @@ def test_clips_of_archives_and_folders(clips, tmp_path):
     (tmp_path / "clips").mkdir()
     for name, content in members:
         (tmp_path / "clips" / name).write_bytes(content)
-    for rows in (source, FolderRows(str(tmp_path / "clips"), SMALL)):
+    for rows in (source, folder_rows(str(tmp_path / "clips"), SMALL)):
         reader = read(rows)
         assert contents(reader) == [clips["a.mp4"], clips["c.mp4"]]
         assert [one.reason for one in reader.left_out] == [
@@ -144,7 +144,7 @@ def test_the_table_of_a_folder_names_clips_and_their_segments(clips, tmp_path):
     (tmp_path / "in" / "a.mp4").write_bytes(clips["a.mp4"])
     (tmp_path / "b.avi").write_bytes(clips["b.avi"])
     (tmp_path / "in" / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    reader = read(FolderRows(str(tmp_path / "in"), SMALL))
+    reader = read(folder_rows(str(tmp_path / "in"), SMALL))
     assert contents(reader) == [clips["a.mp4"]]
     assert "must be a file in the folder, got '../b.avi'" in reader.left_out[0].reason
 
@@ -204,7 +204,7 @@ def test_without_pyav_no_row_is_left_out(clips, tmp_path, monkeypatch):
     (tmp_path / "1.mp4").write_bytes(clips["a.mp4"])
     (tmp_path / "1.txt").write_text("a dog")
     titles = {"predictions": ("txt",), "videos": ("mp4",)}
-    reader = RowReader(FolderRows(str(tmp_path), RowLimits()), COLUMNS, titles)
+    reader = RowReader(folder_rows(str(tmp_path), RowLimits()), COLUMNS, titles)
 
     def fail(*_):
         raise MissingExtraError("video files need PyAV")

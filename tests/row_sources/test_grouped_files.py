@@ -4,6 +4,7 @@ import json
 import os
 import tarfile
 from functools import partial
+from itertools import islice
 
 import pytest
 from made_data_sets import COLOURS, archive, picture
@@ -12,8 +13,9 @@ from vlgauge.base.columns import References, Text
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.errors import UsageError
 from vlgauge.files import limits
-from vlgauge.row_sources import RowLimits, RowReader, guessed_titles
-from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
+from vlgauge.row_sources import RowLimits, RowReader, grouped_files, guessed_titles
+from vlgauge.row_sources.grouped_files import tar_rows
+from vlgauge.row_sources.tables import folder_rows
 
 COLUMNS = [Text("predictions"), OneImage("images"), References("references", optional=True)]
 MOST = RowLimits(picture_bytes=10_000)
@@ -113,7 +115,7 @@ def test_a_folder_is_read_by_names_and_links_are_not_followed(tmp_path):
     (folder / "link.txt").symlink_to("/etc/hostname")
     (folder / "link.png").write_bytes(picture("red"))
     os.symlink("/etc", folder / "elsewhere")
-    reader = read(FolderRows(str(folder), MOST))
+    reader = read(folder_rows(str(folder), MOST))
     assert reader.ids == ["in/0000", "in/0001"]
     assert [(one.id, one.reason) for one in reader.left_out] == [
         ("link", "`link.txt` must be a regular file, got a link or a device")
@@ -128,7 +130,7 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     names = ["a.png", "../outside.png", str(tmp_path / "outside.png"), "http://127.0.0.1:9/x.png", "missing.png"]
     rows = [{"file_name": name, "text": "A red square."} for name in names]
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    reader = read(FolderRows(str(folder), MOST))
+    reader = read(folder_rows(str(folder), MOST))
     assert (reader.ids, reader.columns["images"]) == ([0], [picture("red")])
     assert {one.reason.partition(", got")[0] for one in reader.left_out} == {
         "a picture or clip must be a file in the folder"
@@ -156,12 +158,12 @@ def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
         tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(ValueError, match="must be a folder of pictures, clips or texts, got none"):
-        FolderRows(str(tmp_path / "nothing"), MOST)
+        folder_rows(str(tmp_path / "nothing"), MOST)
     path = archive(tmp_path / "rows.tar", samples(3))
     (tmp_path / "many").mkdir()
     for i in range(6):
         (tmp_path / "many" / f"{i}.txt").write_text("x")
-    for source in (partial(tar_rows, path), partial(FolderRows, str(tmp_path / "many"))):
+    for source in (partial(tar_rows, path), partial(folder_rows, str(tmp_path / "many"))):
         with limits(max_rows=5), pytest.raises(ValueError, match=r"must have at most 5 files.*--max-rows"):
             read(source(MOST))
 
@@ -182,7 +184,7 @@ def test_several_columns_are_references_side_by_side(tmp_path):
     (tmp_path / "a.png").write_bytes(picture("red"))
     row = {"file_name": "a.png", "text": "One.", "ref_1": "Two.", "ref_2": "", "ref_3": None, "ref_4": "Three."}
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
-    source = FolderRows(str(tmp_path), MOST)
+    source = folder_rows(str(tmp_path), MOST)
     titles = guessed_titles(COLUMNS, source.kinds)
     assert titles["references"] == ["ref_1", "ref_2", "ref_4"]
     assert read(source).columns["references"] == [["Two.", "Three."]]
@@ -192,7 +194,7 @@ def test_names_of_folders_are_cut_at_their_last_dot_and_those_of_webdataset_at_t
     names = ["shot 10.15.23.png", "shot 10.15.24.png"]
     for name in names:
         (tmp_path / name).write_bytes(picture("red"))
-    (row, other) = FolderRows(str(tmp_path), MOST).rows(["__key__"])
+    (row, other) = folder_rows(str(tmp_path), MOST).rows(["__key__"])
     assert [row["__key__"], other["__key__"]] == ["shot 10.15.23", "shot 10.15.24"]
     members = [("0.png", picture("red")), ("0.seg.png", picture("blue")), ("0.txt", b"A red square.")]
     source = tar_rows(archive(tmp_path / "rows.tar", members), MOST)
@@ -210,6 +212,39 @@ def test_a_key_that_comes_back_is_the_same_row_and_a_file_that_does_is_refused(t
             members = [("0.png", red), ("0.txt", b"A red square."), *between, (name, blue)]
             with pytest.raises(UsageError, match=told.format(name.replace(".", r"\."))):
                 tar_rows(archive(tmp_path / "twice.tar", members), MOST)
+
+
+def together(n):
+    """Files of rows one after the other."""
+    return [(f"{i:03}.{ending}", b"x") for i in range(n) for ending in ("png", "txt")]
+
+
+@pytest.mark.parametrize(
+    ("members", "n_listed"),
+    [
+        (together(300), 201),
+        (sorted(together(300), key=lambda one: one[0][-3:]), 600),
+        ([*together(1), *together(300)[4:], *together(2)[2:]], 201),
+        ([("001.png", b"x"), *together(1), ("001.txt", b"x"), *together(300)[4:]], 600),
+        ([(f"{i:03}.json", b'{"a": "b"}') for i in range(600)], 600),
+    ],
+    ids=["together", "images first", "last row at the end", "scattered", "one file a row"],
+)
+def test_files_behind_the_rows_that_are_read_are_not_listed_if_rows_stand_together(
+    tmp_path, monkeypatch, members, n_listed
+):
+    monkeypatch.setattr(grouped_files, "_LOOK_AHEAD", 200)
+    listed, archive_members = [], grouped_files.archive_members
+    monkeypatch.setattr(
+        grouped_files, "archive_members", lambda path: (listed.append(one) or one for one in archive_members(path))
+    )
+    path = archive(tmp_path / "rows.tar", members)
+    source, whole = tar_rows(path, MOST, 50), tar_rows(path, MOST)
+    assert len(listed) - len(members) == n_listed
+    assert source.n_rows == (None if n_listed < len(members) else whole.n_rows)
+    titles = list(whole.kinds)
+    assert list(source.kinds) == titles
+    assert list(islice(source.rows(titles), 50)) == list(islice(whole.rows(titles), 50))
 
 
 def test_the_one_image_of_a_row_may_have_any_ending(tmp_path):
@@ -249,11 +284,11 @@ def test_columns_are_found_in_all_rows_and_files_that_say_nothing_make_none(tmp_
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "a.txt").write_text("x")
-    source = FolderRows(str(tmp_path), MOST)
+    source = folder_rows(str(tmp_path), MOST)
     assert (source.kinds, source.n_rows) == ({"__key__": "text", "json.refs": "texts"}, 30)
     rows = [{"file_name": "a.png", "text": None, "refs": []}, {"file_name": "b.png", "text": "One.", "refs": ["Two."]}]
     (tmp_path / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert FolderRows(str(tmp_path), MOST).kinds == {"file_name": "image", "text": "text", "refs": "texts"}
+    assert folder_rows(str(tmp_path), MOST).kinds == {"file_name": "image", "text": "text", "refs": "texts"}
 
 
 def test_columns_that_are_missing_are_told_all_at_once(tmp_path):

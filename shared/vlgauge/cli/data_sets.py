@@ -22,7 +22,9 @@ MOSTLY_SKIPPED = 3
 
 def source_of(file: str, options: argparse.Namespace) -> Source:
     """The source that FILE names, see `vlgauge.scoring.sources.source_of`."""
-    return sources.source_of(file, revision=options.revision, split=options.split, limits=row_limits(options))
+    most_rows = None if options.limit is None else options.skip + options.limit
+    chosen = {"revision": options.revision, "split": options.split, "most_rows": most_rows}
+    return sources.source_of(file, limits=row_limits(options), **chosen)
 
 
 def row_limits(options: argparse.Namespace) -> RowLimits:

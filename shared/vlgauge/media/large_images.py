@@ -12,6 +12,7 @@ _LARGE = 1 / 4
 _BLOCK = 2**26  # bytes
 
 _of_thread = threading.local()
+_lock = threading.RLock()
 
 
 def _renew_lock() -> None:
@@ -19,7 +20,6 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-_renew_lock()
 if hasattr(os, "register_at_fork"):
     # A thread of the parent may have held it.
     os.register_at_fork(after_in_child=_renew_lock)

@@ -18,15 +18,14 @@ from vlgauge.errors import UsageError
 from vlgauge.files import check_objects, current_limits, decoded, json_bytes, open_file, parse_json
 from vlgauge.media.archives import archive_members
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import read_rows
 from vlgauge.media.zips import zip_members
-from vlgauge.row_sources.source import CLIPS, Kind, Origin, is_clip, kind_of_cell, kinds_of_rows
+from vlgauge.row_sources.source import CLIPS, Kind, Origin, kind_of_cell
 
 KEY = "__key__"
 TAR, ZIP = ".tar", ".zip"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
-_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_LOOK_AHEAD = 1000  # files that are listed however few rows are read
 _SHARE = 4  # what one file of JSON may take of what a table may
 # Columns of the one image or clip of a row, where rows have them in files of several endings.
 _ANY: Mapping[str, Sequence[str]] = {"image": _PICTURES, "video": CLIPS}
@@ -71,33 +70,52 @@ class GroupedRows:
 
     Args:
         origin: Which rows they are.
-        files: All of them; those whose endings say nothing are left out.
+        files: All of them; those with other endings are left out.
         limits: How much a file may hold.
         at_first_dot: Whether names are cut at their first dot rather than at their last one.
+        most_rows: Number of rows that will be read. The other files are not listed if the files of a row stand
+            together; if rows are scattered, all files are listed.
+
+    Attributes:
+        n_rows: Number of rows, None if not all files were listed.
 
     Raises:
         UsageError: If two files would be the same cell.
     """
 
-    def __init__(self, origin: Origin, files: Iterable[Listed], limits: RowLimits, *, at_first_dot: bool) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        files: Iterable[Listed],
+        limits: RowLimits,
+        *,
+        at_first_dot: bool,
+        most_rows: int | None = None,
+    ) -> None:
         self.origin = origin
         self._limits = limits
         self._rows: dict[str, dict[str, Listed]] = {}
-        for one in files:
+        self.n_rows: int | None = None
+        last, is_scattered, has_several = "", False, False
+        for number, one in enumerate(files):
             key, ending = parted(one.name, at_first_dot=at_first_dot)
             if one.is_hidden or ending not in (*_KINDS, "json"):
                 continue
-            other = self._rows.setdefault(key, {}).setdefault(ending, one)
+            if key != last:
+                is_scattered = is_scattered or key in self._rows
+                # If no row has several files, all images may come before all captions.
+                stand_together = has_several and not is_scattered
+                if most_rows is not None and len(self._rows) >= most_rows and number >= _LOOK_AHEAD and stand_together:
+                    return
+            files_of_row = self._rows.setdefault(key, {})
+            other = files_of_row.setdefault(ending, one)
             if other is not one:
                 raise UsageError(
                     f"FILE must have each file of a row once, got {other.name[-60:]!r} and {one.name[-60:]!r}; rename "
                     "or remove one of them"
                 )
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._rows)
+            last, has_several = key, has_several or len(files_of_row) > 1
+        self.n_rows = len(self._rows)
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
@@ -184,9 +202,9 @@ def _object(file: Listed, most_bytes: int) -> dict[str, Any] | UsageError:
     return cells if isinstance(cells, dict) else UsageError(f"`json` must be an object, got {type(cells).__name__}")
 
 
-def tar_rows(path: str, limits: RowLimits) -> GroupedRows:
-    """Rows of a WebDataset archive, which is not unpacked."""
-    rows = GroupedRows(Origin(Path(path).name), _members(path), limits, at_first_dot=True)
+def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> GroupedRows:
+    """Return the rows of a WebDataset archive, which is not unpacked; see `GroupedRows`."""
+    rows = GroupedRows(Origin(Path(path).name), _members(path), limits, at_first_dot=True, most_rows=most_rows)
     if rows.kinds.keys() == {KEY}:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
@@ -213,55 +231,8 @@ def _part(path: str | Path, first: int, n_bytes: int, most_bytes: int) -> bytes:
         return stream.read(min(n_bytes, most_bytes))
 
 
-class FolderRows:
-    """Rows of a folder: of the table in it that names its pictures in ``file_name``, or of files of one name."""
-
-    def __init__(self, folder: str, limits: RowLimits) -> None:
-        self._folder = Path(folder)
-        files = _files_of(self._folder)
-        self._files = {one.name: one for one in files}
-        self.origin = Origin(self._folder.absolute().name)
-        tables = [name for name in _TABLES if name in self._files]
-        self._table = read_rows(str(self._folder / tables[0])) if tables else None
-        self._grouped = GroupedRows(self.origin, () if tables else files, limits, at_first_dot=False)
-        if self._table is None and self._grouped.kinds.keys() == {KEY}:
-            raise UsageError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
-
-    @cached_property
-    def kinds(self) -> Mapping[str, Kind]:
-        """What each column holds."""
-        if self._table is None:
-            return self._grouped.kinds
-        kinds = kinds_of_rows(self._table)
-        named: Kind = "video" if is_clip(self._table[0].get("file_name")) else "image"
-        return kinds | ({"file_name": named} if "file_name" in kinds else {})
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._grouped.n_rows if self._table is None else len(self._table)
-
-    def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Rows from a number on, with these columns."""
-        if self._table is None:
-            yield from self._grouped.rows(titles, start)
-            return
-        for row in self._table[start:]:
-            yield {title: row.get(title) for title in titles}
-
-    def file(self, path: str, most_bytes: int) -> bytes:
-        """Content of a file in the folder, as its table names it.
-
-        Raises:
-            ValueError: If there is none of that name; nothing else is looked for.
-        """
-        if path not in self._files:
-            raise UsageError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
-        return self._files[path].content(most_bytes)
-
-
-def _files_of(folder: Path) -> list[Listed]:
-    """Files in a folder and in those within it, by name; what a link leads to is not looked at."""
+def listed_folder(folder: Path) -> list[Listed]:
+    """Return the files in a folder and its subfolders in the order of their rows, without following links."""
     found: list[Listed] = []
     for place, _, names in os.walk(folder):
         for name in names:

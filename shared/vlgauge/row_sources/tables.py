@@ -1,7 +1,7 @@
-"""Rows of a table that somebody uploaded, with the pictures beside it or in an archive."""
+"""Rows of a table whose cells name images and videos: uploaded files, or those of an archive or a folder."""
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -10,57 +10,38 @@ from typing import Any
 from vlgauge.errors import UsageError
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, read_rows
-from vlgauge.row_sources.grouped_files import TAR, ZIP, GroupedRows, Listed, in_order, listed_files, parted
-from vlgauge.row_sources.source import Kind, Origin, Source, kinds_of_rows
+from vlgauge.row_sources.grouped_files import (
+    TAR,
+    ZIP,
+    GroupedRows,
+    Listed,
+    in_order,
+    listed_files,
+    listed_folder,
+    parted,
+)
+from vlgauge.row_sources.source import Kind, Origin, Source, is_clip, kinds_of_rows
 
 ARCHIVES = (TAR, ZIP)
 _LONGEST_PATH = 4096
+_FOLDER_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
 
 
-class UploadedRows:
-    """Rows of a table; a picture or clip is what was uploaded under the name that its cell ends in.
+class TableRows:
+    """Rows of a table.
 
     Args:
-        path: The table.
-        uploads: Paths of the other uploads; of an archive its files.
+        rows: Its rows.
+        origin: Its name.
     """
 
-    def __init__(self, path: str, uploads: Sequence[str] = ()) -> None:
-        uploaded = [one for one in uploads if not one.lower().endswith(ARCHIVES)]
-        packed = [one for path in uploads if path not in uploaded for one in listed_files(path)]
-        names = [Path(one).name for one in uploaded]
-        twice = {name for name in names if names.count(name) > 1}
-        self._fill(read_rows(path), Origin(Path(path).name), dict(zip(names, uploaded, strict=True)), packed, twice)
-
-    @classmethod
-    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> "UploadedRows":
-        """Rows that were read already, with the files of an archive."""
-        made = cls.__new__(cls)
-        made._fill(rows, origin, {}, packed)
-        return made
-
-    def _fill(
-        self,
-        rows: Rows,
-        origin: Origin,
-        paths: Mapping[str, str],
-        packed: Sequence[Listed],
-        twice: Collection[str] = (),
-    ) -> None:
-        self._rows, self.origin, self._paths = rows, origin, paths
-        self._packed: dict[str, list[Listed]] = {}
-        for one in packed:
-            self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
-        self._twice = twice
-
-    @cached_property
-    def _n_named(self) -> Mapping[str, int]:
-        return n_files_named(self._rows)
+    def __init__(self, rows: Rows, origin: Origin) -> None:
+        self._rows, self.origin = rows, origin
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """What each column holds, by the first cell that is not empty."""
+        """Kind of each column, by its first cell that is not empty."""
         return kinds_of_rows(self._rows)
 
     @property
@@ -69,9 +50,43 @@ class UploadedRows:
         return len(self._rows)
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Rows from a number on, with these columns."""
+        """Yield rows from a number on, with these columns."""
         for row in self._rows[start:]:
             yield {title: row.get(title) for title in titles}
+
+
+class UploadedRows(TableRows):
+    """Rows of a table; an image or video is the uploaded file whose name ends the path in the cell.
+
+    Args:
+        path: Path of the table.
+        uploads: Paths of the other uploads; the files in an archive count as uploads.
+    """
+
+    def __init__(self, path: str, uploads: Sequence[str] = ()) -> None:
+        uploaded = [one for one in uploads if not one.lower().endswith(ARCHIVES)]
+        packed = [one for path in uploads if path not in uploaded for one in listed_files(path)]
+        names = [Path(one).name for one in uploaded]
+        self._fill(read_rows(path), Origin(Path(path).name), packed, dict(zip(names, uploaded, strict=True)))
+        self._twice = {name for name in names if names.count(name) > 1}
+
+    @classmethod
+    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> "UploadedRows":
+        """Return the rows of a table that was read already, with the files of an archive."""
+        made = cls.__new__(cls)
+        made._fill(rows, origin, packed, {})
+        return made
+
+    def _fill(self, rows: Rows, origin: Origin, packed: Sequence[Listed], paths: Mapping[str, str]) -> None:
+        super().__init__(rows, origin)
+        self._paths, self._twice = paths, set[str]()
+        self._packed: dict[str, list[Listed]] = {}
+        for one in packed:
+            self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
+
+    @cached_property
+    def _n_named(self) -> Mapping[str, int]:
+        return n_files_named(self._rows)
 
     def file(self, path: str, most_bytes: int) -> bytes | str:
         """Path of the upload of that name, or what is in the file of an archive.
@@ -98,6 +113,37 @@ class UploadedRows:
         if Path(found).stat().st_size > most_bytes:
             raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
         return found
+
+
+class FolderTable(TableRows):
+    """Rows of the table in a folder that names its images or videos in ``file_name``.
+
+    Args:
+        rows: Its rows.
+        origin: Name of the folder.
+        files: Files in the folder.
+    """
+
+    def __init__(self, rows: Rows, origin: Origin, files: Sequence[Listed]) -> None:
+        super().__init__(rows, origin)
+        self._files = {one.name: one for one in files}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Kind of each column."""
+        kinds = kinds_of_rows(self._rows)
+        named: Kind = "video" if is_clip(self._rows[0].get("file_name")) else "image"
+        return kinds | ({"file_name": named} if "file_name" in kinds else {})
+
+    def file(self, path: str, most_bytes: int) -> bytes:
+        """Return the content of a file in the folder, as the table names it.
+
+        Raises:
+            UsageError: If there is no file of that name; no other file is opened.
+        """
+        if path not in self._files:
+            raise UsageError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
+        return self._files[path].content(most_bytes)
 
 
 def n_files_named(cells: Any) -> dict[str, int]:
@@ -135,6 +181,18 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
     """How many parts of two paths are equal, from their ends."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def folder_rows(folder: str, limits: RowLimits) -> Source:
+    """Return the rows of a folder: of the table in it that names its images, or of files with the same name."""
+    files, origin = listed_folder(Path(folder)), Origin(Path(folder).absolute().name)
+    names = {one.name for one in files}
+    if table := next((name for name in _FOLDER_TABLES if name in names), None):
+        return FolderTable(read_rows(str(Path(folder, table))), origin, files)
+    rows = GroupedRows(origin, files, limits, at_first_dot=False)
+    if len(rows.kinds) == 1:
+        raise UsageError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
+    return rows
 
 
 def archive_rows(path: str, limits: RowLimits) -> Source:

@@ -257,7 +257,9 @@ def _of_source(
     file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
 ) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
     sources, limits = import_module("vlgauge.scoring.sources"), RowLimits()
-    source = sources.source_of(file, revision=how.pop("revision"), split=how.pop("split"), limits=limits)
+    most_rows = None if how["limit"] is None else how["skip"] + how["limit"]
+    chosen = {"revision": how.pop("revision"), "split": how.pop("split"), "most_rows": most_rows}
+    source = sources.source_of(file, limits=limits, **chosen)
     metrics = load(columns_of_source(source))
     reader = sources.rows_of(source, metrics, titles, limits=limits, **how)
 

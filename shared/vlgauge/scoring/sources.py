@@ -14,8 +14,9 @@ from vlgauge.media.tables import name_of_rows, split_titles
 from vlgauge.progress import progress_bar
 from vlgauge.results import printable
 from vlgauge.row_sources import LeftOut, RowReader, Source, counted_reasons, guessed_titles
-from vlgauge.row_sources.grouped_files import FolderRows, tar_rows
+from vlgauge.row_sources.grouped_files import tar_rows
 from vlgauge.row_sources.hub import PREFIX, HubRows, pinned
+from vlgauge.row_sources.tables import folder_rows
 from vlgauge.scoring.wording import option
 from vlgauge.settings import shown
 
@@ -23,8 +24,17 @@ _BATCH = 16
 _MOST_REASONS = 10
 
 
-def source_of(file: str, *, revision: str | None, split: str | None, limits: RowLimits) -> Source:
-    """The source that a name, such as hub:OWNER/NAME, stands for.
+def source_of(
+    file: str, *, revision: str | None, split: str | None, limits: RowLimits, most_rows: int | None = None
+) -> Source:
+    """Return the source with a name, such as hub:OWNER/NAME.
+
+    Args:
+        file: Name of a dataset of the Hub, or path of an archive or folder.
+        revision: Commit, tag or branch of the dataset.
+        split: Split of the dataset.
+        limits: Maximum size of a row.
+        most_rows: Number of rows that will be read, those to skip included; of an archive the others are not listed.
 
     Raises:
         ValueError: If it is none, or an argument is missing or does not belong to it.
@@ -35,7 +45,7 @@ def source_of(file: str, *, revision: str | None, split: str | None, limits: Row
         return HubRows(pinned(identity, revision), config or None, split)
     if revision is not None:
         raise UsageError(f"{option('revision')} must come with a data set of the Hub, got the file {file!r}")
-    return FolderRows(file, limits) if Path(file).is_dir() else tar_rows(file, limits)
+    return folder_rows(file, limits) if Path(file).is_dir() else tar_rows(file, limits, most_rows)
 
 
 def rows_of(
