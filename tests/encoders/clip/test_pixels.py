@@ -45,7 +45,7 @@ def normalised(squares, row):
 
     towers = ClipTowers.__new__(ClipTowers)
     towers.row, towers.device = row, torch.device("cpu")
-    return towers._pixels(np.stack(squares))
+    return towers.pixels(np.stack(squares))
 
 
 @pytest.mark.parametrize("name", CROPS)

@@ -44,7 +44,7 @@ def random_encoder(row, dtype="float32"):
 def pixels_of(encoder):
     from vlgauge.encoders.clip.pixels import prepared
 
-    return encoder._towers._pixels(np.stack([prepared(picture, encoder.row) for picture in pictures()]))
+    return encoder._towers.pixels(np.stack([prepared(picture, encoder.row) for picture in pictures()]))
 
 
 def unit(vectors):

@@ -79,6 +79,10 @@ class ClipEncoder:
         """The module, in evaluation mode; nobody may change it."""
         return self._towers.model
 
+    def pixels(self, squares: np.ndarray) -> torch.Tensor:
+        """Return squares of pictures as the image tower takes them, on its device; see `ClipTowers.pixels`."""
+        return self._towers.pixels(squares)
+
     def with_feature_cache(self, folder: str | Path) -> ClipEncoder:
         """The same encoder, which also keeps its vectors in a folder."""
         other = copy.copy(self)

@@ -151,6 +151,14 @@ def decoded_batches(
         executor.shutdown(cancel_futures=True)
 
 
+def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
+    """Return a batch of squares as one array, shape ``(n, size, size, 3)``; raise the first error among them."""
+    for square in opened:
+        if isinstance(square, UsageError):
+            raise square
+    return np.stack([np.asarray(square) for square in opened])
+
+
 def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """The items in pieces of one size; the last may be shorter."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -63,7 +63,7 @@ class ClipTowers:
             head: For a ResNet, tensors ``visual.attnpool.*`` that take the place of its own.
         """
         with exact(self.device):
-            hidden = self._image(self._pixels(np.stack(squares)), head)
+            hidden = self._image(self.pixels(np.stack(squares)), head)
             return np.asarray(hidden.float().cpu().numpy())
 
     def text(self, ids: np.ndarray, *, tokens: bool) -> tuple[np.ndarray, np.ndarray | None]:
@@ -115,7 +115,7 @@ class ClipTowers:
             read = model.transformer(embedded, attn_mask=model.attn_mask[:length, :length].to(self.stream))
         return model.ln_final(read.float())
 
-    def _pixels(self, squares: np.ndarray) -> torch.Tensor:
+    def pixels(self, squares: np.ndarray) -> torch.Tensor:
         """Normalised pixels on the device, shape ``(n, 3, size, size)``: bit by bit what torchvision makes."""
         import torch
 

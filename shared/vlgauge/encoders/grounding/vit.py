@@ -19,6 +19,7 @@ from vlgauge.encoders.clip.pixels import (
     preprocessing,
     skip_rest,
     sorted_ids,
+    stacked_squares,
 )
 from vlgauge.encoders.features.memory import LayeredStore, process_memory
 from vlgauge.errors import UsageError
@@ -161,14 +162,11 @@ class VisionEncoder:
         width = self._model.config.pooler_output_size
         return np.stack([rows[name] for name in ids if name]) if ids else np.zeros((0, width), np.float32)
 
-    def forward(self, squares: Sequence[np.ndarray | ValueError]) -> np.ndarray:
+    def forward(self, squares: Sequence[np.ndarray | UsageError]) -> np.ndarray:
         """Pooled vectors of pictures of shape ``(size, size, 3)``, uint8; an error among them is raised."""
         import torch
 
-        for square in squares:
-            if isinstance(square, ValueError):
-                raise square
-        pixels = torch.from_numpy(np.stack([square for square in squares if isinstance(square, np.ndarray)]))
+        pixels = torch.from_numpy(stacked_squares(squares))
         with self._forward, exact(self._device):
             self.forwards["image"] += len(squares)
             return np.asarray(self._model(pixel_values(pixels.to(self._device))).pooler_output.float().cpu().numpy())

@@ -180,22 +180,28 @@ class LoadedScorer:
 
     def _logits(self, batch: Sequence[Encoded]) -> npt.NDArray[np.float32]:
         """Logits of a batch, shape ``(n, n_labels)``; padding is masked out."""
-        import torch
-
-        size = (len(batch), max(len(ids) for ids, _ in batch))
-        ids = np.full(size, self._tokenizer.pad_token_id, dtype=np.int64)
-        segments = np.full(size, getattr(self._tokenizer, "pad_token_type_id", 0), dtype=np.int64)
-        mask = np.zeros(size, dtype=np.int64)
-        for row, (own_ids, own_segments) in enumerate(batch):
-            left = self._tokenizer.padding_side == "left"
-            where = slice(size[1] - len(own_ids), None) if left else slice(0, len(own_ids))
-            ids[row, where], segments[row, where], mask[row, where] = own_ids, own_segments, 1
-        inputs = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": segments} if self._segments else {})
-        tensors = {name: torch.from_numpy(values).to(self._device) for name, values in inputs.items()}
+        ids, segments = zip(*batch, strict=True)
+        side, filler = self._tokenizer.padding_side, getattr(self._tokenizer, "pad_token_type_id", 0)
+        inputs = {
+            "input_ids": padded(ids, self._tokenizer.pad_token_id, side),
+            "attention_mask": padded([[1] * len(own) for own in ids], 0, side),
+        }
+        if self._segments:
+            inputs["token_type_ids"] = padded(segments, filler, side)
+        tensors = {name: values.to(self._device) for name, values in inputs.items()}
         with exact(self._device):
             logits = self._model(**tensors).logits
         self.forwards += len(batch)
         return logits.float().cpu().numpy()
+
+
+def padded(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> Any:
+    """Return rows of integers as one tensor, shape ``(n, longest)``, int64, filled up with a value on one side."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    tensors = [torch.tensor(row, dtype=torch.int64) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:
