@@ -8,7 +8,7 @@ import pytest
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.errors import UsageError
-from vlgauge.training.rovist_c.corpora import read_jsonl, read_rocstories
+from vlgauge.training.rovist_c.stories import read_jsonl, read_rocstories
 from vlgauge.training.rovist_vg.pairs import read_csv
 
 ROWS = [{"id": i, "predictions": "a dog runs" + " on" * i, "references": ["a dog is running"]} for i in range(3)]

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from vlgauge.cli import main
 from vlgauge.encoders.clip import architectures
-from vlgauge.training.pac_s import drawn
+from vlgauge.training.pac_s import data
 
 MICRO_CONFIG = {
     "embed_dim": 16,
@@ -47,7 +47,7 @@ def drawings(tmp_path_factory):
     """24 rows of 12 drawn scenes as files: two captions per image, some without V' or T'."""
     folder = tmp_path_factory.mktemp("drawings")
     found = []
-    for number, row in enumerate(drawn.scene_rows(12, 0, "train")):
+    for number, row in enumerate(data.scene_rows(12, 0, "train")):
         row.image.open().save(folder / f"{number}.png")
         row.generated_image.open().save(folder / f"{number}_redrawn.png")
         for caption, other in ((row.caption, row.generated_caption), (row.generated_caption, row.caption)):

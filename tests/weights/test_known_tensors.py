@@ -21,8 +21,8 @@ from vlgauge.encoders.grounding.vit import build_vit
 from vlgauge.encoders.pairs.loading import pair_scorer
 from vlgauge.encoders.sentences.model import sentence_encoder
 from vlgauge.pool import pool
-from vlgauge.training.rovist_c.models import base_model
-from vlgauge.training.rovist_vg.model import pretrained_vit
+from vlgauge.training.rovist_c.classifier import base_model
+from vlgauge.training.rovist_vg.heads import pretrained_vit
 from vlgauge.weights import known_tensors
 
 EXTRA = "stranger.weight"

@@ -1,15 +1,41 @@
 """What trainings over epochs leave beside the weights: the record, the tables of the card, a picture of the losses."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vlgauge.training.loop import Progressed
 from vlgauge.writing import replacing, write
+
+if TYPE_CHECKING:
+    import torch
 
 RECORD = "training.json"
 PICTURE = "training.svg"
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, torch.Tensor], *, half: bool, metadata: dict[str, str] | None = None
+) -> None:
+    """Write tensors as safetensors, in float16 if `half`; an interruption leaves the file of an earlier epoch whole."""
+    from safetensors.torch import save_file
+
+    stored = {
+        name: (tensor.half() if half and tensor.is_floating_point() else tensor).detach().cpu().contiguous()
+        for name, tensor in tensors.items()
+    }
+    with replacing(path, in_folder=True) as part:
+        save_file(stored, part, metadata=metadata)
+
+
+def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the end of a record: how long it took, which epoch was kept, the recipe, the figures of each epoch."""
+    minutes = sum(epoch["seconds"] for epoch in state.rounds) / 60
+    return {"minutes": minutes, "kept_epoch": state.best + 1, "recipe": dict(recipe), "epochs": state.rounds}
 
 
 def write_report(

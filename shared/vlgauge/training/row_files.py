@@ -2,14 +2,20 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from vlgauge.errors import UsageError
 from vlgauge.files import is_address
 from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
+
+MISSING = -1
 
 
 def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -71,3 +77,10 @@ def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: s
     # An address must reach the check of the cell as it is.
     path = value if is_address(value) else str(folder / value)
     return ImagePicture(image_cell(path, name), name)
+
+
+def number_distinct(keys: Sequence[Hashable | None]) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Return the number of each key in order of appearance, `MISSING` for None, and where each number occurs first."""
+    codes, _ = pd.factorize(np.array(keys, dtype=object))
+    numbers, first = np.unique(codes, return_index=True)
+    return codes.astype(np.int64), first[numbers != MISSING].tolist()

@@ -22,7 +22,7 @@ from vlgauge.cli import main
 from vlgauge.encoders.clip import architectures
 from vlgauge.encoders.clip.heads import heads_digest, read_adapter, safetensors_metadata
 from vlgauge.encoders.clip.loading import clip_encoder, clip_with_checkpoint
-from vlgauge.training.pac_s import command, drawn, evaluation, losses
+from vlgauge.training.pac_s import command, data, losses, report
 
 
 def log_of(path):
@@ -63,18 +63,18 @@ def test_heads_on_drawn_scenes(train, weights, tmp_path):
     }
     assert log[-1]["train_total"] < log[1]["train_total"]
     told = json.loads(adapter.metadata["comparison"])
-    assert [entry["kind"] for entry in told] == ["all", *drawn.FOIL_KINDS]
+    assert [entry["kind"] for entry in told] == ["all", *data.FOIL_KINDS]
     card = path.with_suffix(".md").read_text("utf-8")
     assert adapter.metadata["command"] in card
     assert "These are not the weights of the paper" in card
-    assert all(f"| {kind} | " in card and f"| {kind} | " in printed for kind in drawn.FOIL_KINDS)
+    assert all(f"| {kind} | " in card and f"| {kind} | " in printed for kind in data.FOIL_KINDS)
     assert not any(found.suffix == ".checkpoint" for found in tmp_path.iterdir())
 
 
 def test_the_comparison_is_that_of_base_and_adapter(train, weights):
     _, _, path = train(*SCENES)
     encoder, adapter = clip_with_checkpoint("micro", path, weights=weights, device="cpu")
-    foils = drawn.scene_foils(6, 0)
+    foils = data.scene_foils(6, 0)
     shares = []
     for head in (None, adapter):
         right = 0
@@ -171,7 +171,7 @@ def test_the_attention_pool_of_a_resnet(train, tmp_path, monkeypatch):
     moved = {name for name in names if not np.array_equal(adapter.attention_pool[name], before[name].numpy())}
     assert moved >= {name for name in names if name.endswith("weight")}
     # The loss before training is that of the encoder's own features.
-    pairs = drawn.scene_rows(2, 0, "validation")
+    pairs = data.scene_rows(2, 0, "validation")
     image, redrawn, text, said = (
         torch.from_numpy(encoder.project(hidden, side))
         for side, hidden in (
@@ -269,5 +269,5 @@ def test_the_shipped_adapter_belongs_to_the_shipped_toy_and_is_better():
     assert told[0]["kind"] == "all"
     assert 0 < told[0]["low"] < told[0]["after"] - told[0]["before"]
     # The same pairs again, on fewer scenes.
-    foils = [foil for foil in drawn.scene_foils(60, 0) if foil.kind in ("colour", "size", "background")]
-    assert np.mean(evaluation.margins(encoder, adapter, foils) > 0) > 0.97
+    foils = [foil for foil in data.scene_foils(60, 0) if foil.kind in ("colour", "size", "background")]
+    assert np.mean(report.margins(encoder, adapter, foils) > 0) > 0.97

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_clip import golden_json
 
-from vlgauge.training.pac_s import batches, heads, losses, material, towers
+from vlgauge.training.pac_s import data, learners, losses
 
 
 def features(n, d, seed):
@@ -100,8 +100,8 @@ def test_heads_see_what_belongs_to_a_row():
     hidden = [features(n, 4, n).float().numpy() for n in (5, 6)]
     state = {"visual.proj": features(4, 3, 1), "text_projection": features(4, 3, 2), "logit_scale": torch.tensor(0.7)}
     places = ([0, 1, 0], [2, 0, 1], [3, -1, 4], [-1, 5, -1])
-    of_rows = material.Material([], [], *map(np.array, (*places, [0, 1, 2])), n_train=3)
-    learner = heads.HeadLearner(of_rows, *hidden, state, weights=(0.2, 0.3))
+    of_rows = data.Material([], [], *map(np.array, (*places, [0, 1, 2])), n_train=3)
+    learner = learners.HeadLearner(of_rows, *hidden, state, weights=(0.2, 0.3))
     found = learner.losses(np.array([2, 1]))
     image, text = (
         torch.from_numpy(values) @ state[name].float()
@@ -124,7 +124,7 @@ def test_heads_see_what_belongs_to_a_row():
 @pytest.mark.parametrize("keep_rest", [False, True])
 def test_no_image_twice_in_a_batch(keep_rest):
     images = np.random.default_rng(1).integers(0, 40, 200)
-    dealt = batches.epoch_batches(images, np.arange(200), 16, np.random.default_rng(0), keep_rest=keep_rest)
+    dealt = data.epoch_batches(images, np.arange(200), 16, np.random.default_rng(0), keep_rest=keep_rest)
     rows = np.concatenate(dealt)
     assert len(set(rows.tolist())) == len(rows)
     assert all(len(set(images[batch].tolist())) == len(batch) for batch in dealt)
@@ -139,39 +139,37 @@ def test_no_image_twice_in_a_batch(keep_rest):
 def test_every_round_is_shuffled_anew():
     images = np.repeat(np.arange(64), 5)
     first = [
-        set(batch.tolist())
-        for batch in batches.epoch_batches(images, np.arange(320), 32, np.random.default_rng([0, 0]))
+        set(batch.tolist()) for batch in data.epoch_batches(images, np.arange(320), 32, np.random.default_rng([0, 0]))
     ]
     second = [
-        set(batch.tolist())
-        for batch in batches.epoch_batches(images, np.arange(320), 32, np.random.default_rng([0, 1]))
+        set(batch.tolist()) for batch in data.epoch_batches(images, np.arange(320), 32, np.random.default_rng([0, 1]))
     ]
     assert len(first) == len(second) == 10
     assert not any(batch in second for batch in first)
     assert sum(map(len, first)) == 320
-    small = batches.epoch_batches(np.arange(5), np.arange(5), 32, np.random.default_rng(0))
+    small = data.epoch_batches(np.arange(5), np.arange(5), 32, np.random.default_rng(0))
     assert [sorted(batch.tolist()) for batch in small] == [[0, 1, 2, 3, 4]]
 
 
 def test_groups_stay_together():
     groups = np.random.default_rng(0).permutation(np.repeat(np.arange(12), 4))
-    dealt = batches.epoch_batches(np.arange(48), groups, 16, np.random.default_rng(0))
+    dealt = data.epoch_batches(np.arange(48), groups, 16, np.random.default_rng(0))
     assert [sorted(np.unique(groups[batch], return_counts=True)[1].tolist()) for batch in dealt] == [[4] * 4] * 3
     first = {groups[batch].tolist()[0] for batch in dealt}
-    again = batches.epoch_batches(np.arange(48), groups, 16, np.random.default_rng(1))
+    again = data.epoch_batches(np.arange(48), groups, 16, np.random.default_rng(1))
     assert first != {groups[batch].tolist()[0] for batch in again}
     # An image that occurs twice still never meets itself.
     images = np.repeat(np.arange(24), 2)
-    dealt = batches.epoch_batches(images, np.arange(48) // 4, 8, np.random.default_rng(0))
+    dealt = data.epoch_batches(images, np.arange(48) // 4, 8, np.random.default_rng(0))
     assert all(len(set(images[batch].tolist())) == 8 for batch in dealt)
 
 
 def test_the_batch_of_an_iteration_is_the_same_wherever_one_begins():
     rows, images = 100 + np.arange(50), np.arange(50) // 2
-    epochs = [batches.epoch_batches(images, rows, 8, np.random.default_rng([3, epoch])) for epoch in range(5)]
+    epochs = [data.epoch_batches(images, rows, 8, np.random.default_rng([3, epoch])) for epoch in range(5)]
     expected = [rows[batch].tolist() for epoch in epochs for batch in epoch]
     assert len(expected) == 30
-    order, later = (batches.BatchOrder(rows, images, rows, 8, seed=3) for _ in range(2))
+    order, later = (data.BatchOrder(rows, images, rows, 8, seed=3) for _ in range(2))
     assert [order[iteration].tolist() for iteration in range(30)] == expected
     for iteration in (17, 18, 29, 3):
         assert later[iteration].tolist() == order[iteration].tolist() == expected[iteration]
@@ -187,25 +185,25 @@ def test_updates_start_from_the_base_and_have_the_stated_rank():
         "transformer.resblocks.0.mlp.c_fc.bias": torch.randn(24),
         "text_projection": torch.randn(6, 5),
     }
-    updates = towers.new_updates(state, 2, seed=0)
+    updates = learners.new_updates(state, 2, seed=0)
     shapes = {name: tuple(tensor.shape) for name, tensor in updates.items()}
     assert shapes["visual.conv1.weight.lora_A"] == (8, 12)
     assert shapes["visual.conv1.weight.lora_B"] == (24, 8)
     assert shapes["transformer.resblocks.0.mlp.c_fc.weight.lora_A"] == (2, 6)
     assert shapes["transformer.resblocks.0.mlp.c_fc.weight.lora_B"] == (24, 2)
     assert len(shapes) == 6
-    start = towers.merged(state, updates, 2)
+    start = learners.merged(state, updates, 2)
     assert set(start) == {name for name in state if name != "text_projection" and not name.endswith("bias")}
     assert all(torch.equal(start[name], state[name]) for name in start)
     with torch.no_grad():
         for tensor in updates.values():
             tensor += torch.randn(tensor.shape)
-    after = towers.merged(state, updates, 2)
+    after = learners.merged(state, updates, 2)
     name = "transformer.resblocks.0.mlp.c_fc.weight"
     change = (after[name] - state[name]).detach()
     expected = updates[f"{name}.lora_B"] @ updates[f"{name}.lora_A"] / 2
     assert torch.allclose(change, expected, atol=1e-6)
     assert torch.linalg.matrix_rank(change).item() == 2
-    again = towers.new_updates(state, 2, seed=0)
-    assert torch.equal(again[f"{name}.lora_A"], towers.new_updates(state, 2, seed=0)[f"{name}.lora_A"])
-    assert not torch.equal(again[f"{name}.lora_A"], towers.new_updates(state, 2, seed=1)[f"{name}.lora_A"])
+    again = learners.new_updates(state, 2, seed=0)
+    assert torch.equal(again[f"{name}.lora_A"], learners.new_updates(state, 2, seed=0)[f"{name}.lora_A"])
+    assert not torch.equal(again[f"{name}.lora_A"], learners.new_updates(state, 2, seed=1)[f"{name}.lora_A"])

@@ -13,7 +13,7 @@ from micro_clip import (
 )
 
 from vlgauge.encoders.clip.heads import read_adapter
-from vlgauge.training.pac_s import rows
+from vlgauge.training.pac_s import data
 
 
 @pytest.mark.parametrize(
@@ -126,16 +126,16 @@ def test_other_files_are_refused(tmp_path, drawings):
     ):
         path.write_text(text, "utf-8")
         with pytest.raises(ValueError, match=message):
-            rows.read_rows(path, rows.Columns())
+            data.read_rows(path, data.Columns())
     path.write_text("image,caption,foil\n", "utf-8")
     with pytest.raises(ValueError, match=r"`.*rows.csv` must have at least one row, got none"):
-        rows.read_foils(path, rows.Columns())
+        data.read_foils(path, data.Columns())
     path.write_text("image,caption,foil\n0.png,a,\n", "utf-8")
     with pytest.raises(ValueError, match=r"`rows.csv:2` must have the columns image, caption and foil, got"):
-        rows.read_foils(path, rows.Columns(), drawings.parent)
+        data.read_foils(path, data.Columns(), drawings.parent)
     path.write_text("image,caption\n0.png,a\n0.png,b\n", "utf-8")
     with pytest.raises(ValueError, match=r"`.*rows.csv` must have rows of at least 2 images, got 2 rows"):
-        rows.read_rows(path, rows.Columns(), drawings.parent)
+        data.read_rows(path, data.Columns(), drawings.parent)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="must be a readable file of UTF-8 text"):
-        rows.read_rows(path, rows.Columns())
+        data.read_rows(path, data.Columns())

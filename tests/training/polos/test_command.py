@@ -14,8 +14,7 @@ from vlgauge.encoders.clip.architectures import TABLE
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.rated import models as polos_models
 from vlgauge.pool import pool
-from vlgauge.training.polos.material import material_of
-from vlgauge.training.polos.network import References, new_network, scores_of
+from vlgauge.training.polos.network import References, material_of, new_network, scores_of
 from vlgauge.training.polos.ratings import PENALTIES, drawn_rows, read_rows
 
 WORDS = ("dog", "cat", "bus", "boat", "bird", "tree")

@@ -23,7 +23,7 @@ def script(monkeypatch):
     """The script as a module, with a fresh model that is smaller still."""
     from vlgauge.training.rovist_c import command
 
-    monkeypatch.setattr(command.models, "FRESH", {**command.models.FRESH, **NO_WORDS})
+    monkeypatch.setattr(command.classifier, "FRESH", {**command.classifier.FRESH, **NO_WORDS})
     monkeypatch.setattr(command, "N_TEST_STORIES", 10)
     return command
 
@@ -56,15 +56,15 @@ def test_vist_stories_come_in_the_order_of_their_photos(script, tmp_path):
         record("8", 1, "c"),
     ]
     (tmp_path / "sis.json").write_text(json.dumps({"images": [], "annotations": annotations}))
-    assert script.corpora.read_vist(tmp_path / "sis.json") == [["A.", "b ."]]
+    assert script.stories.read_vist(tmp_path / "sis.json") == [["A.", "b ."]]
 
 
 def test_rocstories_and_jsonl(script, tmp_path):
-    titles = ["storyid", "storytitle", *script.corpora.ROC_SENTENCES]
+    titles = ["storyid", "storytitle", *script.stories.ROC_SENTENCES]
     (tmp_path / "roc.csv").write_text(",".join(titles) + '\n1,T,"A, b.",C.,D.,E.,F.\n')
-    assert script.corpora.read_rocstories(tmp_path / "roc.csv") == [["A, b.", "C.", "D.", "E.", "F."]]
+    assert script.stories.read_rocstories(tmp_path / "roc.csv") == [["A, b.", "C.", "D.", "E.", "F."]]
     (tmp_path / "x.jsonl").write_text('["A.", "B."]\n\n{"sentences": ["C.", "", "D."]}\n{"story": ["alone"]}\n')
-    assert script.corpora.read_jsonl(tmp_path / "x.jsonl") == [["A.", "B."], ["C.", "D."]]
+    assert script.stories.read_jsonl(tmp_path / "x.jsonl") == [["A.", "B."], ["C.", "D."]]
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_rocstories_and_jsonl(script, tmp_path):
 def test_broken_corpora_are_refused(script, tmp_path, reader, content, message):
     (tmp_path / "file").write_text(content)
     with pytest.raises(ValueError, match=message):
-        getattr(script.corpora, reader)(tmp_path / "file")
+        getattr(script.stories, reader)(tmp_path / "file")
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
 def test_samples_are_balanced_and_without_identical_pairs(script):
-    found = script.pairs.samples([["A.", "B.", " B. ", "C."]])
+    found = script.stories.samples([["A.", "B.", " B. ", "C."]])
     assert [(s.first, s.second, s.label) for s in found] == [
         ("A.", "B.", 1),
         ("B.", "A.", 0),
@@ -100,18 +100,18 @@ def test_samples_are_balanced_and_without_identical_pairs(script):
 
 def test_the_split_is_by_story_seeded_and_85_to_15(script):
     stories = [[f"a{i}", "b"] for i in range(200)] * 2
-    training, validation = script.pairs.split_stories(stories, seed=3)
+    training, validation = script.stories.split_stories(stories, seed=3)
     assert (len(training), len(validation)) == (170, 30)
     assert not {tuple(story) for story in training} & {tuple(story) for story in validation}
-    assert script.pairs.split_stories(stories, seed=3) == (training, validation)
-    assert script.pairs.split_stories(stories, seed=4) != (training, validation)
+    assert script.stories.split_stories(stories, seed=3) == (training, validation)
+    assert script.stories.split_stories(stories, seed=4) != (training, validation)
     with pytest.raises(ValueError, match="`stories` must be enough for two sides of 85% and the rest, got 2"):
-        script.pairs.split_stories(stories[:2], seed=0)
+        script.stories.split_stories(stories[:2], seed=0)
 
 
 def test_batches_are_padded_to_their_longest_sample(script):
-    data = script.pairs.Encoded([[5], [6, 7, 8], [9, 9]], [[0], [0, 1, 1], [0, 1]], np.array([1, 0, 1]))
-    first, second = script.pairs.batches(data, 2, np.array([2, 0, 1]), pad=3)
+    data = script.stories.Encoded([[5], [6, 7, 8], [9, 9]], [[0], [0, 1, 1], [0, 1]], np.array([1, 0, 1]))
+    first, second = script.stories.batches(data, 2, np.array([2, 0, 1]), pad=3)
     assert first["input_ids"].tolist() == [[9, 9], [5, 3]]
     assert first["attention_mask"].tolist() == [[1, 1], [1, 0]]
     assert first["token_type_ids"].tolist() == [[0, 1], [0, 0]]
@@ -119,7 +119,7 @@ def test_batches_are_padded_to_their_longest_sample(script):
 
 
 def test_the_fresh_tokenizer_takes_any_text(script):
-    tokenizer = script.models.fresh_tokenizer(sentence for story in STORIES for sentence in story)
+    tokenizer = script.classifier.fresh_tokenizer(sentence for story in STORIES for sentence in story)
     found = tokenizer("Finally all", "Zoë 😀 \u2028", return_token_type_ids=True)
     assert tokenizer.unk_token_id not in found["input_ids"]
     assert tokenizer.decode(found["input_ids"], skip_special_tokens=True).split() == ["finally", "all", "zoë", "😀"]
@@ -169,17 +169,17 @@ def test_runs_repeat_and_an_interrupted_one_ends_in_the_same_weights(script, cor
     whole, again, parts = (tmp_path / name for name in ("whole", "again", "parts"))
     for out in (whole, again):
         assert train([str(out), *options(corpus)]) == 0
-    real = script.epochs.run_epoch
+    real = script.classifier.run_epoch
 
     def stop_at_the_third(*arguments, **keywords):
         if arguments[4] == 2:
             raise KeyboardInterrupt
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(script.epochs, "run_epoch", stop_at_the_third)
+    monkeypatch.setattr(script.classifier, "run_epoch", stop_at_the_third)
     assert train([str(parts), *options(corpus)]) == 130
     assert [path.name for path in (parts / "interrupted").iterdir()] == ["state.safetensors"]
-    monkeypatch.setattr(script.epochs, "run_epoch", real)
+    monkeypatch.setattr(script.classifier, "run_epoch", real)
     assert train([str(parts), *options(corpus)]) == 0
     assert not (parts / "interrupted").exists()
     for out in (again, parts):
@@ -200,7 +200,7 @@ def test_a_finished_run_is_replaced_only_when_asked(script, corpus, tmp_path, mo
         )
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     with monkeypatch.context() as patch:
-        patch.setattr(script.epochs, "run_epoch", interrupt)
+        patch.setattr(script.classifier, "run_epoch", interrupt)
         assert train([str(out), *options(corpus, "--seed", "9", "--overwrite")]) == 130
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
     assert train([str(out), *options(corpus, "--seed", "9")]) == 0
@@ -220,13 +220,13 @@ def interrupt(*_, **__):
 
 def test_the_learning_rate_falls_by_five_percent_per_epoch(script, corpus, tmp_path, monkeypatch):
     rates = []
-    real = script.epochs.run_epoch
+    real = script.classifier.run_epoch
 
     def watched(model, data, optimizer, *arguments, **keywords):
         rates.append([(group["lr"], group["weight_decay"]) for group in optimizer.param_groups])
         return real(model, data, optimizer, *arguments, **keywords)
 
-    monkeypatch.setattr(script.epochs, "run_epoch", watched)
+    monkeypatch.setattr(script.classifier, "run_epoch", watched)
     assert train([str(tmp_path / "out"), *options(corpus)]) == 0
     assert rates == [[(pytest.approx(0.003 * 0.95**epoch), 1e-5)] for epoch in range(3)]
 

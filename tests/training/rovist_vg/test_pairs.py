@@ -7,7 +7,7 @@ from PIL import Image
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
-from vlgauge.training.rovist_vg import drawn, function_words, held_out, pairs
+from vlgauge.training.rovist_vg import held_out, pairs
 
 HEADER = "image_id,noun_phrase,bbox\n"
 BOX = '"[0, 0, 9, 9]"'
@@ -144,17 +144,17 @@ def test_the_command_tells_of_broken_files_in_one_line(flickr, capsys):
 
 
 def test_content_words():
-    assert function_words.content_words("The big dog , of hers") == "big dog"
-    assert function_words.content_words("both of them") == ""
-    assert function_words.content_words("a 3-legged cat") == "3-legged cat"
-    assert all(word == word.lower() for word in function_words.FUNCTION_WORDS)
+    assert pairs.content_words("The big dog , of hers") == "big dog"
+    assert pairs.content_words("both of them") == ""
+    assert pairs.content_words("a 3-legged cat") == "3-legged cat"
+    assert all(word == word.lower() for word in pairs.FUNCTION_WORDS)
 
 
 # -- drawn scenes -----------------------------------------------------------------------------------------------------
 def test_pairs_of_drawn_scenes():
-    found = list(drawn.drawn_pairs(3, 0, "train"))
+    found = list(pairs.drawn_pairs(3, 0, "train"))
     phrases = [pair.phrase for pair in found]
-    assert phrases == [pair.phrase for pair in drawn.drawn_pairs(3, 0, "train")]
+    assert phrases == [pair.phrase for pair in pairs.drawn_pairs(3, 0, "train")]
     told = scenes.stories(3, 0, "train")
     assert [pair.image for pair in found] == [
         story.key for story in told for scene in story.scenes for _ in range(2 + 4 * len(scene.objects))
@@ -170,7 +170,7 @@ def test_pairs_of_drawn_scenes():
 
 def test_word_vectors_of_drawn_scenes():
     phrases = ["a red circle", "a circle", "star"]
-    table = dict(drawn.indexed_words(phrases, 0))
+    table = dict(pairs.indexed_words(phrases, 0))
     assert set(table) == {"a", "red", "circle", "star", "unk"}
     assert table["unk"] == pytest.approx(np.mean([table[word] for word in table if word != "unk"], axis=0))
     random = np.random.default_rng([0, 2]).standard_normal((4, 48))
@@ -183,7 +183,7 @@ def test_word_vectors_of_drawn_scenes():
 def test_surroundings_stay_in_the_picture():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        left, top, right, bottom = drawn.widened((10, 10, 20, 30), (22, 64), rng)
+        left, top, right, bottom = pairs.widened((10, 10, 20, 30), (22, 64), rng)
         assert 7 <= left <= 10
         assert 4 <= top <= 10
         assert 20 <= right <= 22

@@ -18,8 +18,7 @@ from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import ImagePicture
 from vlgauge.text.word_vectors import word_vector_file
 from vlgauge.training import loop
-from vlgauge.training.rovist_vg import command, epochs, model, report, sides
-from vlgauge.training.rovist_vg.loss import symmetric_loss
+from vlgauge.training.rovist_vg import command, heads
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 GLOVE = "dog 1 0 0\ncat 0 1 0\na 0 0 1\nred 1 1 0\nunk 0 0 0\n"
@@ -71,7 +70,7 @@ def options(folder, out, *more):
 @pytest.mark.parametrize("case", GOLDEN["symmetric_loss"])
 def test_loss_and_gradients_of_the_authors(case):
     image, text = (torch.tensor(case[name], dtype=torch.float64, requires_grad=True) for name in ("image", "text"))
-    loss = symmetric_loss(image, text)
+    loss = heads.symmetric_loss(image, text)
     loss.backward()
     assert loss.item() == pytest.approx(case["loss"], abs=1e-6)
     assert image.grad.numpy() == pytest.approx(np.array(case["grad_image"]), abs=1e-6)
@@ -92,7 +91,7 @@ def test_loss_by_plain_loops():
         columns = softmax([text[j] @ image[i] for j in range(4)])
         of_text -= sum(targets[i, j] * np.log(rows[j]) for j in range(4)) / 4
         of_image -= sum(targets[j, i] * np.log(columns[j]) for j in range(4)) / 4
-    found = symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
+    found = heads.symmetric_loss(torch.from_numpy(image), torch.from_numpy(text))
     assert found.item() == pytest.approx((of_text + of_image) / 2, rel=1e-12)
 
 
@@ -117,10 +116,10 @@ def test_training_on_a_table(table, capsys):
 # What the training calls one after the other; the number is of the call in which it is interrupted.
 MOMENTS = [
     (cli_train, "say", 2),  # after the first epoch
-    (epochs, "symmetric_loss", 3),  # in the first epoch
+    (heads, "symmetric_loss", 3),  # in the first epoch
     (loop.Checkpoint, "save", 1),
     (loop.Checkpoint, "save", 2),
-    (report, "write", 2),  # the weights of an epoch are written, the configuration is not
+    (heads, "write", 2),  # the weights of an epoch are written, the configuration is not
     (command, "write_report", 1),  # all epochs are done
 ]
 
@@ -194,7 +193,7 @@ def test_an_epoch_that_is_interrupted_leaves_the_checkpoint_of_an_earlier_one(ta
     before = (table / "out" / "model.safetensors").read_bytes()
     import safetensors.torch
 
-    def half_written(tensors, path):
+    def half_written(tensors, path, metadata):
         path.write_bytes(b"half")
         raise KeyboardInterrupt
 
@@ -217,8 +216,8 @@ def trained(net, training, validation, recipe, folder, keep=lambda: None):
     return loop.train_epochs(
         net,
         recipe,
-        lambda optimizer, epoch: {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, "cpu")},
-        lambda: {"validation_loss": epochs.validation_loss(net, validation, recipe, "cpu")},
+        lambda optimizer, epoch: {"training_loss": heads.run_epoch(net, training, optimizer, recipe, epoch, "cpu")},
+        lambda: {"validation_loss": heads.validation_loss(net, validation, recipe, "cpu")},
         argparse.Namespace(output=folder, restart=False),
         data="",
         device="cpu",
@@ -230,9 +229,9 @@ def trained(net, training, validation, recipe, folder, keep=lambda: None):
 def test_training_stops_early_and_keeps_the_best(tmp_path):
     generator = torch.Generator().manual_seed(0)
     images, vectors = (torch.randn(40, width, generator=generator) for width in (6, 3))
-    parts = [sides.Side(sides.Given(images), vectors, rows) for rows in (np.arange(30), np.arange(30, 40))]
+    parts = [heads.Side(images, vectors, rows) for rows in (np.arange(30), np.arange(30, 40))]
     torch.manual_seed(0)
-    net, kept = model.grounding_net(None, 6, 3, 4), []
+    net, kept = heads.grounding_net(None, 6, 3, 4), []
     state = trained(
         net,
         *parts,
@@ -256,9 +255,9 @@ def test_the_learning_rate_falls_by_a_twentieth_per_epoch(tmp_path, monkeypatch)
             return super().step(*args, **kwargs)
 
     monkeypatch.setattr(torch.optim, "Adam", Watched)
-    side = sides.Side(sides.Given(torch.ones(4, 6)), torch.ones(4, 3), np.arange(4))
+    side = heads.Side(torch.ones(4, 6), torch.ones(4, 3), np.arange(4))
     recipe = loop.Recipe(learning_rate=0.1, batch_size=2, epochs=3, patience=5)
-    trained(model.grounding_net(None, 6, 3, 4), side, side, recipe, tmp_path)
+    trained(heads.grounding_net(None, 6, 3, 4), side, side, recipe, tmp_path)
     assert rates == [pytest.approx((0.1 * 0.95**epoch, 1e-5)) for epoch in (0, 0, 1, 1, 2, 2)]
     assert (command.DEFAULTS.learning_rate, command.DEFAULTS.batch_size, command.DEFAULTS.patience) == (5e-5, 64, 3)
 
@@ -294,7 +293,7 @@ def test_errors(table, capsys, arguments, message):
 
 
 def test_pairs_of_one_image_cannot_be_split():
-    split = sides.split_by_image
+    split = heads.split_by_image
     with pytest.raises(ValueError, match="must be of at least two images, got 1"):
         split(["a", "a"], 0)
     names = [f"i{k % 20}" for k in range(100)]

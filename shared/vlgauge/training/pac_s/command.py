@@ -23,17 +23,29 @@ from vlgauge.errors import UsageError
 from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Progressed
 from vlgauge.training.options import check_packages, clip_options
-from vlgauge.training.pac_s.batches import BatchOrder, epoch_batches
-from vlgauge.training.pac_s.evaluation import Comparison, comparisons, margins
-from vlgauge.training.pac_s.heads import HeadLearner, hidden_features
-from vlgauge.training.pac_s.material import MISSING, Material, material_of
+from vlgauge.training.pac_s.data import (
+    BatchOrder,
+    Foil,
+    Material,
+    epoch_batches,
+    material_of,
+    test_pairs,
+    training_rows,
+)
+from vlgauge.training.pac_s.learners import HeadLearner, Learner, TowerLearner, hidden_features
 from vlgauge.training.pac_s.options import Schedule, check_options, checkpoint_of
 from vlgauge.training.pac_s.options import add_options as add_options
-from vlgauge.training.pac_s.record import comparison_line, draw_losses, write_card, write_log
-from vlgauge.training.pac_s.rounds import LOSS, Learner, train_learner
-from vlgauge.training.pac_s.rows import Foil
-from vlgauge.training.pac_s.sources import test_pairs, training_rows
-from vlgauge.training.pac_s.towers import TowerLearner
+from vlgauge.training.pac_s.report import (
+    Comparison,
+    comparison_line,
+    comparisons,
+    draw_losses,
+    margins,
+    write_card,
+    write_log,
+)
+from vlgauge.training.pac_s.rounds import LOSS, train_learner
+from vlgauge.training.row_files import MISSING
 from vlgauge.writing import replacing
 
 PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
@@ -156,7 +168,7 @@ def record_of(
 
 def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> None:
     """Write the adapter, or with low-rank updates the whole merged CLIP."""
-    if isinstance(learner, HeadLearner):
+    if not isinstance(learner, TowerLearner):
         write_adapter(path, adapter_of(learner.parameters, metadata))
         return
     from safetensors.numpy import save_file

@@ -6,26 +6,22 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vlgauge.errors import UsageError
 from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
-from vlgauge.training.pac_s.batches import BatchOrder, Indices
-from vlgauge.training.pac_s.heads import HeadLearner, clamp_scale
+from vlgauge.training.pac_s.data import BatchOrder, Indices
+from vlgauge.training.pac_s.learners import Learner
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.options import Schedule
-from vlgauge.training.pac_s.towers import TowerLearner
 
 if TYPE_CHECKING:
     import torch
 
 LOSS = "validation_total"
-
-
-Learner: TypeAlias = HeadLearner | TowerLearner
 
 
 def train_learner(
@@ -97,7 +93,7 @@ def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: Ba
         optimizer.zero_grad(set_to_none=True)
         losses.total.backward()
         optimizer.step()
-        clamp_scale(learner.parameters)
+        learner.clamp_scale()
         sums += torch.stack([loss.detach().double().cpu() for loss in losses])
     means = (sums / len(iterations)).tolist()
     return {f"train_{name}": mean for name, mean in zip(Losses._fields, means, strict=True)}

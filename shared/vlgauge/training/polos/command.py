@@ -38,11 +38,16 @@ from vlgauge.training.options import (
     refuse_below,
     refuse_beside_scenes,
 )
-from vlgauge.training.polos.material import Material, material_of
-from vlgauge.training.polos.network import RandomKeeps, new_network, squared_error, tensors_of
+from vlgauge.training.polos.network import (
+    Material,
+    RandomKeeps,
+    material_of,
+    new_network,
+    squared_error,
+    tensors_of,
+)
 from vlgauge.training.polos.ratings import Rated, drawn_rows, read_rows
-from vlgauge.training.polos.report import CARD, FIGURES, HEAD, MAIN_FILES
-from vlgauge.training.report import write_report
+from vlgauge.training.report import RECORD, epoch_facts, write_report
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,6 +60,34 @@ VARIANTS = ("itemwise", "released")
 N_TEST_SCENES = 300
 # Seeds of drawn rows; those of validation and test are of other splits anyway.
 SCENES_SEED, VALIDATION_SEED, TEST_SEED = 1, 2, 3
+# What a finished training leaves under names that do not depend on its options.
+HEAD = "head.safetensors"
+MAIN_FILES = (HEAD, RECORD, "README.md")
+
+FIGURES = ("training_loss", "validation_loss", "validation_tau_c")
+CARD = """\
+# {name}
+
+A head of Polos (Wada et al., CVPR 2024), fitted to ratings by `vlgauge train polos`. It is not the authors' head:
+encoders, rows and recipe are those below. To score with it:
+
+    vlgauge.load("polos", checkpoint="path/to/{name}/{head}"{more})
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | validation loss | validation Kendall's tau-c |
+|--:|--:|--:|--:|
+{epochs}
+
+The loss is the mean squared difference of score and rating, both from 0 to 1.
+
+## Limitations
+
+It knows the ratings that it was fitted to, and what its encoders see. Beside other encoders it is refused.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -213,10 +246,7 @@ def trained(
         "rows": str(options.rows.name) if options.rows else f"{options.scenes} drawn scenes, simulated ratings",
         **counts,
         **found,
-        "minutes": sum(epoch["seconds"] for epoch in state.rounds) / 60,
-        "kept_epoch": state.best + 1,
-        "recipe": {**asdict(recipe), **{name: getattr(options, name) for name in chosen}},
-        "epochs": state.rounds,
+        **epoch_facts(state, {**asdict(recipe), **{name: getattr(options, name) for name in chosen}}),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from vlgauge.errors import UsageError
 from vlgauge.media.pictures import Picture
 from vlgauge.scenes import Scene, captions, changed, scenes
-from vlgauge.training.pac_s.drawn import ScenePicture
+from vlgauge.training.pac_s.data import ScenePicture
 from vlgauge.training.row_files import picture_field, records, text_field
 
 COLUMNS = ("image", "caption", "references", "rating")

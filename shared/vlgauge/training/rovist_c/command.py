@@ -22,8 +22,8 @@ from vlgauge.errors import UsageError
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import write_report
-from vlgauge.training.rovist_c import corpora, epochs, models, pairs, report
+from vlgauge.training.report import RECORD, epoch_facts, write_report
+from vlgauge.training.rovist_c import classifier, stories
 
 PURPOSE = "a classifier of sentence order for rovist_c"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
@@ -31,6 +31,44 @@ DEFAULTS = Recipe()
 N_TEST_STORIES = 1_000
 # Seeds of drawn stories; those of validation and test are of other splits anyway.
 SCENES_SEED, TEST_SEED = 1, 2
+# What a finished training leaves under names that do not depend on its options.
+MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
+
+FIGURES = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
+CARD = """\
+---
+library_name: transformers
+tags:
+- text-classification
+- sentence-order
+license: apache-2.0
+---
+
+# {name}
+
+Says whether the second of two sentences follows the first in a story: a sequence-pair classifier with the labels
+"swapped" (0) and "in order" (1), made by `vlgauge train rovist_c` of vlgauge by the recipe of RoViST-C (Wang et al.,
+2022) for its metric `rovist_c`:
+
+    vlgauge.load("rovist_c", model="path/to/{name}")
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | training accuracy | validation loss | validation accuracy |
+|--:|--:|--:|--:|--:|
+{epochs}
+
+Accuracy is that of single pairs, half of them swapped. "Ordered above swapped" is the share of sentence pairs that get
+a higher probability in order than swapped.
+
+## Limitations
+
+It knows the kind of text it was trained on; on other text its probabilities mean little. Sentences that are in order
+by world knowledge alone, and stories that are coherent in another way than by order, are beyond it.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,20 +76,20 @@ class Corpus:
     """Stories on three sides; those of `test` choose nothing, and may be none."""
 
     name: str
-    training: corpora.Stories
-    validation: corpora.Stories
-    test: corpora.Stories
+    training: stories.Stories
+    validation: stories.Stories
+    test: stories.Stories
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the recipe."""
     parser.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
-    for kind in corpora.READERS:
+    for kind in stories.READERS:
         parser.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
     parser.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
     parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
     parser.add_argument(
-        "--base", metavar="MODEL", default=models.BASE, help=f"folder or Hub id (default: {models.BASE})"
+        "--base", metavar="MODEL", default=classifier.BASE, help=f"folder or Hub id (default: {classifier.BASE})"
     )
     parser.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
     add_run_options(parser, DEFAULTS)
@@ -63,26 +101,26 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
     Raises:
         ValueError: If they name none.
     """
-    stories: corpora.Stories = []
+    found: stories.Stories = []
     names = []
-    for kind, read in corpora.READERS.items():
+    for kind, read in stories.READERS.items():
         for path in getattr(options, kind):
-            stories += read(path)
+            found += read(path)
             names.append(f"{kind} ({Path(path).name})")
     if options.scenes:
-        stories += corpora.drawn_stories(options.scenes, SCENES_SEED, "train")
+        found += stories.drawn_stories(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about drawn scenes")
-    if not stories:
+    if not found:
         raise UsageError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
-    training, validation = pairs.split_stories(stories, options.seed)
-    test = corpora.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
-    return Corpus(", ".join(names), training, validation, corpora.read_jsonl(options.test) if options.test else test)
+    training, validation = stories.split_stories(found, options.seed)
+    test = stories.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
+    return Corpus(", ".join(names), training, validation, stories.read_jsonl(options.test) if options.test else test)
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_c", PACKAGES, plot=options.plot)
-    with one_training(options, report.MAIN_FILES, say):
+    with one_training(options, MAIN_FILES, say):
         _run(options, say)
 
 
@@ -93,21 +131,21 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     corpus = read_corpus(options)
     torch.manual_seed(options.seed)
     if options.fresh:
-        tokenizer, model, base = models.fresh_model(sentence for story in corpus.training for sentence in story)
+        tokenizer, model, base = classifier.fresh_model(sentence for story in corpus.training for sentence in story)
     else:
-        tokenizer, model, base = models.base_model(options.base)
+        tokenizer, model, base = classifier.base_model(options.base)
     training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
     say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
     data = data_digest(base, training, validation)
-    keep = partial(report.save_model, options.output, tokenizer, model, half=options.half)
+    keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
     pad = tokenizer.pad_token_id
     recipe = recipe_of(options)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return epochs.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
+        return classifier.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
 
     def validated() -> Figures:
-        loss, accuracy = epochs.evaluated(model, validation, pad=pad, device=device)
+        loss, accuracy = classifier.evaluated(model, validation, pad=pad, device=device)
         return {"validation_loss": loss, "validation_accuracy": accuracy}
 
     state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
@@ -122,28 +160,25 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         "training_stories": len(corpus.training),
         "validation_stories": len(corpus.validation),
         "test_stories": len(corpus.test),
-        "minutes": sum(epoch["seconds"] for epoch in state.rounds) / 60,
-        "kept_epoch": state.best + 1,
-        "recipe": asdict(recipe),
-        "epochs": state.rounds,
+        **epoch_facts(state, asdict(recipe)),
     }
-    write_report(options, record, report.CARD, report.FIGURES)
+    write_report(options, record, CARD, FIGURES)
 
 
-def data_digest(base: str, training: pairs.Encoded, validation: pairs.Encoded) -> str:
+def data_digest(base: str, training: stories.Encoded, validation: stories.Encoded) -> str:
     """Digest of what is trained, and of the samples of both sides."""
     told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def encoded_stories(tokenizer: Any, model: Any, stories: corpora.Stories) -> pairs.Encoded:
+def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
     """The samples of the stories as the model takes them."""
     maximum = longest_input(tokenizer, model.config)
-    return pairs.encoded(tokenizer, pairs.samples(stories), maximum, segments=takes_segments(model))
+    return stories.encoded(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
 
 
 def measured(
-    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: pairs.Encoded, device: str
+    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
 ) -> dict[str, Any]:
     """How well the model does, as it was stored, on what it was not trained on."""
     from safetensors.torch import load_file
@@ -156,6 +191,6 @@ def measured(
         sides["test"] = encoded_stories(tokenizer, model, corpus.test)
     for side, data in sides.items():
         pad = tokenizer.pad_token_id
-        found[f"{side}_accuracy"] = epochs.evaluated(model, data, pad=pad, device=device)[1]
-        found[f"{side}_ordered_above_swapped"] = epochs.ordered_above_swapped(model, data, pad=pad, device=device)
+        found[f"{side}_accuracy"] = classifier.evaluated(model, data, pad=pad, device=device)[1]
+        found[f"{side}_ordered_above_swapped"] = classifier.ordered_above_swapped(model, data, pad=pad, device=device)
     return found

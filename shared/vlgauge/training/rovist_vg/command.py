@@ -23,7 +23,7 @@ import numpy as np
 
 from vlgauge.encoders.clip.loading import clip_encoder
 from vlgauge.encoders.clip.toy import TOY_NAME
-from vlgauge.encoders.grounding.model import IDF, VECTORS
+from vlgauge.encoders.grounding.model import CONFIG, IDF, VECTORS, WEIGHTS
 from vlgauge.encoders.grounding.vit import VIT_NAME
 from vlgauge.errors import UsageError
 from vlgauge.scenes import stories
@@ -33,8 +33,8 @@ from vlgauge.text.word_vectors import WordVectorFile, word_vector_file
 from vlgauge.torch_use import resolved_device
 from vlgauge.training.loop import Figures, Recipe, train_epochs
 from vlgauge.training.options import add_run_options, check_packages, one_training, recipe_of
-from vlgauge.training.report import write_report
-from vlgauge.training.rovist_vg import drawn, epochs, model, pairs, report, sides
+from vlgauge.training.report import RECORD, epoch_facts, write_report
+from vlgauge.training.rovist_vg import heads, pairs
 from vlgauge.training.rovist_vg.held_out import held_out
 
 PURPOSE = "heads of images and words for rovist_vg"
@@ -42,6 +42,33 @@ PACKAGES = ("torch", "torchvision", "open_clip", "safetensors", "transformers", 
 SCENES_SEED = 11
 N_TEST_STORIES = 200
 DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
+
+# What a finished training leaves under names that do not depend on its options.
+MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
+
+FIGURES = ("training_loss", "validation_loss")
+CARD = """\
+# {name}
+
+Two heads that bring regions of images and words into one space, made by `vlgauge train rovist_vg` of vlgauge by the
+recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for its metric `rovist_vg`:
+
+    vlgauge.load("rovist_vg", checkpoint="{name}", glove_path=...)
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | validation loss |
+|--:|--:|--:|
+{epochs}
+
+## Limitations
+
+It knows the regions and the words that it was trained on; a noun that never occurred in training gets a direction that
+means nothing.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +103,7 @@ def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
         found += pairs.read_flickr30k(*folders, needed(options.images, "--images"))
         names.append("Flickr30k Entities")
     if options.scenes:
-        found += drawn.drawn_pairs(options.scenes, SCENES_SEED, "train")
+        found += pairs.drawn_pairs(options.scenes, SCENES_SEED, "train")
         names.append(f"{options.scenes} stories about drawn scenes")
     if not found:
         raise UsageError("the pairs are missing; pass --csv, --flickr30k or --scenes")
@@ -95,7 +122,7 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
     if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / VECTORS
-        write_vectors(path, drawn.indexed_words([pair.phrase for pair in found], options.seed))
+        write_vectors(path, pairs.indexed_words([pair.phrase for pair in found], options.seed))
         told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
         fit_idf(told).save(options.output / IDF)
         return word_vector_file(path, argument="--glove")
@@ -105,7 +132,7 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     """Read, train, measure, write."""
     check_packages("rovist_vg", PACKAGES, plot=options.plot)
-    with one_training(options, report.MAIN_FILES, say):
+    with one_training(options, MAIN_FILES, say):
         _run(options, say)
 
 
@@ -120,18 +147,18 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     images, net, config = image_side(options, found, vectors.width, device)
     data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
-    parts = sides.split_by_image([pair.image for pair in found], options.seed)
-    training, validation = (sides.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
+    parts = heads.split_by_image([pair.image for pair in found], options.seed)
+    training, validation = (heads.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
     say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
-    keep = partial(report.save_checkpoint, options.output, net, config, half=options.half)
+    keep = partial(heads.save_checkpoint, options.output, net, config, half=options.half)
     recipe = recipe_of(options)
-    epochs.check_sides(training, validation, recipe)
+    heads.check_sides(training, validation, recipe)
 
     def run_epoch(optimizer: Any, epoch: int) -> Figures:
-        return {"training_loss": epochs.run_epoch(net, training, optimizer, recipe, epoch, device)}
+        return {"training_loss": heads.run_epoch(net, training, optimizer, recipe, epoch, device)}
 
     def validated() -> Figures:
-        return {"validation_loss": epochs.validation_loss(net, validation, recipe, device)}
+        return {"validation_loss": heads.validation_loss(net, validation, recipe, device)}
 
     state = train_epochs(net, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
     shares = measured(options, vectors)
@@ -143,13 +170,10 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
         "word_vectors": vectors.identity,
         "training_pairs": len(training.rows),
         "validation_pairs": len(validation.rows),
-        "recipe": {**asdict(recipe), "data": data},
         "held_out": shares,
-        "minutes": round(sum(epoch["seconds"] for epoch in state.rounds) / 60, 1),
-        "kept_epoch": state.best + 1,
-        "epochs": state.rounds,
+        **epoch_facts(state, {**asdict(recipe), "data": data}),
     }
-    write_report(options, record, report.CARD, report.FIGURES)
+    write_report(options, record, CARD, FIGURES)
 
 
 def with_vectors(
@@ -173,22 +197,22 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
 
 def image_side(
     options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
-) -> tuple[sides.Images, Any, dict[str, Any]]:
+) -> tuple[Any, Any, dict[str, Any]]:
     """What feeds the image side, the untrained model, and what the configuration says of it."""
     name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:
-        vit = model.pretrained_vit(options.vit)
-        net = model.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
-        return sides.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+        vit = heads.pretrained_vit(options.vit)
+        net = heads.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
+        return heads.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
     import torch
 
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
     hidden = encoder.image_hidden(pictures)
-    net = model.grounding_net(None, hidden.shape[1], text_width, options.width)
+    net = heads.grounding_net(None, hidden.shape[1], text_width, options.width)
     known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
-    return sides.Given(torch.from_numpy(hidden)), net, known
+    return torch.from_numpy(hidden), net, known
 
 
 def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:

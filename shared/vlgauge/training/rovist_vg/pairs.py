@@ -1,12 +1,16 @@
-"""Pairs of a region and a phrase: from a CSV beside crops, or from Flickr30k Entities."""
+"""Pairs of a region and a phrase: from a CSV with crops, from Flickr30k Entities, or from synthetic scenes."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+import numpy as np
+import numpy.typing as npt
 
 from vlgauge.errors import UsageError
 from vlgauge.files import read_text
@@ -14,7 +18,9 @@ from vlgauge.media.images import image_cell
 from vlgauge.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
 from vlgauge.regions.boxes import pixel_box
 from vlgauge.regions.sources import image_head
-from vlgauge.training.rovist_vg.function_words import content_words
+from vlgauge.scenes import Mention, SceneStory, Thing, stories
+from vlgauge.scenes.wording import background_phrase, mention_of, noun_phrase
+from vlgauge.text.word_vectors import UNKNOWN
 
 COLUMNS = ("image_id", "noun_phrase", "bbox")
 _BOX = re.compile(r"\[\s*-?[\d.]+(\s*,\s*-?[\d.]+){3}\s*\]")
@@ -109,3 +115,101 @@ def entity_boxes(xml: Path) -> dict[str, list[Box]]:
     except (ElementTree.ParseError, ValueError) as error:
         raise UsageError(f"{xml.name} must be an annotation with boxes of whole numbers, got {error}") from None
     return boxes
+
+
+# -- Function words ---------------------------------------------------------------------------------------------------
+# Words that say nothing of what a region shows, which the paper takes out of the phrases that it trains on.
+_LISTED = """
+a an the this that these those some any each every either neither both all such no another other same own
+i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
+herself it its itself they them their theirs themselves one ones someone somebody something who whom whose which
+what where when there here
+of in on at by for with about against between into through during before after above below to from up down out
+off over under near next beside behind inside outside around along across onto upon
+and or but nor so if than as while because until
+is am are was were be been being has have had having do does did doing can could will would shall should may might
+must not very too just only more most few several much many
+"""
+
+FUNCTION_WORDS = frozenset(_LISTED.split())
+
+
+def content_words(phrase: str) -> str:
+    """The phrase without its function words and marks; empty if nothing else is in it."""
+    return " ".join(word for word in phrase.split() if not _says_nothing(word))
+
+
+def _says_nothing(word: str) -> bool:
+    return word.lower() in FUNCTION_WORDS or not any(map(str.isalnum, word))
+
+
+# -- Synthetic scenes -------------------------------------------------------------------------------------------------
+WIDTH = 48
+MARGIN = 0.3  # of the sides of a box that may be seen around it
+N_VIEWS = 2  # of an object, so that the pairs are mostly of objects
+
+
+def drawn_pairs(n_stories: int, seed: int, split: str) -> Iterator[Pair]:
+    """Regions of drawn stories with phrases that are true of them.
+
+    Each view of an object, with some of its surroundings, gets a phrase that may leave words out, and its noun, which
+    is all that is scored; the whole picture gets its background.
+    """
+    rng = np.random.default_rng([seed, 1])
+    for story in stories(n_stories, seed, split):
+        yield from _pairs_of(story, rng)
+
+
+def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
+    for scene, drawing in zip(story.scenes, story.drawings(), strict=True):
+        buffer = io.BytesIO()
+        drawing.image.save(buffer, "PNG")
+        cell = {"bytes": buffer.getvalue(), "path": None}
+        whole = (0, 0, *drawing.image.size)
+        ground = background_phrase(scene.background, rng)
+        said = [(phrase, whole) for phrase in (ground, ground.split()[-1])]
+        for thing, box in zip(scene.objects, drawing.boxes, strict=True):
+            for _ in range(N_VIEWS):
+                seen = widened(box, drawing.image.size, rng)
+                said += [(phrase, seen) for phrase in phrases_of(thing, rng)]
+        for phrase, box in said:
+            yield Pair(story.key, CropPicture(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
+
+
+def phrases_of(thing: Thing, rng: np.random.Generator) -> list[str]:
+    """Such as "a red disc" and "circle"."""
+    partial = noun_phrase(mention_of(thing, rng, complete=False), rng)
+    return [partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]
+
+
+def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
+    """The box with up to `MARGIN` of its sides around it, within the picture."""
+    left, top, right, bottom = box
+    grown = rng.random(4) * MARGIN * [right - left, bottom - top, right - left, bottom - top]
+    return (
+        max(0, int(left - grown[0])),
+        max(0, int(top - grown[1])),
+        min(size[0], int(right + grown[2])),
+        min(size[1], int(bottom + grown[3])),
+    )
+
+
+def indexed_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+    """Word vectors by random indexing: a direction of its own per word, and a little of those that it stands with.
+
+    They know nothing of meaning, which the head learns; the last one, of "unk", is the mean of all.
+    """
+    words = sorted({word for phrase in phrases for word in phrase.split()})
+    own = dict(zip(words, np.random.default_rng([seed, 2]).standard_normal((len(words), WIDTH)), strict=True))
+    together: dict[str, Counter[str]] = {word: Counter() for word in words}
+    for phrase in phrases:
+        split = phrase.split()
+        for word in split:
+            together[word].update(other for other in split if other != word)
+    made = {}
+    for word in words:
+        others = together[word]
+        context = sum((count * own[other] for other, count in others.items()), np.zeros(WIDTH))
+        made[word] = own[word] + 0.2 * context / max(others.total(), 1)
+    yield from made.items()
+    yield UNKNOWN, np.mean(list(made.values()), axis=0)

@@ -1,14 +1,22 @@
-"""The model to train: a published ALBERT with a new head, or a small fresh one with a tokenizer of its own."""
+"""The classifier of sentence order in training: a published base or a small new one, epochs, and the stored model."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.encoders.pairs.classifier import class_probabilities
 from vlgauge.errors import UsageError
-from vlgauge.progress import quiet_transformers
-from vlgauge.training.rovist_c.pairs import LABELS
+from vlgauge.progress import progress_bar, quiet_transformers
+from vlgauge.training.loop import Recipe
+from vlgauge.training.report import write_tensors
+from vlgauge.training.rovist_c.stories import IN_ORDER, LABELS, Encoded, batches, by_length
 from vlgauge.weights.files import hub_folder
 from vlgauge.weights.known_tensors import refuse_not_finite
+from vlgauge.writing import write
 
 BASE = "albert/albert-large-v1"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -106,3 +114,81 @@ def fresh_tokenizer(sentences: Iterable[str]) -> Any:
         model_max_length=FRESH["max_position_embeddings"],
         **dict(zip(names, SPECIAL, strict=True)),
     )
+
+
+# -- Epochs -----------------------------------------------------------------------------------------------------------
+SCORING_BATCH = 128
+
+
+def run_epoch(
+    model: Any,
+    data: Encoded,
+    optimizer: Any,
+    recipe: Recipe,
+    epoch: int,
+    *,
+    pad: int,
+    device: str,
+) -> dict[str, float]:
+    """One pass over the samples in a random order; mean cross-entropy (Eq. 6) and accuracy on the way."""
+    import torch
+
+    model.train()
+    # From seed and epoch alone, so that a resumed run sees the same order.
+    order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
+    total, right = 0.0, 0
+    with progress_bar(len(data), f"Epoch {epoch + 1}") as advance:
+        for batch in batches(data, recipe.batch_size, order, pad):
+            target = torch.from_numpy(batch.pop("labels")).to(device)
+            tensors = {name: values.to(device) for name, values in batch.items()}
+            logits = model(**tensors).logits
+            loss = torch.nn.functional.cross_entropy(logits, target)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(target)
+            right += int((logits.argmax(dim=1) == target).sum())
+            advance(len(target))
+    return {"training_loss": total / len(data), "training_accuracy": right / len(data)}
+
+
+def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArray[np.float64]:
+    """Logits of all samples in their order, shape ``(n, 2)``."""
+    import torch
+
+    model.eval()
+    order = by_length(data)
+    found = []
+    with torch.no_grad():
+        for batch in batches(data, SCORING_BATCH, order, pad):
+            tensors = {name: batch[name].to(device) for name in batch if name != "labels"}
+            found.append(model(**tensors).logits.float().cpu().numpy())
+    logits = np.empty((len(data), 2))
+    logits[order] = np.concatenate(found)
+    return logits
+
+
+def evaluated(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy, without dropout."""
+    logits = logits_of(model, data, pad=pad, device=device)
+    margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
+    return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
+
+
+def ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
+    """Share of the pairs whose probability in order is above that of the same two sentences swapped.
+
+    The samples alternate between the two, as `samples` makes them.
+    """
+    probabilities = class_probabilities(logits_of(model, data, pad=pad, device=device), IN_ORDER)
+    return float((probabilities[0::2] > probabilities[1::2]).mean())
+
+
+def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
+    """Write weights as safetensors, configuration, label names and tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = model.config.to_diff_dict() | {"architectures": [type(model).__name__]}
+    config["dtype"] = "float16" if half else "float32"
+    tokenizer.save_pretrained(str(folder))
+    write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+    write_tensors(folder / "model.safetensors", model.state_dict(), half=half, metadata={"format": "pt"})

@@ -1,7 +1,10 @@
-"""Before and after: how often the right caption of an image scores above a wrong one, with bootstrap intervals."""
+"""The output of a training of PAC-S next to the weights: base and trained weights compared, log, curve, model card."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +12,9 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.heads import Adapter
 from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.statistics import bootstrap_interval
-from vlgauge.training.pac_s.material import Material
-from vlgauge.training.pac_s.rows import Foil
+from vlgauge.training.loop import Progressed
+from vlgauge.training.pac_s.data import Foil
+from vlgauge.writing import replacing, write
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,20 +84,74 @@ def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: 
     return Comparison(kind, len(gains), n_images, float(right_before.mean()), float(right_after.mean()), low, high)
 
 
-def other_captions(material: Material, seed: int) -> list[Foil]:
-    """Validation rows, each with the caption of another image: the test where no file of foils is given."""
-    rows = material.validation
-    rng = np.random.default_rng(seed)
-    foils = []
-    for row in rows:
-        others = rows[material.image[rows] != material.image[row]]
-        other = rng.choice(others)
-        right, wrong = (material.texts[material.caption[index]] for index in (row, other))
-        if right != wrong:
-            foils.append(Foil(material.pictures[material.image[row]], right, wrong, "another image's caption"))
-    return foils
-
-
 def _unit(features: npt.NDArray[np.float32]) -> Floats:
     values = features.astype(np.float64)
     return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+_CARD = """\
+# {title}
+
+Trained with `vlgauge train pac_s`, the positive-augmented contrastive recipe of Sarto et al. (CVPR 2023, Eqs. 2
+and 3). These are not the weights of the paper: base, data and everything that the paper leaves open are those below.
+
+```sh
+{command}
+```
+
+| | |
+|---|---|
+{facts}
+
+## Before and after
+
+Share of pairs in which the right caption scores above the wrong one, behind the prompt "A photo depicts "; ties count
+as wrong. The interval is that of `vlgauge.statistics.bootstrap_interval` for the difference, at 95 %, drawn by image
+or, of drawings, by scene.
+
+| wrong caption | pairs | images | before | after | difference | 95 % interval |
+|---|--:|--:|--:|--:|--:|---|
+{comparisons}
+"""
+
+
+def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write the log as JSON lines."""
+    write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def write_card(
+    path: Path, title: str, command: str, facts: Mapping[str, str], comparisons: Sequence[Comparison]
+) -> None:
+    """Write the model card."""
+    table = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items()]
+    card = _CARD.format(
+        title=title, command=command, facts="\n".join(table), comparisons="\n".join(map(comparison_line, comparisons))
+    )
+    write(path, card)
+
+
+def comparison_line(comparison: Comparison) -> str:
+    """Row of the table in the card."""
+    c = comparison
+    shares = f"{100 * c.before:.2f} % | {100 * c.after:.2f} % | {100 * c.gain:+.2f}"
+    return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
+
+
+def draw_losses(path: Path, state: Progressed) -> None:
+    """Draw training and validation loss over the iterations."""
+    from matplotlib.figure import Figure
+
+    lines = state.rounds
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    trained = [line for line in lines if "train_total" in line]
+    axes.plot([line["iteration"] for line in trained], [line["train_total"] for line in trained], label="training")
+    axes.plot([line["iteration"] for line in lines], [line["validation_total"] for line in lines], label="validation")
+    axes.axvline(lines[state.best]["iteration"], color="0.5", linestyle=":", label="best")
+    axes.set(xlabel="iteration", ylabel="loss (Eq. 3)")
+    axes.legend(frameon=False)
+    with replacing(path) as part:
+        # The temporary name has another suffix; without a date the same training draws the same bytes.
+        kind = path.suffix.removeprefix(".").lower()
+        figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)
