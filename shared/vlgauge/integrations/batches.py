@@ -27,7 +27,7 @@ from vlgauge.base.parts import Counts, Parts, added_counts, joined
 from vlgauge.box import reading
 from vlgauge.encoders.clip.toy import is_told_once
 from vlgauge.errors import UsageError, UsageTypeError
-from vlgauge.integrations.run_identity import settings_told
+from vlgauge.integrations.run_identity import identified_settings
 from vlgauge.media.tables import located
 from vlgauge.set_sizes import signed_sizes
 from vlgauge.settings import nearest, plain_number, shown, true_or_false, warn
@@ -130,7 +130,7 @@ class RowScorer:
         told = {"metric": self.name, "id": self.id, "columns": columns, "together": self._together, "counts": counts}
         signed = {"profile": self.metric.profile, "signature": self.metric.signature()}
         settings = {name: value for name, value in self._load.items() if name != "reading"}  # which changes no number
-        return told | {"settings": settings_told(settings)} | signed
+        return told | {"settings": identified_settings(settings)} | signed
 
     @property
     def needs_counts(self) -> bool:
