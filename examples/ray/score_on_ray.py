@@ -24,9 +24,8 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--address", help="of the cluster; auto on its head node")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--gpus", type=float, default=0.0, help="of a worker: 0.25 puts four on one")
-    parser.add_argument("--together", action="store_true", help="let the model see the rows of a batch together")
     options = parser.parse_args(words)
-    scorer = RowScorer(options.metric, profile=options.profile, together=options.together)
+    scorer = RowScorer(options.metric, profile=options.profile)
     how = {"workers": options.workers, "gpus": options.gpus, "address": options.address}
     record = score_files(scorer, options.files, options.folder, **how)
     sys.stdout.write(json.dumps(scalars(record), indent=1) + "\n")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Parts  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import PartialResult  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -58,14 +58,16 @@ class Bleu(base.TokenMetric):
     higher_is_better = True
     is_mean = False
 
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """BLEU of the counts of all captions, the columns of the result."""
-        columns = np.array([parts.columns[f"bleu_{name}"] for name in rouge_and_bleu.COUNT_COLUMNS], dtype=np.float64).T
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """As the base, with BLEU of the counts of all captions."""
+        columns = np.array(
+            [partial.columns[f"bleu_{name}"] for name in rouge_and_bleu.COUNT_COLUMNS], dtype=np.float64
+        ).T
         counted = columns[~np.isnan(columns).any(axis=1)]
         # Axes of the sums: matches and guesses of the four orders, length, closest.
         sums = rouge_and_bleu.counts_of_columns(counted).sum(axis=0)
         counts = rouge_and_bleu.BleuCounts(sums[:4], sums[4:8], sums[8], sums[9])
-        return super().result_of(parts) | self._corpus(counts, len(counted))
+        return super().combine(partial) | self._corpus(counts, len(counted))
 
     def _corpus(self, counts: rouge_and_bleu.BleuCounts, n_captions: int) -> dict[str, float]:
         """BLEU of a corpus by key, from the sums of its counts; undefined without a caption."""

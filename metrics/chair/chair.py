@@ -157,13 +157,13 @@ class Chair(scene_graphs.ObjectMetric):
         record = self.result(chair_i(counts).tolist(), made_with=made_with, details=told, **extra)
         return self._with_corpus(record, counts)
 
-    def parts_of(self, row: Mapping[str, Any], key: int) -> Any:
-        """What a row adds to the result of a corpus; one without references adds nothing."""
-        return super().parts_of({**row, "references": row["references"] or []}, key)
+    def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> Any:
+        """As the base, but a batch may have no references at all."""
+        return super().score_batch({**columns, "references": [own or [] for own in columns["references"]]}, keys)
 
-    def result_of(self, parts: Any) -> dict[str, Any]:
-        """The result of a corpus from the parts of all its rows."""
-        record = super().result_of(parts)
+    def combine(self, partial: Any) -> dict[str, Any]:
+        """As the base, with the values of all captions together."""
+        record = super().combine(partial)
         counts = np.array([record[f"{self.name}_{name}"] for name in COUNTS], dtype=np.float64).T
         return self._with_corpus(record, counts)
 

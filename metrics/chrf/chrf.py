@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Parts  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import PartialResult  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import COUNT_COLUMNS
@@ -65,10 +65,10 @@ class Chrf(base.CaptionMetric):
         self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
 
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """ChrF of the counts of all captions, the columns of the result."""
-        columns = np.array([parts.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
-        return super().result_of(parts) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """As the base, with chrF of the counts of all captions."""
+        columns = np.array([partial.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
+        return super().combine(partial) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False

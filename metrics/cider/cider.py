@@ -1,6 +1,7 @@
 """CIDEr-D: does a caption share with its references the n-grams that few other captions have?"""
 
 import hashlib
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,15 +76,15 @@ class Cider(base.TokenMetric):
         """Without what was scored: a copy begins anew, and the digest that `Dataset.map` takes of a metric stays."""
         return {**self.__dict__, "_first": None}
 
-    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
-        """In the references of how many examples each n-gram occurs, where they are counted."""
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
+        """Count in the references of how many rows each n-gram occurs, if ``df`` asks for it."""
         if self.df != "references":
             return None
         counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or self.split_caption)
         return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
 
-    def take_counts(self, counts: Counts) -> None:
-        """Take the document frequencies of the corpus."""
+    def use_counts(self, counts: Counts) -> None:
+        """Use the document frequencies of the corpus."""
         self._counted = (named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
 
     def _compute(

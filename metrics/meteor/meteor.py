@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge import base  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Parts  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.base.parts import PartialResult  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import meteor15  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -90,12 +90,12 @@ class Meteor(base.TokenMetric):
             meteor15.sources.look_for_sources(found, self.lists, self.paraphrases)
         return found
 
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """METEOR from the counts of all captions, the columns of the result."""
-        result = super().result_of(parts)
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """As the base, with METEOR of the counts of all captions."""
+        result = super().combine(partial)
         if self.version == "2007":
             return result
-        columns = np.array([parts.columns[f"meteor_{name}"] for name in meteor15.formula.COLUMNS], dtype=np.float64).T
+        columns = np.array([partial.columns[f"meteor_{name}"] for name in meteor15.formula.COLUMNS], dtype=np.float64).T
         return result | self._corpus(columns[~np.isnan(columns).any(axis=1)])
 
     def _corpus(self, statistics: Any) -> dict[str, float]:

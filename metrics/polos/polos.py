@@ -94,12 +94,10 @@ class Polos(clip_score.ReferencedBackboneMetric):
         """What every call needs; nothing is loaded or fetched."""
         return models.look_for(self.name, **self._sources())
 
-    def not_apart(self) -> str | None:
-        """The authors' code scores a row by those beside it."""
-        return "variant='released' scores a row by those beside it" if self.variant == "released" else None
-
-    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """None: formula and encoders take turns."""
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Refuse the variant of the authors' code, in which a score depends on the batch."""
+        if self.variant == "released":
+            raise UsageError("variant='released' scores a row by those beside it")
 
     def _compute(
         self,

@@ -125,11 +125,6 @@ class Rovist(base.StoryImageMetric):
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
 
-    def take_rows_alone(self) -> None:
-        """One picture or text at a time, in the parts."""
-        for part in self.parts.values():
-            part.take_rows_alone()
-
     def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
         """What the parts need that is not given with a call; nothing is parsed, loaded or fetched."""
         found = preflight.Preflight(self.name, "rovist")

@@ -1,6 +1,7 @@
 """SPIDEr: does a caption share rare words and the described scene with its references?"""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,19 +96,14 @@ class Spider(base.TokenMetric):
             "spice": loaded_part("spice", device=device, batch_size=batch_size, **graphs, **common),
         }
 
-    def take_rows_alone(self) -> None:
-        """One text at a time, in the parser."""
-        super().take_rows_alone()
-        self.parts["spice"].take_rows_alone()
-
-    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
-        """In the references of how many examples each n-gram occurs, as CIDEr-D counts them."""
-        found: Counts | None = self.parts["cider"].counts_of(**columns)
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
+        """Count in the references of how many rows each n-gram occurs, for CIDEr-D."""
+        found: Counts | None = self.parts["cider"].count(columns)
         return found
 
-    def take_counts(self, counts: Counts) -> None:
-        """Take the document frequencies of the corpus."""
-        self.parts["cider"].take_counts(counts)
+    def use_counts(self, counts: Counts) -> None:
+        """Use the document frequencies of the corpus."""
+        self.parts["cider"].use_counts(counts)
 
     def look_for_sources(self, given: Any = None) -> preflight.Preflight:
         """What SPICE needs that is not given with a call; nothing is parsed, loaded or fetched."""

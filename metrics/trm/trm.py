@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import MutableMapping
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -175,10 +176,6 @@ class Trm(caption_sets.CaptionVectorMetric):
         """Only the distance of sentence vectors does."""
         return self.reads_vectors
 
-    def not_apart(self) -> str | None:
-        """Given matrices are no column."""
-        return "`distance='precomputed'` takes matrices of the whole call" if self.distance == "precomputed" else None
-
     def look_for_sources(self, embeddings: Any = None) -> preflight.Preflight:
         """As the base has it; METEOR 1.5 needs word lists and paraphrases."""
         found = super().look_for_sources(embeddings)
@@ -186,13 +183,10 @@ class Trm(caption_sets.CaptionVectorMetric):
             meteor15.sources.look_for_sources(found)
         return found
 
-    def take_rows_alone(self) -> None:
-        """One caption at a time, and no further processes."""
-        super().take_rows_alone()
-        self.workers = 1
-
-    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
-        """In how many examples each n-gram occurs, where CIDEr-D counts in those of the call."""
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
+        """Count in how many rows each n-gram occurs, if CIDEr-D counts in those of the call."""
+        if self.distance == "precomputed":
+            raise UsageError("`distance='precomputed'` takes matrices of the whole call")
         if self.distance != "cider_d" or self.df not in ("references", "pooled"):
             return None
         pooled = self.df == "pooled"
@@ -200,8 +194,8 @@ class Trm(caption_sets.CaptionVectorMetric):
         documents = ([*ours, *theirs] if pooled else theirs for ours, theirs in pairs)
         return cider.document_counts(documents, tokenizer=self._split_caption())
 
-    def take_counts(self, counts: Counts) -> None:
-        """Take the document frequencies of the corpus."""
+    def use_counts(self, counts: Counts) -> None:
+        """Use the document frequencies of the corpus."""
         self._counted = cider.counted_documents(counts)
 
     def _document_frequency(

@@ -1,47 +1,37 @@
-"""What single rows add to the result of a corpus."""
+"""Results of some rows of a corpus, and their merge."""
 
 import math
-import random
 
 import numpy as np
-import pytest
 
-from vlgauge.base.parts import Parts, added_counts, from_grid, joined, on_grid, parts_of_row
+from vlgauge.base.parts import PartialResult, added_counts, merge_partial_results, partial_result
 
 
 def test_each_form_of_a_value_has_its_place():
     result = {
-        **{"m": 0.5, "m_scores": [0.5], "m_undefined": 0, "m_signature": "m|v:1", "m_other": 0.25},
-        **{"m_count": 3, "m_rank": [2], "m_best": [[["a", 0.5]]], "m_styles": ["a", "b"], "m_details": [{}]},
+        **{"m": 0.5, "m_scores": [0.5, math.nan], "m_undefined": 1, "m_signature": "m|v:1", "m_other": 0.25},
+        **{"m_count": 3, "m_rank": [2, 1], "m_best": [[["a", 0.5]], []], "m_styles": ["a", "b"], "m_details": [{}] * 2},
     }
-    parts = parts_of_row(result)
-    assert parts.columns == {"m_scores": [0.5], "m_other": [0.25], "m_rank": [2], "m_best": [[["a", 0.5]]]}
-    assert (parts.means, parts.sums) == ({"m_other"}, {"m_count": 3})
-    assert parts.texts == {"m_signature": {"m|v:1"}, "m_styles": {'["a", "b"]'}}
+    found = partial_result(result, 2, 1)
+    assert found.columns == {key: result[key] for key in ("m_scores", "m_rank", "m_best")}
+    assert (found.totals, found.sums) == ({"m_other": 0.25}, {"m_count": 3})
+    assert found.texts == {"m_signature": {"m|v:1"}, "m_styles": {'["a", "b"]'}}
 
 
 def test_a_row_without_a_value_has_nan():
-    found = joined([Parts(2, {"a": [1.0, 2.0]}), Parts(1, {"b": [3.0]})])
+    found = merge_partial_results([PartialResult(2, {"a": [1.0, 2.0]}), PartialResult(1, {"b": [3.0]})])
     assert found.n_rows == 3
     assert found.columns["a"][:2] == [1.0, 2.0]
     assert math.isnan(found.columns["a"][2])
     assert [math.isnan(cell) for cell in found.columns["b"]] == [True, True, False]
 
 
-def test_sums_on_the_grid_have_no_order_and_do_not_overflow():
-    rng = np.random.default_rng(0)
-    parts = [Parts(1, {}, draws={"": on_grid(rng.normal(size=5) * 10.0 ** rng.integers(-9, 30))}) for _ in range(40)]
-    expected = joined(parts).draws
-    random.Random(0).shuffle(parts)
-    assert joined([joined(parts[:7]), joined(parts[7:])]).draws == expected
-    values = rng.normal(size=(50, 5))
-    total = joined(Parts(1, {}, draws={"": on_grid(row)}) for row in values).draws[""]
-    np.testing.assert_allclose(from_grid(total), values.sum(axis=0), rtol=0, atol=50 * 2.0**-41)
-
-
-@pytest.mark.parametrize("large", [2.0**60, 1e300])
-def test_large_values_are_whole_numbers_of_steps(large):
-    assert from_grid(on_grid([large, -large])).tolist() == [large, -large]
+def test_numbers_of_partial_results_add_up():
+    parts = [PartialResult(n, {}, {"k": n}, {"m": n / 4}, {"": np.array([n, 2.0])}) for n in (1, 2, 3)]
+    found = merge_partial_results([merge_partial_results(parts[:2]), parts[2]])
+    assert (found.n_rows, found.sums, found.totals) == (6, {"k": 6}, {"m": 1.5})
+    assert found.draws[""].tolist() == [6.0, 6.0]
+    assert parts[0].draws[""].tolist() == [1.0, 2.0]
 
 
 def test_counts_are_added_by_table_and_key():

@@ -1,8 +1,7 @@
-"""Rows that are scored apart: no bit depends on batches and order, and the result is that of `compute`."""
+"""Rows that are scored in batches of any sizes and order: the result is that of `compute`."""
 
 import json
 import math
-import pickle
 import random
 import warnings
 from unittest.mock import patch
@@ -15,8 +14,10 @@ from apart_cases import CASES, EMBEDDED, captioned, clips, drawn, sets, stories
 
 import vlgauge
 from vlgauge import catalog
+from vlgauge.base.parts import PartialResult
+from vlgauge.corpus_values import COUNTED
 from vlgauge.encoders.features.memory import process_memory
-from vlgauge.integrations.batches import ENCODED, OF_BATCH, RowScorer
+from vlgauge.integrations.batches import OF_BATCH, RowScorer
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.judges.served import ServedJudge
 from vlgauge.pool import pool
@@ -47,18 +48,14 @@ def cut(columns, ids, sizes, seed, kind=dict):
     return batches
 
 
-def score(scorer, batches, *, encode=False):
+def score(scorer, batches):
     if scorer.needs_counts:
         scorer = scorer.with_counts([scorer.count_rows(batch) for batch in reversed(batches)])
-    return scorer.combine([scorer.score_rows(scorer.encode_rows(batch) if encode else batch) for batch in batches])
-
-
-def bits(record):
-    return json.dumps(record, sort_keys=True)
+    return scorer.combine([scorer.score_rows(batch) for batch in batches])
 
 
 def assert_close(found, expected, place="", gap=1e-6):
-    """Equality of results; of floats up to a gap, which a model makes that sees other rows beside a row."""
+    """Equality of results; of floats up to a gap, because a model rounds differently in other batches."""
     if isinstance(expected, float):
         assert found == pytest.approx(expected, rel=gap, abs=gap, nan_ok=True), place
     elif isinstance(expected, dict):
@@ -79,34 +76,43 @@ def test_every_metric_has_a_case():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("case", CASES)
-def test_no_bit_depends_on_batches_and_order_and_the_result_is_that_of_compute(case):
+def test_batches_of_any_sizes_and_order_have_the_result_of_compute(case):
     settings, rows = CASES[case]
     name, columns = case.partition("-")[0], rows()
     n = len(columns["predictions"])
     scorer = RowScorer(name, **settings)
-    found = []
-    for sizes, seed, kind, encode in (([n], 0, dict, False), ([1, 3], 1, pa.Table.from_pydict, True)):
-        forget()
-        found.append(score(scorer, cut(columns, list(range(n)), sizes, seed, kind), encode=encode))
-    assert bits(found[0]) == bits(found[1])
     forget()
     expected = vlgauge.load(name, keep_in_memory=True, progress=False, **settings).compute(**columns)
-    assert found[0].pop("ids") == list(range(n))
-    if (sizes := found[0].pop("sizes", None)) is not None:
-        pairs = zip(columns["predictions"], columns["references"], strict=True)
-        assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
-        # As `vlgauge score` signs them.
-        signed = signed_sizes(expected, sizes, range(n))
-        assert "|sets:" in found[0][f"{name}_signature"]
-        expected |= signed
-    assert_close(found[0], expected, gap=1e-6 if "profile" in settings else 1e-11)
+    for sizes, seed, kind in (([n], 0, dict), ([1, 3], 1, pa.Table.from_pydict)):
+        forget()
+        found = score(scorer, cut(columns, list(range(n)), sizes, seed, kind))
+        assert found.pop("ids") == list(range(n))
+        if (sizes := found.pop("sizes", None)) is not None:
+            pairs = zip(columns["predictions"], columns["references"], strict=True)
+            assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
+            # As `vlgauge score` signs them.
+            expected |= signed_sizes(expected, sizes, range(n))
+            assert "|sets:" in found[f"{name}_signature"]
+        assert_close(found, expected, gap=1e-6 if "profile" in settings else 1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_and_values_that_are_computed_from_them_are_equal(name):
+    settings, rows = CASES[name]
+    columns = rows()
+    expected = vlgauge.load(name, keep_in_memory=True, progress=False, **settings).compute(**columns)
+    found = score(RowScorer(name, **settings), cut(columns, list(range(len(columns["predictions"]))), [2, 3], 5))
+    counts = [f"{name}_{column}" for column in COUNTED[name].columns]
+    for key in (name, *COUNTED[name].others, *counts):
+        np.testing.assert_array_equal(found[key], expected[key])
 
 
 @pytest.mark.parametrize("kind", [pa.Table.from_pydict, pa.RecordBatch.from_pydict, pd.DataFrame, dict])
 def test_what_comes_back_is_of_the_same_kind(kind):
     scorer = RowScorer("bleu")
     batch = cut(captioned(), list("abcdefg"), [7], 0, kind)[0]
-    scored = scorer.score_rows(scorer.encode_rows(batch))
+    scored = scorer.score_rows(batch)
     assert type(scored) is type(batch)
     assert scorer.combine([scored])["ids"] == list("abcdefg")
 
@@ -118,7 +124,7 @@ def test_rows_may_be_put_together_and_moved_between_scoring_and_combining():
     parts = [scorer.score_rows(batch) for batch in cut(sets(), list("abcdefg"), [2], 0, pa.Table.from_pydict)]
     moved = pa.concat_tables(parts[::-1]).take([6, 0, 5, 1, 4, 2, 3])
     with pytest.warns(UserWarning, match="sizes"):
-        assert bits(scorer.combine([moved.slice(3), moved.slice(0, 3)])) == bits(expected)
+        assert_close(scorer.combine([moved.slice(3), moved.slice(0, 3)]), expected, gap=1e-11)
 
 
 def test_draws_come_from_the_ids_and_not_from_the_places():
@@ -133,61 +139,6 @@ def test_draws_come_from_the_ids_and_not_from_the_places():
             vlgauge.load("trm", pvalue="exact", distance="rouge_l").compute(**columns)["trm_pvalues"]
         )
     assert len(set(found.values())) > 1
-
-
-@pytest.mark.parametrize("case", ["clip_s", "mmd_bert", "trm-bert"])
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_what_was_encoded_is_scored_without_the_model(case):
-    settings, rows = CASES[case]
-    scorer = RowScorer(case.partition("-")[0], **settings)
-    batches = cut(rows(), list(range(len(rows()["predictions"]))), [2], 0)
-    encoded = [scorer.encode_rows(batch) for batch in batches]
-    assert all(ENCODED in batch for batch in encoded)
-    without_model = pickle.loads(pickle.dumps(scorer))
-    model = {"clip_s": "encoder_and_adapter"}.get(case)
-    refuse = (
-        patch.object(type(without_model.metric), model, side_effect=AssertionError)
-        if model
-        else patch("vlgauge.base.encoding.text_encoder", side_effect=AssertionError)
-    )
-    with refuse:
-        found = without_model.combine([without_model.score_rows(batch) for batch in encoded])
-    assert bits(found) == bits(score(scorer, batches))
-
-
-@pytest.mark.parametrize("case", ["clip_s", "rovist_c", "mmd_bert"])
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_model_may_see_the_rows_of_a_batch_together(case):
-    settings, rows = CASES[case]
-    columns = rows()
-    batches = cut(columns, list(range(len(columns["predictions"]))), [4], 0)
-    apart = score(RowScorer(case, **settings), batches)
-    forget()
-    together = RowScorer(case, together=True, **settings)
-    assert together.metric.batch_size > 1
-    assert_close(score(together, batches, encode=True), apart)
-
-
-def test_a_model_sees_one_picture_and_text_at_a_time():
-    forget()
-    scorer = RowScorer("clip_s", **EMBEDDED)
-    towers = type(scorer.metric.encoder_and_adapter()[0]._towers)
-    sizes = {}
-    for side in ("image", "text"):
-        sizes[side] = patch.object(towers, side, autospec=True, side_effect=getattr(towers, side)).start()
-    try:
-        scorer.score_rows(cut(drawn(), list(range(6)), [6], 0)[0])
-    finally:
-        patch.stopall()
-    assert [len(call.args[1]) for call in sizes["image"].call_args_list] == [1] * 6
-    assert {len(call.args[1]) for call in sizes["text"].call_args_list} == {1}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_models_of_all_metrics_see_one_thing_at_a_time(case):
-    metric = RowScorer(case.partition("-")[0], **CASES[case][0]).metric
-    parts = [metric, *getattr(metric, "parts", {}).values()]
-    assert {getattr(one, "batch_size", 1) for one in parts} == {1}
 
 
 def test_columns_may_be_called_otherwise(tmp_path):
@@ -227,10 +178,6 @@ def test_the_row_that_a_metric_refuses_is_named():
     rows = {"id": [4, 5], "predictions": ["a", "b"], "images": [drawn()["images"][0], b"no picture"]}
     with pytest.raises(ValueError, match=r"the row of the id 5: `images\[0\]"):
         RowScorer("clip_s", **EMBEDDED).score_rows(rows)
-    with pytest.raises(ValueError, match="the row of the id 5: "):
-        RowScorer("clip_s", **EMBEDDED).encode_rows(rows)
-    with pytest.raises(ValueError, match=r"`images|picture"):
-        RowScorer("clip_s", together=True, **EMBEDDED).encode_rows(rows)
 
 
 def test_a_batch_of_another_kind_is_refused():
@@ -291,8 +238,6 @@ def test_wrong_settings_are_refused():
         RowScorer("bleu", columns={"prediction": "x"})
     with pytest.raises(TypeError, match="`nn` is no setting of rovist_nr"):
         RowScorer("rovist_nr", nn=3)
-    with pytest.raises(ValueError, match="`together` must be"):
-        RowScorer("bleu", together="yes")
 
 
 # Warnings -----------------------------------------------------------------------------------------------------------
@@ -315,14 +260,14 @@ def test_warnings_of_rows_add_up_and_come_when_all_are_there():
 
 def test_warnings_of_many_kinds_are_counted():
     scorer = RowScorer("bleu")
-    many = {f"rows: kind {i:02}": i + 1 for i in range(23)} | {"told once": 0}
+    many = {f"rows of kind {i:02}": i + 1 for i in range(23)} | {"told once": 0}
     scored = scorer.score_rows(ROW)
     scored[OF_BATCH] = [json.dumps(json.loads(scored[OF_BATCH][0]) | {"warnings": many})]
     with pytest.warns(UserWarning, match="kind|once") as told:
         scorer.combine([scored])
     messages = [str(one.message) for one in told]
-    assert messages[0] == "1 rows: kind 00"
-    assert messages[-1] == "4 more kinds of warnings came from single rows"
+    assert messages[0] == "1 rows of kind 00"
+    assert messages[-1] == "4 more kinds of warnings came from single batches"
 
 
 def test_few_documents_warn_once():
@@ -346,14 +291,16 @@ def test_no_references_to_count_words_in_are_refused():
 
 
 def test_frames_of_two_kinds_are_both_in_the_signature():
-    from vlgauge.clip_score.metric import ClipScoreMetric
-
     metric = RowScorer("clip_s", config_name="video", **EMBEDDED).metric
-    assert isinstance(metric, ClipScoreMetric)
-    texts = {f"clip_s|v:1|frames:{frames}|on_error:raise" for frames in ("10", "given")}
-    assert metric.one_text("clip_s_signature", texts) == "clip_s|v:1|frames:10+given|on_error:raise"
+
+    def combined(*signatures):
+        texts = {"clip_s_signature": frozenset(signatures)}
+        return metric.combine(PartialResult(1, {"clip_s_scores": [0.5]}, texts=texts))["clip_s_signature"]
+
+    signed = [f"clip_s|v:1|frames:{frames}|on_error:raise" for frames in ("10", "given")]
+    assert combined(*signed) == "clip_s|v:1|frames:10+given|on_error:raise"
     with pytest.raises(ValueError, match="must be scored alike"):
-        metric.one_text("clip_s_signature", {*texts, "clip_s|v:2|frames:10|on_error:raise"})
+        combined(*signed, "clip_s|v:2|frames:10|on_error:raise")
 
 
 def test_an_empty_batch_has_no_rows():
@@ -388,7 +335,7 @@ def test_boxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
 
     def scored_by(how):
         forget()
-        return scorers[how].combine([scorers[how].score_rows(scorers[how].encode_rows(rows))])
+        return scorers[how].combine([scorers[how].score_rows(rows)])
 
     direct = scored_by("direct")
     monkeypatch.setattr("vlgauge.media.images.decoded_image", None)

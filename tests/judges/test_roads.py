@@ -8,7 +8,7 @@ import tiny_judges
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.base.parts import joined
+from vlgauge.base.parts import merge_partial_results
 from vlgauge.cli import main
 from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.trl import caption_reward
@@ -65,8 +65,9 @@ def test_in_parts_as_at_once(pictures):
     metric = vlgauge.load("fleur", profile="embedded", device="cpu")
     columns = {"predictions": CAPTIONS, "images": pictures, "references": [*REFERENCES[:3], None]}
     whole = metric.compute(**columns)
-    parts = [metric.parts_of(row, key) for key, row in enumerate(metric.as_computed(columns))]
-    found = metric.result_of(joined(parts))
+    rows = metric.as_computed(columns)
+    parts = [metric.score_batch({name: [cell] for name, cell in row.items()}, [0]) for row in rows]
+    found = metric.combine(merge_partial_results(parts))
     assert json.dumps(found, sort_keys=True) == json.dumps(whole, sort_keys=True)
 
 

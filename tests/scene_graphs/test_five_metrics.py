@@ -9,7 +9,7 @@ from foreign_captions import FOREIGN_CAPTIONS
 from graph_parsers import WordParser
 
 import vlgauge
-from vlgauge.base.parts import joined
+from vlgauge.base.parts import merge_partial_results
 from vlgauge.corpus_values import corpus_value
 from vlgauge.leaderboard import compare
 
@@ -232,8 +232,8 @@ def test_chair_names_given_objects_in_its_signature():
 def test_a_row_of_chair_adds_the_same_alone():
     chair = loaded("chair")
     rows = {"predictions": ["a dog and a cat", "a horse"], "references": [["a dog"], None]}
-    parts = [chair.parts_of(row, key) for key, row in enumerate(chair.as_computed(rows))]
-    np.testing.assert_equal(chair.result_of(joined(parts)), loaded("chair").compute(**rows))
+    parts = [chair.score_batch({k: [cell] for k, cell in row.items()}, [0]) for row in chair.as_computed(rows)]
+    np.testing.assert_equal(chair.combine(merge_partial_results(parts)), loaded("chair").compute(**rows))
 
 
 def test_systems_are_compared_by_all_their_mentions():

@@ -2,9 +2,10 @@
 
 import inspect
 import json
+import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import evaluate
@@ -14,14 +15,14 @@ from packaging.version import Version
 
 from vlgauge.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.base.host import HostedMetric, StoredRows, lock_of
-from vlgauge.base.parts import Counts, Parts, parts_of_row
+from vlgauge.base.parts import Counts, PartialResult, partial_result, shared_text
 from vlgauge.box import Reading, checked_reading
 from vlgauge.box import reading as reading_chosen
 from vlgauge.catalog import Bounds, BoundsWith, citation
 from vlgauge.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
-from vlgauge.results import mean_of_defined, result_record
+from vlgauge.results import result_record
 from vlgauge.settings import (
     PROFILES,
     nearest,
@@ -287,80 +288,55 @@ class Metric(HostedMetric, ABC):
         left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned, *self.source_settings}
         return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
 
-    def not_apart(self) -> str | None:
-        """Why the rows of a corpus cannot be scored apart with these settings; None where they can."""
-        return None
-
-    def take_rows_alone(self) -> None:
-        """From now on let a model see one picture or text at a time, so that no bit depends on those beside it."""
-        if hasattr(self, "batch_size"):
-            self.batch_size = 1
-
-    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
-        """What some rows add to a table over the whole corpus; None where these settings need no such table.
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
+        """Count what a table over a whole corpus needs of some rows, such as document frequencies.
 
         Args:
-            **columns: Rows as `_compute` takes them.
-        """
-        return None
+            columns: Rows as `_compute` takes them.
 
-    def take_counts(self, counts: Counts) -> None:
-        """Score with a table over the whole corpus, from the counts of all rows, instead of the rows of a call."""
-
-    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        """Arrays by name that a model makes of each row, for `take_encoded`.
-
-        None where these settings need no model, or where model and formula take turns.
-
-        Args:
-            rows: Rows as `_compute` takes them.
-        """
-        return None
-
-    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
-        """Score the next row from what `encoded` made of it, without the model; None to use the model again."""
-
-    def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
-        """What a row adds to the result of a corpus.
-
-        Args:
-            row: The row as `_compute` takes it.
-            key: A whole number of the row's own, from which random draws come.
-        """
-        return parts_of_row(self._compute(**{name: [cell] for name, cell in row.items()}))
-
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """The result of a corpus from the parts of all its rows.
+        Returns:
+            The counts; None if these settings need no such table.
 
         Raises:
-            ValueError: If rows were scored with different settings or models.
+            UsageError: If a score depends on other rows in a way that no table holds, with the reason.
+        """
+        return None
+
+    def use_counts(self, counts: Counts) -> None:
+        """Score with a table over the whole corpus instead of one over the rows of a call.
+
+        Args:
+            counts: Sums of what `count` returned of all rows.
+        """
+
+    def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> PartialResult:
+        """Score some rows of a corpus.
+
+        Args:
+            columns: Rows as `_compute` takes them.
+            keys: An integer of at least 0 per row, which seeds its random draws.
+        """
+        result = self._compute(**columns)
+        return partial_result(result, len(keys), len(keys) - result[f"{self.name}_undefined"])
+
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """Return the result of a corpus, from the merged partial results of all its rows.
+
+        Raises:
+            UsageError: If rows were scored with different settings or models.
         """
         found: dict[str, Any] = {}
-        for key, column in parts.columns.items():
-            stem = key.removesuffix("_scores")
-            if key in parts.means:
-                found[key] = mean_of_defined(column)
-            elif stem != key:
-                signature = self.one_text(f"{stem}_signature", parts.texts[f"{stem}_signature"])
-                found |= result_record(stem, column, signature, {})
-            else:
+        for key, column in partial.columns.items():
+            if (stem := key.removesuffix("_scores")) == key:
                 found[key] = column
-        found |= parts.sums
-        for key, texts in parts.texts.items():
-            if key not in found:
-                found[key] = json.loads(self.one_text(key, texts))
-        return found
-
-    def one_text(self, key: str, texts: Collection[str]) -> str:
-        """The text of a result from those of its rows.
-
-        Raises:
-            ValueError: If they differ.
-        """
-        if len(texts) > 1:
-            some = " and ".join(sorted(texts)[:2])
-            raise UsageError(f"all rows must be scored alike, got for `{key}`: {some}; score all of them in one run")
-        return next(iter(texts))
+            else:
+                signature = shared_text(f"{stem}_signature", partial.texts[f"{stem}_signature"])
+                found |= result_record(stem, column, signature, {})
+        n_defined = partial.n_rows - found[f"{self.name}_undefined"]
+        found |= {key: total / n_defined if n_defined else math.nan for key, total in partial.totals.items()}
+        found |= partial.sums
+        texts = {key: texts for key, texts in partial.texts.items() if key not in found}
+        return found | {key: json.loads(shared_text(key, own)) for key, own in texts.items()}
 
     def stored_table(self, columns: Mapping[str, Any]) -> pa.Table:
         """Return checked rows as the host stores them, without adding them.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge import statistics
-from vlgauge.base.parts import GRID_BITS, Parts, from_grid, on_grid
+from vlgauge.base.parts import PartialResult
 from vlgauge.results import mean_of_defined
 
 Floats = npt.NDArray[np.float64]
@@ -56,21 +56,20 @@ class CorpusStatistic:
         if found.null is not None:
             self.test.add(rows, found.null, pvalues=found.pvalues, tolerance=found.tolerance)
 
-    def parts(self, name: str, pvalue: str | None) -> Parts:
-        """What these rows add to a larger corpus."""
+    def partial(self, name: str, pvalue: str | None) -> PartialResult:
+        """Return what these rows add to a larger corpus."""
         columns = {joined(name, "scores"): self.scores.tolist()}
         if pvalue is None:
-            return Parts(len(self.scores), columns)
+            return PartialResult(len(self.scores), columns)
         columns |= {_column(name, key): getattr(self.test, key).tolist() for key in self.test.ROWS}
-        return Parts(len(self.scores), columns, draws={name: on_grid(self.test.sums)})
+        return PartialResult(len(self.scores), columns, draws={name: self.test.sums})
 
-    def restore(self, name: str, parts: Parts, pvalue: str | None) -> None:
-        """Take in a whole corpus from its parts."""
-        self.scores = np.array(parts.columns[joined(name, "scores")], dtype=np.float64)
+    def restore(self, name: str, partial: PartialResult, pvalue: str | None) -> None:
+        """Take in a whole corpus from the partial result of all its rows."""
+        self.scores = np.array(partial.columns[joined(name, "scores")], dtype=np.float64)
         if pvalue is not None:
-            rows = {key: parts.columns[_column(name, key)] for key in self.test.ROWS}
-            # Each row was rounded to half a step, and so is what compares with the sum.
-            self.test.restore(rows, from_grid(parts.draws[name]), parts.n_rows / 2**GRID_BITS)
+            rows = {key: partial.columns[_column(name, key)] for key in self.test.ROWS}
+            self.test.restore(rows, partial.draws[name])
 
     def keys(self, name: str, pvalue: str | None) -> dict[str, Any]:
         """Values by the names of the result keys; for the main statistic those of the test only."""

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from vlgauge import statistics
 from vlgauge.base.columns import Captions
 from vlgauge.base.encoding import EncodingMetric
+from vlgauge.base.host import lock_of
 from vlgauge.base.metric import Metric
-from vlgauge.base.parts import Parts
+from vlgauge.base.parts import SIZES, PartialResult, shared_text
 from vlgauge.caption_sets.corpus_statistic import (
     CorpusStatistic,
     Details,
@@ -41,9 +42,6 @@ from vlgauge.weights.preflight import Preflight
 _SIZES_NAMED = 4
 
 Input = TypeVar("Input")
-
-# Columns of a corpus whose rows are scored apart: numbers of candidates and of references.
-SIZES = ("n_predictions", "n_references")
 
 
 class CaptionSetMetric(Metric):
@@ -74,8 +72,8 @@ class CaptionSetMetric(Metric):
         super().__init__(*args, **host)
         # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
         self.seed = set_seed
-        # While a row of a larger corpus is scored: what its draws come from, and then its statistics.
-        self._key: int | None = None
+        # While rows of a larger corpus are scored: the seeds of their draws, and then their statistics.
+        self._keys: Sequence[int] | None = None
         self._tested: dict[str, CorpusStatistic] = {}
 
     def signature_fields(self) -> dict[str, Any]:
@@ -138,7 +136,7 @@ class CaptionSetMetric(Metric):
             made_with: Fields of the signature that only this call knows.
         """
         self.check_sizes(predictions, references, minimum=minimum)
-        if self._key is None:
+        if self._keys is None:
             self._warn_of_sizes(list(zip(map(len, predictions), map(len, references), strict=True)))
         tested = self._statistics(len(predictions), extreme or {"": "large"})
         details: Details = [{} for _ in predictions]
@@ -157,8 +155,8 @@ class CaptionSetMetric(Metric):
                     details[row] = note | self._test_details(tested, ways, row)
                     if return_details and "" in found:
                         details[row] |= _null_details(found[""], index)
-        if self._key is not None:
-            # A row of a larger corpus, to whose tests it is added.
+        if self._keys is not None:
+            # Rows of a larger corpus, to whose tests they are added.
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         told = details if return_details else None
@@ -188,38 +186,38 @@ class CaptionSetMetric(Metric):
         """
         return nullcontext()
 
-    def parts_of(self, row: Mapping[str, Any], key: int) -> Parts:
-        """What a row adds to a corpus; its draws come from the key."""
-        self._key = key
-        try:
-            result = self._compute(**{name: [cell] for name, cell in row.items()})
-        finally:
-            self._key = None
-        found = [one.parts(name, self.pvalue) for name, one in self._tested.items()]
-        sizes = {size: [len(row[side])] for size, side in zip(SIZES, ("predictions", "references"), strict=True)}
-        columns = {title: values for one in found for title, values in one.columns.items()}
-        signature = frozenset([result[f"{self.name}_signature"]])
-        return Parts(
-            1,
-            sizes | columns,
-            draws={name: steps for one in found for name, steps in one.draws.items()},
-            texts={f"{self.name}_signature": signature},
+    def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> PartialResult:
+        """As the base, with the permutation tests of the rows."""
+        with lock_of(self):
+            self._keys = keys
+            try:
+                result = self._compute(**columns)
+            finally:
+                self._keys = None
+            tested, self._tested = self._tested, {}
+        found = [one.partial(name, self.pvalue) for name, one in tested.items()]
+        sides = (columns["predictions"], columns["references"])
+        sizes = {size: list(map(len, side)) for size, side in zip(SIZES, sides, strict=True)}
+        return PartialResult(
+            len(keys),
+            sizes | {key: values for one in found for key, values in one.columns.items()},
+            draws={name: draws for one in found for name, draws in one.draws.items()},
+            texts={f"{self.name}_signature": frozenset([result[f"{self.name}_signature"]])},
         )
 
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """The result of a corpus, its tests included."""
-        self._warn_of_sizes(list(zip(*(parts.columns[size] for size in SIZES), strict=True)))
-        tested = self._statistics(parts.n_rows, self.extremes())
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """As the base, with the tests of the corpus."""
+        self._warn_of_sizes(list(zip(*(partial.columns[size] for size in SIZES), strict=True)))
+        tested = self._statistics(partial.n_rows, self.extremes())
         for name, one in tested.items():
-            one.restore(name, parts, self.pvalue)
+            one.restore(name, partial, self.pvalue)
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
-        signature = self.one_text(f"{self.name}_signature", parts.texts[f"{self.name}_signature"])
+        signature = shared_text(f"{self.name}_signature", partial.texts[f"{self.name}_signature"])
         return result_record(self.name, tested[""].scores.tolist(), signature, extra)
 
     def _statistics(self, n_rows: int, extreme: Mapping[str, str]) -> dict[str, CorpusStatistic]:
-        keys = None if self._key is None else [self._key]
         return {
-            name: CorpusStatistic(n_rows, values, draws=self.permutations, seed=self.seed, keys=keys)
+            name: CorpusStatistic(n_rows, values, draws=self.permutations, seed=self.seed, keys=self._keys)
             for name, values in extreme.items()
         }
 
@@ -269,7 +267,6 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
     def __init__(self, *args: Any, device: str = "auto", batch_size: int = 64, **host: Any) -> None:
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
-        self._encoded: CaptionVectors | None = None
         self._known: KnownVectors | None = None
         super().__init__(*args, **host)
 
@@ -288,8 +285,6 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None
     ) -> CaptionVectors:
         """Vectors of all captions: the given ones, or those of the encoder that the settings choose."""
-        if self._encoded is not None:
-            return self._encoded
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
         known = self._known
@@ -328,25 +323,6 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
     def reads_vectors(self) -> bool:
         """Whether the settings ask for sentence vectors."""
         return True
-
-    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        """Vectors of the distinct captions of each row, and which of them each caption has."""
-        if not self.reads_vectors:
-            return None
-        # A vector does not depend on those beside it where the encoder sees one caption at a time.
-        every = self.caption_vectors([row["predictions"] for row in rows], [row["references"] for row in rows])
-        identity = np.array(every.identity)
-        found = []
-        for positions in every.positions:
-            own, of = np.unique(positions, return_inverse=True)
-            found.append({"table": every.table[own], "positions": of.astype(np.intp), "identity": identity})
-        return found
-
-    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
-        """Take the vectors of the one row that is scored next."""
-        self._encoded = (
-            None if arrays is None else CaptionVectors(arrays["table"], [arrays["positions"]], str(arrays["identity"]))
-        )
 
 
 class VectorSetMetric(CaptionVectorMetric):

@@ -10,7 +10,7 @@ from vlgauge.files import STDIN
 # Option -> attribute and keyword of `score_files`; without --engine ray none of them is read.
 _RAY_ONLY = {
     **{"--workers": "workers", "--parts": "parts", "--batch-rows": "batch_rows", "--address": "address"},
-    **{"--worker-cpus": "cpus", "--worker-gpus": "gpus", "--together": "together"},
+    **{"--worker-cpus": "cpus", "--worker-gpus": "gpus"},
 }
 # What needs all rows on this machine.
 _HERE_ONLY = {
@@ -33,8 +33,6 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--worker-cpus", dest="cpus", type=float, metavar="X", help="CPUs per worker (default: 1)")
     group.add_argument("--worker-gpus", dest="gpus", type=float, metavar="X", help="GPUs per worker, such as 0.25")
-    words = "give a model all rows of a batch at once: faster, but the last bits depend on batches"
-    group.add_argument("--together", action="store_true", default=None, help=words)
 
 
 def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
@@ -58,5 +56,5 @@ def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None
 
 def ray_options(options: argparse.Namespace) -> dict[str, object]:
     """Those that were given, by the keywords of `score_files`."""
-    names = set(_RAY_ONLY.values()) - {"parts", "together"}
+    names = set(_RAY_ONLY.values()) - {"parts"}
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

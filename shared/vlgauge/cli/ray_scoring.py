@@ -31,8 +31,7 @@ def scored_with_ray(
     given = {"profile": options.profile, **own} if options.profile else dict(own)
     if options.untrusted:
         given["reading"] = "boxed"  # of the workers, too
-    how: dict[str, Any] = {"id": options.id or "id", "columns": columns, "together": bool(options.together)}
-    scorer = RowScorer(name, options.config, **how, **given)
+    scorer = RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
     if options.input_format is None:
         pictured = any(column.name in PICTURED for column in scorer.metric.columns)
         scorer.folder = common_folder(files, pictured)
@@ -40,7 +39,7 @@ def scored_with_ray(
     parts = output / PARTS if options.parts is None else Path(options.parts)
     if parts.resolve() == output.resolve():
         raise UsageError(f"--parts must be another folder than --output, got {str(output)!r} for both")
-    how = {**ray_options(options), "input_format": options.input_format}
+    how: dict[str, Any] = {**ray_options(options), "input_format": options.input_format}
     with only_run(output, "--output"):
         record = score_files(scorer, files, parts, **how)
         write_result(str(output / SCORES), record)

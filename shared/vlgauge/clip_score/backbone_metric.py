@@ -1,6 +1,5 @@
 """Base of the metrics that look at pictures and texts through one backbone."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from vlgauge.base.video_columns import OneImage
 from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_means, pair_cosines
 from vlgauge.clip_score.long_text import POLICIES
 from vlgauge.clip_score.rows import TextRows, text_rows
-from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
+from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.encoders.clip.backbones import known_backbone
 from vlgauge.encoders.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.encoders.clip.tokens import SPELLED, Tokens
@@ -63,7 +62,6 @@ class BackboneMetric(Metric):
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
         self.feature_cache = feature_cache
-        self._encoded: EncodedRow | None = None
         self.details = true_or_false("details", details)
         super().__init__(*args, **host)
         row = known_backbone(backbone)
@@ -124,7 +122,6 @@ class BackboneMetric(Metric):
     ) -> tuple[Vectors, Vectors, Positions, Any]:
         """Unit vectors of captions, and of the distinct images, the image of each caption, and the encoder."""
         vectors, _ = self._vectors()
-        assert isinstance(vectors, ClipVectors)
         pictures, picture_of = distinct_images(images)
         seen, _ = vectors.images(pictures, "raise")
         distinct = list(dict.fromkeys(predictions))
@@ -151,35 +148,6 @@ class BackboneMetric(Metric):
         """Which weights take the place of the plain backbone's: "clip_s" for none but a given checkpoint."""
         return "clip_s"
 
-    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        """Vectors of the image and of the texts of each row."""
-        vectors, names = self._vectors()
-        texts = [self._text_rows([row["predictions"]], [row.get("references")]).pieces.texts for row in rows]
-        pictures, picture_of = distinct_images([row["images"] for row in rows])
-        seen, unreadable = vectors.images(pictures, self.on_error)
-        order: dict[str, int] = {}
-        for text in (text for own in texts for text in own):
-            order.setdefault(text, len(order))
-        read = vectors.texts(list(order), self.prompt)
-        made_with = np.array(json.dumps(names))
-        return [
-            {
-                "seen": seen[[picture]],
-                "read": read[[order[text] for text in own]],
-                "unreadable": unreadable[[picture]],
-                "made_with": made_with,
-            }
-            for own, picture in zip(texts, picture_of, strict=True)
-        ]
-
-    def take_encoded(self, arrays: Mapping[str, Any] | None) -> None:
-        """Take the vectors of the one row that is scored next."""
-        if arrays is None:
-            self._encoded = None
-            return
-        made_with = json.loads(str(arrays["made_with"]))
-        self._encoded = EncodedRow(arrays["seen"], arrays["read"], arrays["unreadable"], made_with)
-
     def signature_fields(self) -> dict[str, Any]:
         """None of the settings as they stand: `_compute` adds what they led to, in the order of the signature."""
         return {}
@@ -188,10 +156,8 @@ class BackboneMetric(Metric):
         """Candidates and references in the pieces that are encoded."""
         return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
-    def _vectors(self) -> tuple[ClipVectors | EncodedRow, Mapping[str, Any]]:
-        """The encoder, or what it made of the row, and what names it in the signature."""
-        if self._encoded is not None:
-            return self._encoded, self._encoded.made_with
+    def _vectors(self) -> tuple[ClipVectors, Mapping[str, Any]]:
+        """The encoder, and what names it in the signature."""
         encoder, adapter = self.encoder_and_adapter()
         # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
         given = self.weights is not None or (adapter is None and (self.checkpoint is not None or self.kind != "clip_s"))

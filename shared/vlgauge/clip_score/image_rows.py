@@ -14,12 +14,12 @@ from vlgauge.clip_score.formula import (
     reference_scores,
 )
 from vlgauge.clip_score.rows import Scored, TextRows, best_references
-from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
+from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.media.pictures import Picture
 
 
 def score_images(
-    vectors: ClipVectors | EncodedRow,
+    vectors: ClipVectors,
     rows: TextRows,
     pictures: Sequence[Picture],
     picture_of: Positions,

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from vlgauge.base.columns import Column, References, Text
-from vlgauge.base.parts import Counts, Parts
+from vlgauge.base.parts import Counts, PartialResult
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.clip_score.backbone_metric import BackboneMetric
 from vlgauge.clip_score.calibration import Calibration
 from vlgauge.clip_score.image_rows import score_images
 from vlgauge.clip_score.rows import Scored, TextRows
 from vlgauge.clip_score.token_idf import OWN_ROWS, checked_idf, counted_idf, resolved_idf, sentence_counts
-from vlgauge.clip_score.vectors import ClipVectors, EncodedRow
+from vlgauge.clip_score.vectors import ClipVectors
 from vlgauge.clip_score.video_rows import score_videos
 from vlgauge.encoders.clip.backbones import known_backbone
 from vlgauge.errors import UsageError
@@ -112,7 +112,7 @@ class ClipScoreMetric(BackboneMetric):
         rows = self._text_rows(predictions, references)
         return_details = return_details or self.details
         more: dict[str, Any] = {}
-        if isinstance(vectors, EncodedRow) or self.config_name == "image":
+        if self.config_name == "image":
             scored = self._scored_images(vectors, rows, seen)
         else:
             scored, more = self._scored_videos(vectors, rows, seen, return_details)
@@ -126,19 +126,10 @@ class ClipScoreMetric(BackboneMetric):
         found = scored.reference_scores.tolist()
         return self.with_score(record, f"ref_{self.name}", found, median=median_of_defined(found))
 
-    def result_of(self, parts: Parts) -> dict[str, Any]:
-        """The result of a corpus; its median is none of the rows' medians."""
-        record = super().result_of(parts)
-        if (key := f"ref_{self.name}_median") in record:
-            record[key] = median_of_defined(record[f"ref_{self.name}_scores"])
-        return record
-
-    def not_apart(self) -> str | None:
-        """The code of EMScore's authors pads a video to the longest of those beside it."""
-        return "`variant='emscore'` scores a video by those beside it" if self.variant == "emscore" else None
-
-    def counts_of(self, **columns: Sequence[Any]) -> Counts | None:
-        """How many candidates and references each token is in, where words weigh by those of the call."""
+    def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
+        """Count in how many candidates and references each token is, if words weigh by those of the call."""
+        if self.variant == "emscore":  # the authors' code pads a video to the longest of its batch
+            raise UsageError("`variant='emscore'` scores a video by those beside it")
         if self.idf not in OWN_ROWS:
             return None
         sides = self._text_rows(columns["predictions"], columns["references"]).all_pieces
@@ -149,8 +140,8 @@ class ClipScoreMetric(BackboneMetric):
             counts["sentences"][name] = len(pieces or [])
         return counts
 
-    def take_counts(self, counts: Counts) -> None:
-        """Take the word weights of the corpus."""
+    def use_counts(self, counts: Counts) -> None:
+        """Use the word weights of the corpus."""
         name = self.idf
         if name == "auto":
             name = "references" if counts["sentences"]["references"] else "candidates"
@@ -159,17 +150,14 @@ class ClipScoreMetric(BackboneMetric):
             raise UsageError("`idf='references'` needs references, got none; pass some, or choose 'candidates'")
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
-    def encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-        """As of the base; videos are matched token by token, here and now."""
-        return None if self.config_name == "video" else super().encoded(rows)
-
-    def one_text(self, key: str, texts: Collection[str]) -> str:
-        """The signature, in which files and lists of frames may be mixed."""
-        if len(texts) > 1 and self.config_name == "video":
-            parsed = [parse_signature(text) for text in texts]
-            frames = "+".join(sorted({word for _, fields in parsed for word in fields["frames"].split("+")}))
-            texts = {format_signature(name, fields | {"frames": frames}) for name, fields in parsed}
-        return super().one_text(key, texts)
+    def combine(self, partial: PartialResult) -> dict[str, Any]:
+        """As the base, with the median of the corpus and the frames of all videos in the signature."""
+        if self.config_name == "video":
+            partial = replace(partial, texts={key: _with_all_frames(texts) for key, texts in partial.texts.items()})
+        record = super().combine(partial)
+        if (key := f"ref_{self.name}_median") in record:
+            record[key] = median_of_defined(record[f"ref_{self.name}_scores"])
+        return record
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         own, other = ("videos", "images") if self.config_name == "video" else ("images", "videos")
@@ -181,7 +169,7 @@ class ClipScoreMetric(BackboneMetric):
             )
         return super()._sort_keywords(given)
 
-    def _scored_images(self, vectors: ClipVectors | EncodedRow, rows: TextRows, cells: Sequence[Any]) -> Scored:
+    def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
         pictures, picture_of = distinct_images(cells)
         clamp = self.variant == "paper"
         return score_images(
@@ -218,13 +206,12 @@ class ClipScoreMetric(BackboneMetric):
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
 
     def _without_references(
-        self, vectors: Any, references: Sequence[Sequence[str] | None]
+        self, vectors: ClipVectors, references: Sequence[Sequence[str] | None]
     ) -> Sequence[Sequence[str] | None]:
         """No references for a scale that is of this encoder, which is looked at before a picture is read."""
         assert self.calibration is not None
-        if isinstance(vectors, ClipVectors):
-            encoder: Any = vectors.encoder
-            self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
+        encoder: Any = vectors.encoder
+        self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
         if any(references):
             warn(
                 "`references` are not read with `calibration`: its scores may be negative, where a harmonic mean says "
@@ -294,6 +281,13 @@ class ClipScoreMetric(BackboneMetric):
             f"similarity to the references nearly cancel in their harmonic mean; the mean over all rows may be that of "
             f"these few: look at ref_{self.name}_median, or take variant='paper'"
         )
+
+
+def _with_all_frames(signatures: Collection[str]) -> frozenset[str]:
+    """Signatures of videos, in each of which files and lists of frames may be mixed."""
+    parsed = [parse_signature(signature) for signature in signatures]
+    frames = "+".join(sorted({word for _, fields in parsed for word in fields["frames"].split("+")}))
+    return frozenset(format_signature(name, fields | {"frames": frames}) for name, fields in parsed)
 
 
 def checked_variant(variant: Any, config: str) -> str:

@@ -1,6 +1,6 @@
 """Unit vectors of pictures, texts and tokens, from the features that all heads of one CLIP share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,30 +53,3 @@ class ClipVectors:
         seen = [vectors[:size] for vectors, size in zip(hidden.tokens, sizes, strict=True)]
         rows = self.encoder.project(np.concatenate(seen), "text", self.adapter)
         return unit_rows(rows), sizes, [ids[:size] for ids, size in zip(hidden.ids, sizes, strict=True)]
-
-
-@dataclass(frozen=True)
-class EncodedRow:
-    """Vectors that were made elsewhere of the image and the texts of one row, in the place of `ClipVectors`.
-
-    Attributes:
-        seen: shape ``(1, d)``, the image; NaN if it could not be read.
-        read: shape ``(n_texts, d)``, the texts in the order in which the row asks for them.
-        unreadable: shape ``(1,)``.
-        made_with: Fields of the signature that name the encoder.
-    """
-
-    seen: Vectors
-    read: Vectors
-    unreadable: npt.NDArray[np.bool_]
-    made_with: Mapping[str, Any]
-
-    def images(
-        self, pictures: Sequence[Picture], on_error: Literal["raise", "nan"]
-    ) -> tuple[Vectors, npt.NDArray[np.bool_]]:
-        """As `ClipVectors.images`."""
-        return self.seen, self.unreadable
-
-    def texts(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """As `ClipVectors.texts`."""
-        return self.read

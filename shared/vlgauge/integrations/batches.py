@@ -1,21 +1,21 @@
-"""A metric over batches of rows, for whatever carries rows to many machines: a loop, Ray, Spark's `mapInArrow`, Daft.
+"""A metric over batches of rows, for any library that distributes rows: a loop, Ray, Spark's `mapInArrow`, Daft.
 
-Knows nothing of any of them. `RowScorer` has plain functions from batches to batches, and `combine`, which makes the
-result of their output. A batch is an Arrow table or record batch, a pandas frame, or a mapping from titles to columns;
-what comes back is of the same kind.
+`RowScorer` has plain functions from batches to batches, and `combine`, which makes the result of their output. A batch
+is an Arrow table or record batch, a pandas frame, or a mapping from column names to columns; the output is of the same
+kind.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,49 +23,45 @@ import pyarrow as pa
 
 import vlgauge
 from vlgauge.base import Metric, Story
-from vlgauge.base.parts import Counts, Parts, added_counts, joined
+from vlgauge.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
 from vlgauge.box import reading
-from vlgauge.encoders.clip.toy import is_told_once
 from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.run_identity import identified_settings
 from vlgauge.media.tables import located
 from vlgauge.set_sizes import signed_sizes
-from vlgauge.settings import nearest, plain_number, shown, true_or_false, warn
+from vlgauge.settings import nearest, plain_number, shown, warn
 
-# Columns of our own: what a model made of a row, and in the first row of a batch what belongs to all of it.
-ENCODED, OF_BATCH = "vlgauge_encoded", "vlgauge_batch"
-COUNTS = "vlgauge_counts"
-_OWN = (ENCODED, OF_BATCH, COUNTS)
+# Our columns: in the first row of a batch the values of the whole batch, and counts.
+OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"
 
 _FORMS = "stories"  # among the texts of a batch: strings or lists, which may not be mixed
-_OF_ALL = re.compile(r"(\d+) of \d+ (?P<rest>.*)", re.DOTALL)
+_NUMBERED = re.compile(r"(\d+) (?:of \d+ )?(?P<rest>.*)", re.DOTALL)
 _WARNINGS_SHOWN = 20
+
+Output = TypeVar("Output")
 
 
 class RowScorer:
-    """A metric whose rows are scored apart: each example by itself, wherever it is.
+    """Metric that scores the rows of a corpus batch by batch, on any machine.
 
-    So that no bit of the result depends on batches, workers and order, on equal machines with equally many threads,
-    a model sees one picture or text at a time, random draws come from the id of an example, and sums are exact. The
-    result is that of `compute` on the rows in the order of their ids: equal but for the last digits, where a model
-    that sees many pictures together rounds differently; p-values of a corpus that are drawn at random have the draws
-    of `compute` where the ids are the numbers of the rows.
+    The result is that of `compute` on the rows in the order of their ids: within 1e-6, because a model rounds
+    differently in other batches. Counts, and the values of a corpus that are computed from counts, are equal. Random
+    draws come from the id of a row; the p-value of a corpus has the draws of `compute` if the ids are the numbers of
+    the rows.
 
-    It can be pickled; the metric is loaded where it is used first.
+    It can be pickled; each process loads the metric at its first use.
 
     Args:
         metric: Name of the metric.
         config_name: Its configuration.
-        id: Column of the batches with the id of each example, a whole number or a text.
-        columns: Column of the metric -> column of the batches, where they are called otherwise.
-        together: Whether a model sees the rows of a batch together. Faster, most of all on a GPU; the last bits then
-            depend on the batches.
-        folder: Where relative paths of pictures start; None for the working folder.
-        **settings: Of the metric.
+        id: Column of the batches with the id of each row, an integer or a string.
+        columns: Column of the metric -> column of the batches, if the names differ.
+        folder: Folder of relative image paths; None for the working directory.
+        **settings: Settings of the metric.
 
     Raises:
         TypeError: If a setting is unknown.
-        ValueError: If a setting is wrong, or the rows cannot be scored apart with these settings.
+        ValueError: If a setting is wrong, or the rows cannot be scored in batches with these settings.
     """
 
     def __init__(
@@ -75,20 +71,24 @@ class RowScorer:
         *,
         id: str = "id",
         columns: Mapping[str, str] | None = None,
-        together: bool = False,
         folder: str | None = None,
         **settings: Any,
     ) -> None:
         self.name, self.id = metric, id
         self._load = {"config_name": config_name, "keep_in_memory": True, "progress": False, **settings}
+        # Before the metric uses an object, which may remember something then. `reading` changes no number.
+        self._settings = identified_settings({key: value for key, value in self._load.items() if key != "reading"})
         self._titles = dict(columns or {})
-        self._together = true_or_false("together", together)
         self.folder = folder
         self._counts: Counts | None = None
         self._metric: Any = None
-        if why := self.metric.not_apart():
-            raise UsageError(f"`metric` must be one whose rows can be scored apart, got {metric}: {why}; use `compute`")
         own = [column.name for column in self.metric.columns]
+        try:
+            self.needs_counts = self.metric.count({name: [] for name in own}) is not None
+        except UsageError as error:
+            raise UsageError(
+                f"`metric` must be one whose rows can be scored apart, got {metric}: {error}; use `compute`"
+            ) from None
         for name in self._titles:
             if name not in own:
                 raise UsageError(f"`columns` must name columns of {metric}, got {name!r}; {nearest(name, own)}")
@@ -101,10 +101,8 @@ class RowScorer:
         """The metric of this process."""
         if self._metric is None:
             metric: Any = vlgauge.load(self.name, **self._load)
-            if not self._together:
-                metric.take_rows_alone()
             if self._counts is not None:
-                metric.take_counts(self._counts)
+                metric.use_counts(self._counts)
             self._metric = metric
         return self._metric
 
@@ -124,156 +122,112 @@ class RowScorer:
         return self._titles.get(column, column)
 
     def described(self) -> dict[str, Any]:
-        """What the scores depend on, for comparison with another run."""
+        """Return everything that the scores depend on but the rows, to compare with another run."""
         counts = hashlib.sha256(json.dumps(self._counts, sort_keys=True).encode()).hexdigest()
         columns = {column.name: self.title(column.name) for column in self.metric.columns}
-        told = {"metric": self.name, "id": self.id, "columns": columns, "together": self._together, "counts": counts}
+        described = {"metric": self.name, "id": self.id, "columns": columns, "counts": counts}
         signed = {"profile": self.metric.profile, "signature": self.metric.signature()}
-        settings = {name: value for name, value in self._load.items() if name != "reading"}  # which changes no number
-        return told | {"settings": identified_settings(settings)} | signed
-
-    @property
-    def needs_counts(self) -> bool:
-        """Whether a pass over all rows has to count first, whose output `with_counts` takes."""
-        return self.metric.counts_of(**{column.name: [] for column in self.metric.columns}) is not None
+        return described | {"settings": self._settings} | signed
 
     def count_rows(self, batch: Any) -> Any:
-        """What a batch adds to a table over the whole corpus, such as document frequencies, in one row.
+        """Count what a table over the whole corpus needs of a batch, such as document frequencies, in one row.
+
+        Only if `needs_counts`; `with_counts` takes the output of all batches.
 
         Raises:
             ValueError: As `score_rows`.
         """
         with reading(self.metric.reading):
-            rows = self._rows(batch)[1]
-        names = [column.name for column in self.metric.columns]
-        counts = self.metric.counts_of(**{name: [row[name] for row in rows] for name in names})
+            counts = self.metric.count(self._rows(batch)[1])
         return _like(batch, {COUNTS: [json.dumps(counts or {})]})
 
     def with_counts(self, counted: Iterable[Any]) -> RowScorer:
-        """The same scorer with the tables over the whole corpus.
+        """Return the same scorer with the tables over the whole corpus.
 
         Args:
-            counted: What `count_rows` returned of all batches, in any order.
+            counted: Output of `count_rows` of all batches, in any order.
         """
         other = RowScorer.__new__(RowScorer)
         other.__dict__ |= self.__getstate__()
-        tables = [json.loads(cell) for batch in counted for cell in _cells(batch, COUNTS)]
-        other._counts = added_counts(tables)
+        other._counts = added_counts(json.loads(cell) for batch in counted for cell in _cells(batch, COUNTS))
         return other
 
-    def encode_rows(self, batch: Any) -> Any:
-        """The batch with what a model makes of each row in a column of its own, so that `score_rows` needs no model.
-
-        The batch comes back as it is where the metric needs no model, or where model and formula take turns, as with
-        stories, whose phrases are parsed before they are encoded: there `score_rows` does both.
-
-        Raises:
-            ValueError: As `score_rows`.
-        """
-        with reading(self.metric.reading):
-            return self._encoded(batch)
-
-    def _encoded(self, batch: Any) -> Any:
-        names, rows, _ = self._rows(batch)
-        step = max(1, len(rows)) if self._together else 1
-        packed: list[bytes] = []
-        for start in range(0, len(rows), step):
-            try:
-                found = self.metric.encoded(rows[start : start + step])
-            except UsageError as error:
-                if self._together:
-                    raise
-                raise _of_row(names[start], error) from error
-            if found is None:
-                return batch
-            packed += map(_packed, found)
-        columns = {title: _cells(batch, title) for title in _titles(batch)}
-        return _like(batch, columns | {ENCODED: packed})
-
     def score_rows(self, batch: Any) -> Any:
-        """One row per example: its id, its numbers by the keys of the result, and what `combine` needs.
+        """Return one row per row of the batch: its id, its values by the keys of the result, and more for `combine`.
 
         Raises:
-            ValueError: If a column is missing, an id is none, or the metric refuses a row, whose id is then named.
+            ValueError: If a column is missing, an id is not valid, or the metric refuses a row, whose id is then named.
         """
-        with reading(self.metric.reading):
-            return self._scored(batch)
+        with reading(self.metric.reading), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            names, columns, forms = self._rows(batch)
+            keys = list(map(_key, names))
 
-    def _scored(self, batch: Any) -> Any:
-        names, rows, texts = self._rows(batch)
-        encoded = _cells(batch, ENCODED) if ENCODED in _titles(batch) else [None] * len(rows)
-        found, told = [], Counter[str]()
-        for name, row, arrays in zip(names, rows, encoded, strict=True):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                try:
-                    self.metric.take_encoded(None if arrays is None else _unpacked(arrays))
-                    found.append(self.metric.parts_of(row, _key(name)))
-                except UsageError as error:
-                    raise _of_row(name, error) from error
-                finally:
-                    self.metric.take_encoded(None)
-            for one in caught:
-                _count(told, str(one.message))
-        parts = joined(found)
-        if not rows:
-            return _like(batch, {self.id: [], OF_BATCH: []})
+            def score(rows: Sequence[int]) -> PartialResult:
+                own = {name: [cells[i] for i in rows] for name, cells in columns.items()}
+                return self.metric.score_batch(own, [keys[i] for i in rows])
+
+            if not names:
+                return _like(batch, {self.id: [], OF_BATCH: []})
+            found = _named(names, score)
+        counted = Counter[str]()
+        for one in caught:
+            _count(counted, str(one.message))
         of_batch = {
-            "rows": len(rows),
-            "means": sorted(parts.means),
-            "sums": parts.sums,
-            "draws": parts.draws,
-            "texts": {key: sorted(values) for key, values in (parts.texts | texts).items()},
-            "warnings": told,
+            "rows": len(names),
+            "sums": found.sums,
+            "totals": found.totals,
+            "draws": {key: draws.tolist() for key, draws in found.draws.items()},
+            "texts": {key: sorted(values) for key, values in (found.texts | forms).items()},
+            "warnings": counted,
         }
-        numbers = {key: list(map(_shown_cell, column)) for key, column in parts.columns.items()}
-        rest = [None] * (len(rows) - 1)
-        return _like(batch, {self.id: names, **numbers, OF_BATCH: [json.dumps(of_batch), *rest]})
+        values = {key: list(map(_shown_cell, column)) for key, column in found.columns.items()}
+        rest = [None] * (len(names) - 1)
+        return _like(batch, {self.id: names, **values, OF_BATCH: [json.dumps(of_batch), *rest]})
 
     def combine(self, scored: Iterable[Any]) -> dict[str, Any]:
-        """The result of all rows, as `compute` has it, in the order of their ids.
+        """Return the result of all rows in the order of their ids, as `compute` returns it.
 
         Args:
-            scored: What `score_rows` returned of all batches, in any order.
+            scored: Output of `score_rows` of all batches, in any order.
 
         Returns:
-            ``ids``, for sets of captions their ``sizes``, which the signature holds too, and the result of the metric.
+            ``ids``, for caption sets their ``sizes``, which the signature has too, and the result of the metric.
 
         Raises:
             ValueError: If there is no row, an id is there twice, a batch is not complete, or rows were scored
                 differently.
         """
         names: list[Any] = []
-        parts: list[Parts] = []
-        n_scored, told = 0, Counter[str]()
+        partials: list[PartialResult] = []
+        n_scored, counted = 0, Counter[str]()
         for batch in scored:
             own, n_rows, warned = _restored(batch, self.id)
-            parts.append(own)
+            partials.append(own)
             names += map(checked_id, _cells(batch, self.id))
             n_scored += n_rows
-            told.update(warned)
+            for message, count in warned.items():
+                counted[message] += count
         order = sorted_ids(names)
         if n_scored != len(names):
             raise UsageError(
                 f"`scored` must have all rows that `score_rows` returned, got {len(names)} where {n_scored} were scored"
             )
-        every = joined(parts)
-        columns = {key: [column[i] for i in order] for key, column in every.columns.items()}
-        forms = every.texts.get(_FORMS, frozenset())
+        merged = merge_partial_results(partials)
+        forms = merged.texts.pop(_FORMS, frozenset())
         if len(forms) > 1:
             raise UsageError(f"`predictions` must have one form in all rows, got {' and '.join(sorted(forms))}")
-        texts = {key: values for key, values in every.texts.items() if key != _FORMS}
-        _warn(told)
-        sizes = [columns[key] for key in ("n_predictions", "n_references") if key in columns]
-        result = self.metric.result_of(Parts(every.n_rows, columns, every.means, every.sums, every.draws, texts))
+        _warn(counted)
+        columns = {key: [column[i] for i in order] for key, column in merged.columns.items()}
+        result = self.metric.combine(replace(merged, columns=columns))
         record: dict[str, Any] = {"ids": [names[i] for i in order]}
         if self.metric.compares_sets:
-            record["sizes"] = list(zip(*sizes, strict=True))
+            record["sizes"] = list(zip(*(columns[key] for key in SIZES), strict=True))
             result = result | signed_sizes(result, record["sizes"], record["ids"])
         return record | result
 
-    def _rows(self, batch: Any) -> tuple[list[Any], list[dict[str, Any]], dict[str, frozenset[str]]]:
-        """Ids and checked rows of a batch, and the form of its stories."""
+    def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]], dict[str, frozenset[str]]]:
+        """Return the ids and the checked columns of a batch, and the form of its stories."""
         there = _titles(batch)
         needed = [self.id]
         cells: dict[str, Any] = {}
@@ -286,29 +240,36 @@ class RowScorer:
             else:
                 needed.append(title)
         if absent := [title for title in needed if title not in there]:
-            known = ", ".join(str(title) for title in there if title not in _OWN) or "none"
+            known = ", ".join(map(str, there)) or "none"
             raise UsageError(f"`batch` must have the columns {', '.join(absent)}, got {known}")
         names = [checked_id(name) for name in _cells(batch, self.id)]
         if not names:
-            return [], [], {}
+            return [], {name: [] for name in cells}, {}
         if self.folder is not None:
             cells = located(cells, f"{self.folder}/-")
-        texts = {}
+        forms = {}
         if isinstance(self.metric.columns[0], Story):
-            forms = {"a string" if isinstance(cell, str) else "a list of sentences" for cell in cells["predictions"]}
-            texts[_FORMS] = frozenset(forms)
-        return names, self._checked(names, cells), texts
+            kinds = {"a string" if isinstance(cell, str) else "a list of sentences" for cell in cells["predictions"]}
+            forms[_FORMS] = frozenset(kinds)
 
-    def _checked(self, names: Sequence[Any], cells: Mapping[str, Any]) -> list[dict[str, Any]]:
-        try:
-            return list(self.metric.as_computed(cells))
-        except UsageError:
-            for i, name in enumerate(names):
-                try:
-                    list(self.metric.as_computed({key: own and [own[i]] for key, own in cells.items()}))
-                except UsageError as error:
-                    raise _of_row(name, error) from error
-            raise
+        def check(rows: Sequence[int]) -> dict[str, Sequence[Any]]:
+            own = {name: column and [column[i] for i in rows] for name, column in cells.items()}
+            return self.metric.restored(self.metric.stored_table(own))
+
+        return names, _named(names, check), forms
+
+
+def _named(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Output:
+    """Return what some work makes of all rows; if it refuses them, its error on a single row names the row."""
+    try:
+        return work(range(len(names)))
+    except UsageError:
+        for i, name in enumerate(names):
+            try:
+                work([i])
+            except UsageError as error:
+                raise _of_row(name, error) from error
+        raise
 
 
 def checked_id(name: Any) -> int | str:
@@ -350,35 +311,37 @@ def _of_row(name: Any, error: UsageError) -> UsageError:
     return error.with_message(f"the row of the id {shown(name)}: {error}")
 
 
-def _count(told: Counter[str], message: str) -> None:
-    """Count a warning of a row; "3 of 5 captions are empty" of several rows adds up."""
-    if is_told_once(message):
-        told[message] = 0
-    elif found := _OF_ALL.fullmatch(message):
-        told[found["rest"]] += int(found[1])
+def _count(counted: Counter[str], message: str) -> None:
+    """Count a warning of a batch; "3 of 5 captions are empty" of several batches adds up, others come once."""
+    if found := _NUMBERED.fullmatch(message):
+        counted[found["rest"]] += int(found[1])
     else:
-        told[f"rows: {message}"] += 1
+        counted[message] = 0
 
 
-def _warn(told: Mapping[str, int]) -> None:
-    for message, count in sorted(told.items())[:_WARNINGS_SHOWN]:
+def _warn(counted: Mapping[str, int]) -> None:
+    for message, count in sorted(counted.items())[:_WARNINGS_SHOWN]:
         warn(f"{count} {message}" if count else message)
-    if len(told) > _WARNINGS_SHOWN:
-        warn(f"{len(told) - _WARNINGS_SHOWN} more kinds of warnings came from single rows")
+    if len(counted) > _WARNINGS_SHOWN:
+        warn(f"{len(counted) - _WARNINGS_SHOWN} more kinds of warnings came from single batches")
 
 
-def _restored(batch: Any, id_title: str) -> tuple[Parts, int, Counter[str]]:
-    """Parts of scored rows, how many rows their batches had in all, and warnings."""
-    titles = [title for title in _titles(batch) if title not in (id_title, *_OWN)]
+def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
+    """Return the partial result of scored rows, how many rows their batches had in all, and warnings."""
+    titles = [title for title in _titles(batch) if title not in (id_title, OF_BATCH)]
     columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
-    every = [Parts(len(_cells(batch, id_title)), columns)]
-    n_scored, told = 0, Counter[str]()
-    for of_batch in [json.loads(cell) for cell in _cells(batch, OF_BATCH) if isinstance(cell, str)]:
-        texts = {key: frozenset(values) for key, values in of_batch["texts"].items()}
-        every.append(Parts(0, {}, frozenset(of_batch["means"]), of_batch["sums"], of_batch["draws"], texts))
-        n_scored += of_batch["rows"]
-        told.update(of_batch["warnings"])
-    return joined(every), n_scored, told
+    every = [PartialResult(len(_cells(batch, id_title)), columns)]
+    n_scored, counted = 0, Counter[str]()
+    for cell in _cells(batch, OF_BATCH):
+        if isinstance(cell, str):
+            of_batch = json.loads(cell)
+            draws = {key: np.array(values) for key, values in of_batch["draws"].items()}
+            texts = {key: frozenset(values) for key, values in of_batch["texts"].items()}
+            every.append(PartialResult(0, {}, of_batch["sums"], of_batch["totals"], draws, texts))
+            n_scored += of_batch["rows"]
+            for message, count in of_batch["warnings"].items():
+                counted[message] += count
+    return merge_partial_results(every), n_scored, counted
 
 
 def _shown_cell(value: Any) -> Any:
@@ -391,17 +354,6 @@ def _read_cell(cell: Any) -> Any:
     if isinstance(cell, str):
         return json.loads(cell)
     return math.nan if cell is None else plain_number(cell)
-
-
-def _packed(arrays: Mapping[str, Any]) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, **arrays)
-    return stream.getvalue()
-
-
-def _unpacked(data: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def _titles(batch: Any) -> list[str]:

@@ -435,8 +435,7 @@ class _Scorer(_Worker):
         left = [i for i, name in enumerate(names) if name not in self._done]
         if left:
             rows = {title: [cells[i] for i in left] for title, cells in columns.items()}
-            scored = self._scorer.score_rows(self._scorer.encode_rows(rows))
-            self._kept.add([names[i] for i in left], pa.table(scored))
+            self._kept.add([names[i] for i in left], pa.table(self._scorer.score_rows(rows)))
         return str(len(left))
 
 

@@ -344,13 +344,15 @@ def _reward(
         )
     if not isinstance(loaded.columns[0], (Text, Story)):
         raise UsageError(f"`metric` must score one caption at a time, got {loaded.name}, which compares sets or scores")
-    if loaded.counts_of(predictions=["a"], references=[["a"]]) is not None:
+    try:
+        counts = loaded.count({"predictions": ["a"], "references": [["a"]]})
+    except UsageError as error:
+        raise UsageError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {error}") from None
+    if counts is not None:
         raise UsageError(
             f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
             f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
         )
-    if why := loaded.not_apart():
-        raise UsageError(f"`metric` must give a caption one score in every batch, got {loaded.name}: {why}")
     factor = finite_number("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"

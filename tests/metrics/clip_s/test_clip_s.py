@@ -9,7 +9,7 @@ import pytest
 from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
-from vlgauge.base.parts import joined
+from vlgauge.base.parts import merge_partial_results
 from vlgauge.signatures import parse_signature
 
 # Unit vectors in the plane: cosines are those of the angles between them.
@@ -192,8 +192,8 @@ def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, enc
     # Each row by itself, and put together.
     metric = load()
     with pytest.warns(UserWarning, match="ref_clip_s lie beyond"):
-        parts = [metric.parts_of(row, 0) for row in metric.as_computed(rows)]
-    again = metric.result_of(joined(parts))
+        parts = [metric.score_batch({k: [cell] for k, cell in row.items()}, [0]) for row in metric.as_computed(rows)]
+    again = metric.combine(merge_partial_results(parts))
     assert again["ref_clip_s_median"] == result["ref_clip_s_median"] != again["ref_clip_s"]
 
 

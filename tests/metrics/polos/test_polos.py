@@ -166,8 +166,9 @@ def test_released_depends_on_the_neighbours(settings):
     whole = metric.compute(**ROWS)["polos_scores"]
     alone = metric.compute(**{name: rows[:1] for name, rows in ROWS.items()})["polos_scores"]
     assert abs(alone[0] - whole[0]) > 1e-4
-    assert "by those beside it" in metric.not_apart()
-    assert vlgauge.load("polos", **settings).not_apart() is None
+    with pytest.raises(ValueError, match="by those beside it"):
+        metric.count({})
+    assert vlgauge.load("polos", **settings).count({}) is None
 
 
 def test_details(settings):

@@ -10,7 +10,7 @@ import spice_stand_in
 from graph_parsers import WordParser
 
 import vlgauge
-from vlgauge.base.parts import joined
+from vlgauge.base.parts import merge_partial_results
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.errors import UsageError
 from vlgauge.signatures import parse_signature
@@ -88,14 +88,14 @@ def test_bounds_and_the_mean_of_the_means(seed):
 def test_batches_count_n_grams_over_the_corpus_as_cider_does():
     whole = loaded(df="references")
     wanted = whole.compute(predictions=CAPTIONS[:3], references=REFERENCES[:3])
-    counts = whole.counts_of(predictions=CAPTIONS[:3], references=REFERENCES[:3])
+    counts = whole.count({"predictions": CAPTIONS[:3], "references": REFERENCES[:3]})
     apart = loaded(df="references")
-    apart.take_counts(counts)
-    parts = joined(
-        apart.parts_of({"predictions": caption, "references": references}, 0)
-        for caption, references in zip(CAPTIONS[:3], REFERENCES[:3], strict=True)
+    apart.use_counts(counts)
+    parts = merge_partial_results(
+        apart.score_batch({"predictions": CAPTIONS[rows], "references": REFERENCES[rows]}, [0] * n)
+        for rows, n in ((slice(2), 2), (slice(2, 3), 1))
     )
-    found = apart.result_of(parts)
+    found = apart.combine(parts)
     assert found["spider_scores"] == pytest.approx(wanted["spider_scores"], rel=1e-12)
     assert found["spider_signature"] == wanted["spider_signature"]
 
