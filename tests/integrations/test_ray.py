@@ -17,7 +17,7 @@ from folders import ROOT
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.errors import UsageError
+from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, score_files
@@ -27,9 +27,17 @@ N_ROWS = 40
 WORDS = ["dog", "cat", "runs", "sits", "red"]
 
 
+def ray_or_skip():
+    """Ray, imported as vlgauge does it, which keeps it on the loopback."""
+    try:
+        return of_ray.imported_ray()
+    except MissingExtraError:
+        pytest.skip("needs Ray")
+
+
 @pytest.fixture(scope="module")
 def session():
-    pytest.importorskip("ray")
+    ray_or_skip()
     # Each processor more is a process more that imports Ray Data.
     with of_ray.session(None, 1, 0):
         yield
@@ -37,7 +45,7 @@ def session():
 
 @pytest.mark.parametrize(("address", "where"), [(None, "on this machine"), ("auto", "with the cluster at 'auto'")])
 def test_a_ray_that_does_not_start_is_one_sentence(address, where):
-    ray = pytest.importorskip("ray")
+    ray = ray_or_skip()
     message = re.escape(f"Ray could not be started {where}: timed out; see that it runs")
     with (
         patch.object(ray, "is_initialized", lambda: False),
@@ -49,9 +57,22 @@ def test_a_ray_that_does_not_start_is_one_sentence(address, where):
         pass
 
 
+def test_a_ray_that_other_machines_can_reach_is_not_started():
+    ray = ray_or_skip()
+    message = r"Ray must listen on 127\.0\.0\.1 only, got 10\.0\.0\.5, because it was imported before .*=0; set it"
+    with (
+        patch.object(ray, "is_initialized", lambda: False),
+        patch.object(ray.util, "get_node_ip_address", lambda: "10.0.0.5"),
+        patch.object(ray, "init", side_effect=AssertionError("started")),
+        pytest.raises(UsageError, match=message),
+        of_ray.session(None, 1, 0),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 def test_a_cluster_at_whose_door_nobody_listens_is_one_sentence_at_once(scheme):
-    ray = pytest.importorskip("ray")
+    ray = ray_or_skip()
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         address = f"{scheme}127.0.0.1:{silent.getsockname()[1]}"
@@ -223,7 +244,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
 
 @pytest.mark.ray
 def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
-    pytest.importorskip("ray")
+    ray_or_skip()
     message = "--parts must be written by one run at a time, got '.*kept'"
     with (
         patch.object(of_ray, "session", side_effect=AssertionError),
@@ -313,7 +334,7 @@ def score_here(path, **how):
     ],
 )
 def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
-    pytest.importorskip("ray")
+    ray_or_skip()
     full = [
         {**row, "predictions": "a", "references": ["a"]} | {k: v for k, v in row.items() if v is ...} for row in rows
     ]
@@ -358,7 +379,7 @@ def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):
 
 
 def test_a_parquet_file_without_a_column_or_a_row_is_refused(tmp_path):
-    pytest.importorskip("ray")
+    ray_or_skip()
     pd.DataFrame({"name": ["a"], "predictions": ["b"]}).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"FILE must have the columns id, references, .* has name, predictions"):
         score_here(tmp_path / "rows.parquet")
@@ -435,7 +456,7 @@ def test_pictures_of_several_folders_are_refused(tmp_path):
 
 @pytest.mark.ray
 def test_files_of_several_formats_are_refused(tmp_path):
-    pytest.importorskip("ray")
+    ray_or_skip()
     files = [tmp_path / "a.jsonl", tmp_path / "b.parquet"]
     for file in files:
         file.touch()

@@ -18,7 +18,6 @@ ALLOWED = {
 # Uses that are still to be replaced by public names.
 TO_BE_REPLACED = {
     "box/walls.py": {"ctypes"},
-    "integrations/ray.py": {"_private"},
     "integrations/torchmetrics.py": {"_apply", "_is_synced"},
     "network/limits.py": {"_GLOBAL_CLIENT_FACTORY", "_http"},
 }

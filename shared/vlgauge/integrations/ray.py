@@ -1,6 +1,6 @@
-"""Files of more rows than one machine scores, scored by Ray Data on as many as there are (extra `ray`).
+"""Scores of files with more rows than one machine can score, by Ray Data (extra `ray`).
 
-The functions of `vlgauge.integrations.batches` do the work; here is what carries rows to them and keeps what is done.
+`RowScorer` scores the batches; this module reads the rows, distributes them, and stores the scored batches.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _ENVIRONMENT = {
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
 }
-# Of a session of our own. Without the first one, 127.0.0.1 stands for the address that other machines know.
 _LOOPBACK = "127.0.0.1"
-_OWN_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "disabled"}
+# Ray replaces 127.0.0.1 by the address of the network unless this is set when it is imported and in its processes.
+_ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_OWN_ENVIRONMENT = {**_ON_LOOPBACK, "RAY_AUTH_MODE": "disabled"}
 
 
 def score_files(
@@ -66,11 +67,11 @@ def score_files(
     input_format: str | None = None,
     progress: Progress = None,
 ) -> dict[str, Any]:
-    """The result of all rows of some files, as `RowScorer.combine` makes it.
+    """Return the result of all rows of some files, as `RowScorer.combine` does.
 
     Each batch is written to the folder when it is scored. A second call with the same folder computes what is missing,
     if content of the files, settings and version are those of the first; of two calls at once the second is refused.
-    Uses the Ray that runs in this process, else one of its own, on this machine or at the address.
+    Uses the Ray that runs in this process, or starts one on this machine, or joins the one at the address.
 
     Args:
         scorer: The metric.
@@ -82,7 +83,7 @@ def score_files(
         gpus: Graphics processors of a worker, such as 0.25 for four workers on one.
         batch_rows: Rows of a batch and of a file.
         address: Of a cluster, such as ``"auto"``; None for this machine.
-        input_format: Format of the files, where their endings do not tell it.
+        input_format: Format of the files, if their endings do not name it.
         progress: See `vlgauge.progress`.
 
     Raises:
@@ -101,7 +102,7 @@ def score_files(
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
         names = rows.ids()
-        sorted_ids(names)  # refused before Ray is started
+        sorted_ids(names)  # before Ray is started
         with session(address, workers * cpus, workers * gpus), told_plainly(folder):
             record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
@@ -137,7 +138,7 @@ def _scored(
 
 
 def imported_ray() -> Any:
-    """Ray, which is told first what it reads from the environment at its import.
+    """Import Ray, with the variables of the environment that it reads at its import.
 
     Raises:
         ImportError: If it is not installed.
@@ -145,8 +146,9 @@ def imported_ray() -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
-        import ray
-        import ray.data
+        with _environment(_ON_LOOPBACK):
+            import ray
+            import ray.data
     except ImportError as error:
         raise MissingExtraError(
             not_importable('--engine ray needs Ray; run: pip install "vlgauge[ray]"', error)
@@ -175,6 +177,8 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
             own_or_joined = _own_session(-(-cpus // 1)) if address is None else _joined(address)
             try:
                 stack.enter_context(own_or_joined)
+            except UsageError:
+                raise
             except Exception as error:  # Ray has no class of its own for it
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
@@ -193,14 +197,16 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
 
 @contextmanager
 def _own_session(cpus: float) -> Iterator[None]:
-    """A Ray that this process starts and ends, and that nobody outside of this machine can reach."""
+    """Start and end a Ray that other machines cannot reach."""
     ray = imported_ray()
-    from ray._private import ray_constants
-
+    if (address := ray.util.get_node_ip_address()) != _LOOPBACK:
+        (variable,) = _ON_LOOPBACK
+        raise UsageError(
+            f"Ray must listen on {_LOOPBACK} only, got {address}, because it was imported before vlgauge set "
+            f"{variable}=0; set it before you import Ray, or start Ray yourself with ray.init()"
+        )
     # The names of its sockets begin with it, and may not be longer than about a hundred characters.
     folder = tempfile.mkdtemp(prefix="vg", dir="/tmp" if os.path.isdir("/tmp") else None)
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False  # as from the environment, had it been read after this
     with _environment(_OWN_ENVIRONMENT):
         try:
             here: dict[str, Any] = {"_temp_dir": folder, "_node_ip_address": _LOOPBACK, "include_dashboard": False}
@@ -209,7 +215,6 @@ def _own_session(cpus: float) -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
-            ray_constants.ENABLE_RAY_CLUSTER = before
             shutil.rmtree(folder, ignore_errors=True)
 
 
