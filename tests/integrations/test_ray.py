@@ -317,6 +317,34 @@ def test_the_command_counts_scores_and_writes_what_compare_reads(tmp_path, capsy
     assert result == {key: pytest.approx(expected[key]) if key == "cider" else expected[key] for key in result}
 
 
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_rows_of_one_group_are_drawn_together(ending, tmp_path, capsys, monkeypatch):
+    columns = captioned()
+    rows = [{"id": i, "image": i // 2, **{name: cells[i] for name, cells in columns.items()}} for i in range(7)]
+    table = pd.DataFrame(rows[::-1])
+    if ending == "parquet":
+        table.to_parquet(tmp_path / "rows.parquet")
+    else:
+        table.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
+    words = ["score", "rouge_l", str(tmp_path / f"rows.{ending}"), "--no-progress", "--groups", "image"]
+    record = ["--record", str(tmp_path / "results.jsonl"), "--model", "a/m", "--dataset", "a/d", "--split", "test"]
+    assert main([*words, *record, "--engine", "ray", "--output", str(tmp_path / "out")]) == 0
+    scores = pd.read_parquet(tmp_path / "out" / "scores.parquet")
+    assert scores["groups"].to_list() == ["0", "0", "1", "1", "2", "2", "3"]
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["grouped_by"] == "image"
+    (recorded,) = map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())
+    assert (
+        main([*words, "--output", str(tmp_path / "one.json"), *record[:1], str(tmp_path / "one.jsonl"), *record[2:]])
+        == 0
+    )
+    (expected,) = map(json.loads, (tmp_path / "one.jsonl").read_text().splitlines())
+    assert recorded == expected
+    capsys.readouterr()
+
+
 # Without Ray ----------------------------------------------------------------------------------------------------------
 def score_here(path, **how):
     return score_files(RowScorer("bleu"), [path], path.parent / "kept", **how)
@@ -330,6 +358,10 @@ def score_here(path, **how):
         ([{"id": "a"}, {"id": 1}], "`id` must be of one type in all rows, got int and str"),
         ([{"id": None}], "`id` must be a whole number or a text in every row, got None"),
         ([{"id": 1}, {"key": 2}], "FILE must have the column 'id' in every row, row 1 has: key, predictions"),
+        (
+            [{"id": 1, "image": "a"}, {"id": 2, "image": " "}],
+            "`groups` must be a column that every row has, got 'image', which row 2 lacks",
+        ),
         ([{"id": 1, "references": ...}], "FILE must have the column 'references' in every row, row 0 has: id"),
     ],
 )
@@ -341,11 +373,11 @@ def test_wrong_files_are_refused_before_ray_starts(rows, message, tmp_path):
     lines = [{key: value for key, value in row.items() if value is not ...} for row in full]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
-        score_here(tmp_path / "rows.jsonl")
+        score_here(tmp_path / "rows.jsonl", groups="image" if "groups" in message else None)
     if "FILE" not in message and "type" not in message:
         pd.DataFrame(lines).to_parquet(tmp_path / "rows.parquet")
         with patch.object(of_ray, "session", side_effect=AssertionError), pytest.raises(ValueError, match=message):
-            score_here(tmp_path / "rows.parquet")
+            score_here(tmp_path / "rows.parquet", groups="image" if "groups" in message else None)
 
 
 @pytest.mark.ray
@@ -357,13 +389,14 @@ def test_no_parquet_file_of_a_stranger_is_opened_here(tmp_path, monkeypatch):
         raise AssertionError("the file was opened here")
 
     monkeypatch.setattr(of_ray.pq, "ParquetFile", refuse)
-    assert of_ray._ids_of_parquet(path, "id", ["id", "predictions"], "boxed") == ["b", "a"]
+    found = of_ray._columns_of_parquet(path, ["id", "more"], ["id", "predictions"], "boxed")
+    assert found == {"id": ["b", "a"], "more": [1, 2]}
     with pytest.raises(ValueError, match="must have the columns references"):
-        of_ray._ids_of_parquet(path, "id", ["id", "references"], "boxed")
+        of_ray._columns_of_parquet(path, ["id"], ["id", "references"], "boxed")
     table = of_ray._read_boxed_parquet(of_ray.pa.table({"file": [path]}), ["id", "predictions", "references"])
     assert table.to_pydict() == {"id": ["b", "a"], "predictions": ["A dog.", "A cat."]}
     with pytest.raises(AssertionError):
-        of_ray._ids_of_parquet(path, "id", ["id"], None)
+        of_ray._columns_of_parquet(path, ["id"], ["id"], None)
 
 
 def test_no_text_file_of_a_stranger_is_parsed_here(tmp_path, monkeypatch):

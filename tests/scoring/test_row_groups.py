@@ -214,9 +214,6 @@ def test_a_row_in_other_groups_by_two_systems_is_refused(folder, capsys, front_e
 def test_groups_of_a_command_are_refused_where_there_are_none(folder, capsys):
     assert main(["score", "rouge_l", "rows.jsonl", "--groups", "imago"]) == 2
     assert "choose another with --groups, did you mean `image`?" in capsys.readouterr().err
-    words = ["--groups", "image", "--engine", "ray", "--output", "out"]
-    assert main(["score", "rouge_l", "rows.jsonl", *words]) == 2
-    assert "--groups must come without --engine ray" in capsys.readouterr().err
 
 
 def test_groups_of_an_archive(tmp_path, capsys):

@@ -39,7 +39,7 @@ def scored_with_ray(
     parts = output / PARTS if options.parts is None else Path(options.parts)
     if parts.resolve() == output.resolve():
         raise UsageError(f"--parts must be another folder than --output, got {str(output)!r} for both")
-    how: dict[str, Any] = {**ray_options(options), "input_format": options.input_format}
+    how: dict[str, Any] = {**ray_options(options), "input_format": options.input_format, "groups": options.groups}
     with only_run(output, "--output"):
         record = score_files(scorer, files, parts, **how)
         write_result(str(output / SCORES), record)

@@ -19,6 +19,7 @@ from vlgauge.cli.record import add_record_options, check_record_options, record_
 from vlgauge.cli.scoring import add_scoring, add_suite_options, annotated_rows, metric_list, settings_by_metric
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
+from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
 from vlgauge.leaderboard.table import Numbers, Table, render
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, located, read_rows, take_columns
@@ -48,6 +49,7 @@ _FILE_HELP = (
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
 MARKUP = ("markdown", "latex")
+_NOT_RESULTS = ("ids", "sizes", GROUPS, GROUPED_BY)  # what a file of scores has besides the result of a metric
 MOST_DIGITS = 17  # more than a number has
 MOST_SCALE = 1e9
 
@@ -123,8 +125,6 @@ def run(options: argparse.Namespace) -> int:
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
         raise UsageError(f"{OPTION} must come without --engine ray, draw the captions before")
-    if options.engine == "ray" and options.groups is not None:
-        raise UsageError("--groups must come without --engine ray, which keeps no column but the id")
     if options.engine == "ray":
         if suite is not None:
             raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
@@ -250,8 +250,8 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
     settings = settings_by_metric(options.set, metric_list(names))
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
-    results = {name: {key: found[key] for key in found if key not in ("ids", "sizes")} for name in settings}
-    record_results(results, options, found["ids"])
+    results = {name: {key: found[key] for key in found if key not in _NOT_RESULTS} for name in settings}
+    record_results(results, options, found["ids"], groups_of_run(found))
     rest = columns_of(found)[1]
     if options.quiet:
         print(numbers_alone(results, options.digits))

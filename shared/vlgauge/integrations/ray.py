@@ -36,6 +36,7 @@ from vlgauge.parquet import parquet_table
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.run_locks import only_run
 from vlgauge.settings import finite_number, shown, whole_number
+from vlgauge.statistics.drawing import is_unlabeled
 from vlgauge.version import __version__
 
 BATCH_ROWS = 256
@@ -65,6 +66,7 @@ def score_files(
     batch_rows: int = BATCH_ROWS,
     address: str | None = None,
     input_format: str | None = None,
+    groups: str | None = None,
     progress: Progress = None,
 ) -> dict[str, Any]:
     """Return the result of all rows of some files, as `RowScorer.combine` does.
@@ -84,6 +86,8 @@ def score_files(
         batch_rows: Rows of a batch and of a file.
         address: Of a cluster, such as ``"auto"``; None for this machine.
         input_format: Format of the files, if their endings do not name it.
+        groups: Column with a label per row; rows of one label belong together. The result has the labels as
+            ``groups`` and the column as ``grouped_by``, as files of scores have.
         progress: See `vlgauge.progress`.
 
     Raises:
@@ -101,7 +105,7 @@ def score_files(
     with only_run(Path(folder).absolute(), "--parts"):
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
-        names = rows.ids()
+        names, labels = rows.ids_and_labels(groups)
         sorted_ids(names)  # before Ray is started
         with session(address, workers * cpus, workers * gpus), told_plainly(folder):
             record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
@@ -110,7 +114,10 @@ def score_files(
             f"FILE must stay as it is while it is scored, {changed[0]!r} did not; remove the folder {str(folder)!r}, "
             "and score again"
         )
-    return record
+    if groups is None:
+        return record
+    label_of = dict(zip(names, labels, strict=True))
+    return record | {"groups": [label_of[name] for name in record["ids"]], "grouped_by": groups}
 
 
 def _scored(
@@ -277,25 +284,34 @@ class _Rows:
         self.scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
         self._reading = scorer.metric.reading
 
-    def ids(self) -> list[Any]:
-        """All ids, read here and checked one by one.
+    def ids_and_labels(self, groups: str | None) -> tuple[list[Any], list[str]]:
+        """Read and check all ids, and the labels of a column if there is one.
 
         Raises:
-            ValueError: If a file, or a row of a text file, lacks a column, or there is no row.
+            ValueError: If a file, or a row of a text file, lacks a column, a row has no label, or there is no row.
         """
-        title = self.scorer.id
-        found: list[Any] = []
+        wanted = [self.scorer.id] if groups is None else [self.scorer.id, groups]
+        required = list(dict.fromkeys([*self.scorer.required, *wanted]))
+        cells: dict[str, list[Any]] = {title: [] for title in wanted}
         for path in self._paths:
             if self._kind == "parquet":
-                cells = _ids_of_parquet(path, title, self.scorer.required, self._reading)
+                found = _columns_of_parquet(path, wanted, required, self._reading)
             else:
                 with reading(self._reading):
                     rows = read_rows(path, self._kind)
-                cells, *_ = [take_column(rows, name) for name in self.scorer.required]
-            found += map(checked_id, cells)
-        if not found:
+                found = {title: take_column(rows, title) for title in required}
+            for title in wanted:
+                cells[title] += found[title]
+        names = list(map(checked_id, cells[self.scorer.id]))
+        if not names:
             raise UsageError(f"FILE must have at least one row, got none in {', '.join(self._paths[:3])}")
-        return found
+        if groups is None:
+            return names, []
+        if lacking := [name for name, label in zip(names, cells[groups], strict=True) if is_unlabeled(label)]:
+            raise UsageError.about(
+                "groups", f"must be a column that every row has, got {groups!r}, which row {lacking[0]!r} lacks"
+            )
+        return names, list(map(str, cells[groups]))
 
     def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
         """What the workers answer to each batch, in any order; raises what they raised."""
@@ -344,14 +360,16 @@ def _boxed_parquet(path: str) -> pa.Table:
     return parquet_table(data, "FILE", path, unpacked_limit(len(data)))
 
 
-def _ids_of_parquet(path: str, title: str, required: Sequence[str], how: Reading | None) -> list[Any]:
-    """The cells of a column of a Parquet file; ValueError if it lacks one that is required."""
+def _columns_of_parquet(
+    path: str, titles: Sequence[str], required: Sequence[str], how: Reading | None
+) -> dict[str, list[Any]]:
+    """Return the cells of some columns of a Parquet file; raise UsageError if it lacks one that is required."""
     file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
     there = (file.schema if how == "boxed" else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:
         raise UsageError(f"FILE must have the columns {', '.join(absent)}, {path!r} has {', '.join(there)}")
-    parts = file.to_batches() if how == "boxed" else file.iter_batches(columns=[title])
-    return [cell for part in parts for cell in part.column(title).to_pylist()]
+    parts = list(file.to_batches() if how == "boxed" else file.iter_batches(columns=list(titles)))
+    return {title: [cell for part in parts for cell in part.column(title).to_pylist()] for title in titles}
 
 
 def _read_boxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
