@@ -20,7 +20,7 @@ from folders import ROOT, TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base, caption_sets, catalog, clip_score, judges, scene_graphs, style
+from vlgauge import base, caption_sets, catalog, clip_score, judged, scene_graphs, style
 from vlgauge.base.metric import REPOSITORY
 from vlgauge.catalog import MetricFacts
 from vlgauge.distances.cider import DocumentFrequency
@@ -34,7 +34,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 EXTRAS = {extra.replace("_", "-") for extra in SETUP["options.extras_require"]}
 FAMILIES = [
     found
-    for room in (base, caption_sets, clip_score, judges, scene_graphs, style)
+    for room in (base, caption_sets, clip_score, judged, scene_graphs, style)
     for found in vars(room).values()
     if inspect.isclass(found) and "columns" in vars(found)
 ]
