@@ -41,6 +41,9 @@ def printable(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+_ATOMS = frozenset((int, float, bool, str, type(None)))  # found in long lists, which are not gone through for them
+
+
 def plain(value: Any) -> Any:
     """The value with every array, numpy scalar, tuple and dataclass in it turned into plain Python."""
     if hasattr(value, "tolist"):
@@ -50,7 +53,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return list(value) if _ATOMS.issuperset(map(type, value)) else [plain(item) for item in value]
     return value
 
 
@@ -114,13 +117,24 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [without_nan(item) for item in value]
+        kinds = set(map(type, value))
+        is_fine = all(map(math.isfinite, value)) if kinds == {float} else kinds <= _ATOMS - {float}
+        return value if is_fine else [without_nan(item) for item in value]
     return value
 
 
 def to_json(record: Mapping[str, Any]) -> str:
     """Strict JSON text of a result; NaN becomes null."""
-    return json.dumps(without_nan(plain(record)), indent=2, allow_nan=False)
+    lines = [f"{json.dumps(key)}: {_indented(value)}" for key, value in without_nan(plain(record)).items()]
+    return "{\n  " + ",\n  ".join(lines) + "\n}" if lines else "{}"
+
+
+def _indented(value: Any) -> str:
+    """JSON of an entry of a result; the encoder of the library that indents is slow for long lists."""
+    if isinstance(value, list) and value and _ATOMS.issuperset(map(type, value)):
+        lines = json.dumps(value, separators=(",\n    ", ""), allow_nan=False)
+        return f"[\n    {lines[1:-1]}\n  ]"
+    return json.dumps(value, indent=2, allow_nan=False).replace("\n", "\n  ")
 
 
 def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = DIGITS, *, most_lines: int = 8) -> str:
