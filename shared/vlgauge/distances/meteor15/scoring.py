@@ -15,7 +15,6 @@ from vlgauge.text.meteor_tokens import meteor_tokens
 from vlgauge.text.ngrams import Ints, first_of_run, lengths_of, numbered
 
 SEPARATOR = "|||"  # of the texts in the program's protocol, which no text can hold
-_LINE_ENDS = str.maketrans("\r\n", "  ")
 _CELLS_AT_ONCE = 2**18  # pairs of tokens
 _PAIRS_AT_ONCE = 2**12
 
@@ -130,14 +129,18 @@ class Rows:
             yield Row(list(islice(every, len(of))), list(islice(scores, len(of))), of)
 
 
+def _in_one_line(text: str) -> str:
+    return text.replace("\r", " ").replace("\n", " ")
+
+
 def sent_hypothesis(text: str) -> str:
     """Return what the COCO caption evaluation sends of a hypothesis to the program."""
-    return text.translate(_LINE_ENDS).replace(SEPARATOR, "").replace("  ", " ")
+    return _in_one_line(text).replace(SEPARATOR, "").replace("  ", " ")
 
 
 def sent_references(text: str) -> list[str]:
     """Return what the program takes a reference of the COCO caption evaluation for: one or several."""
-    return text.translate(_LINE_ENDS).split(SEPARATOR)
+    return _in_one_line(text).split(SEPARATOR)
 
 
 def coco_rows(
@@ -218,7 +221,7 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
 
 def _sendable(text: str) -> str:
     """A text without separators and line ends, which the program's protocol cannot send."""
-    return text.translate(_LINE_ENDS).replace(SEPARATOR, " ")
+    return _in_one_line(text).replace(SEPARATOR, " ")
 
 
 def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], Ints]:
