@@ -6,7 +6,7 @@ import numpy as np
 
 from vlgauge import base  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text.ptb import tokens  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.text.ngrams import first_of_run  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
@@ -48,24 +48,35 @@ class RougeL(base.TokenMetric):
     bounds = (0.0, 1.0)
     higher_is_better = True
 
-    @staticmethod
-    def split_caption(caption: str) -> list[str]:
-        """As the base has it; a token may hold white space, at which ROUGE-L does not split again."""
-        return tokens.ptb_tokens(caption)
+    # A token may hold white space, at which ROUGE-L of the COCO caption evaluation does not split again.
+    splits_again = False
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
-        candidates, theirs, rows = self.tokenized(predictions, references)
+        texts, example, rows = self.numbered(predictions, references)
+        is_candidate = first_of_run(example)
+        candidates, theirs = np.flatnonzero(is_candidate), np.flatnonzero(~is_candidate)
+        of = example[theirs]
+        with base.progress_bar(len(theirs), "Scoring captions", self.progress) as advance:
+            common = rouge_and_bleu.common_lengths(texts, candidates[of], theirs, advance)
+        bounds = np.flatnonzero(first_of_run(of))
+        lengths = np.maximum(texts.lengths, 1)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
-        details: list[dict[str, Any]] = []
-        pairs = zip(candidates, theirs, strict=True)
-        told = base.reported(pairs, len(rows), "Scoring captions", self.progress)
-        for i, (candidate, captions) in enumerate(told):
-            common = rouge_and_bleu.common_with(candidate, captions)
-            precisions[i] = max(common) / max(1, len(candidate))
-            recalls[i] = max(length / max(1, len(tokens)) for length, tokens in zip(common, captions, strict=True))
-            parts = {"common": common, "precision": precisions[i], "recall": recalls[i]}
-            details.append({"tokens": candidate, "references": captions, **parts})
+        if rows:
+            precisions = np.maximum.reduceat(common, bounds) / lengths[candidates]
+            recalls = np.maximum.reduceat(common / lengths[theirs], bounds)
+        # Made only if they are asked for.
+        parts = zip(np.split(common, bounds[1:]), precisions.tolist(), recalls.tolist(), strict=True)
+        details = (
+            {
+                "tokens": own,
+                "references": captions,
+                "common": lengths.tolist(),
+                "precision": precision,
+                "recall": recall,
+            }
+            for (own, *captions), (lengths, precision, recall) in zip(texts.grouped(example), parts, strict=True)
+        )
         scores = rouge_and_bleu.coco_rouge_l(precisions, recalls)
         return self.scored(len(predictions), rows, scores, details if return_details else None)

@@ -18,10 +18,11 @@ from vlgauge.distances.rouge_and_bleu import (
     bleu_4,
     bleu_counts,
     coco_bleu,
+    common_lengths,
     common_subsequences,
-    common_with,
     rouge_l,
 )
+from vlgauge.text.ngrams import token_ids
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 
@@ -78,20 +79,19 @@ def test_common_subsequences_against_all_subsets(seed):
     assert common_subsequences(texts).tolist() == expected
 
 
-@pytest.mark.parametrize(("short", "kept"), [(0, 1), (0, 3), (4, 9)])
-def test_common_subsequences_of_long_texts_whose_masks_are_not_all_kept(monkeypatch, short, kept):
+def test_common_subsequences_do_not_depend_on_what_is_computed_together(monkeypatch):
     texts = random_texts(8, 40, 7)
     expected = common_subsequences(texts)
-    monkeypatch.setattr(rouge_and_bleu, "_SHORT", short)
-    monkeypatch.setattr(rouge_and_bleu, "_KEPT_MASKS", kept)
+    monkeypatch.setattr(rouge_and_bleu, "_CELLS_AT_ONCE", 1)
     assert common_subsequences(texts).tolist() == expected.tolist()
 
 
 def test_common_subsequence_of_a_long_text_takes_memory_by_its_length():
     words = [str(number) for number in range(2**13)]
+    texts = token_ids([words, words[::-2], words[::2]])
     tracemalloc.start()
     try:
-        assert common_with(words, [words[::-2], words[::2]]) == [1, 2**12]
+        assert common_lengths(texts, np.array([0, 0]), np.array([1, 2])).tolist() == [1, 2**12]
         assert tracemalloc.get_traced_memory()[1] < 300 * len(words)
     finally:
         tracemalloc.stop()

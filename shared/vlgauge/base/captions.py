@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +10,8 @@ from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
 from vlgauge.progress import reported
 from vlgauge.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
-from vlgauge.text.ngrams import Ints, TokenIds, numbered, token_ids
+from vlgauge.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
+from vlgauge.text.ptb.tokens import ptb_tokens
 
 Tokens = Sequence[str]
 
@@ -58,8 +58,10 @@ class CaptionMetric(Metric):
         every = np.full(n_rows, np.nan)
         every[list(rows)] = list(scores)
         for name, own in (counts or {}).items():
-            numbers = dict(zip(rows, own, strict=True))
-            extra[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
+            extra[name] = list(own)
+            if len(rows) < n_rows:
+                numbers = dict(zip(rows, own, strict=True))
+                extra[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
         explained: list[Mapping[str, Any]] | None = None
         if details is not None:
             by_row = dict(zip(rows, details, strict=True))
@@ -68,7 +70,13 @@ class CaptionMetric(Metric):
 
 
 class TokenMetric(CaptionMetric):
-    """Base of the metrics that compare the tokens of a caption with those of its references."""
+    """Base of the metrics that compare the tokens of a caption with those of its references.
+
+    Attributes:
+        splits_again: Whether tokens that hold white space are split there, as `coco_tokens` does.
+    """
+
+    splits_again: ClassVar[bool] = True
 
     def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:
         found = tokenizer_setting(tokenizer)
@@ -82,31 +90,21 @@ class TokenMetric(CaptionMetric):
 
     def tokenized(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> tuple[list[Tokens], list[list[Tokens]], list[int]]:
-        """Tokens of the rows that have references; each distinct caption is split once.
+    ) -> tuple[list[list[str]], list[list[list[str]]], list[int]]:
+        """Tokens of the rows that have references, see `numbered`.
 
         Returns:
             Tokens of the candidates, tokens of their references, and the numbers of these rows. The others have no
             score.
         """
-        rows = [row for row, captions in enumerate(references) if captions]
-        candidates = [predictions[row] for row in rows]
-        theirs = [references[row] for row in rows]
-        captions = dict.fromkeys(chain(candidates, chain.from_iterable(theirs)))
-        if self.tokenizer is None:
-            warn_of_unparted(captions)
-        split = self._split()
-        tokens = {caption: split(caption) for caption in self._reported(captions)}
-        return (
-            [tokens[caption] for caption in candidates],
-            [[tokens[caption] for caption in captions] for captions in theirs],
-            rows,
-        )
+        texts, row_of_text, rows = self.numbered(predictions, references)
+        of_rows = list(texts.grouped(row_of_text))
+        return [own for own, *_ in of_rows], [theirs for _, *theirs in of_rows], rows
 
     def numbered(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[TokenIds, Ints, list[int]]:
-        """Tokens as `tokenized` finds them, as integers.
+        """Tokens of the rows that have references, as integers; each distinct caption is split once.
 
         Returns:
             Tokens of the candidate of a row, of its references, of the next candidate; the row of each of
@@ -121,15 +119,18 @@ class TokenMetric(CaptionMetric):
     def _numbered(self, captions: Sequence[str]) -> TokenIds:
         if self.tokenizer is None:
             warn_of_unparted(captions)
-            return token_ids(map(self.split_caption, self._reported(captions)))
+            found = shared_ids(captions, map(ptb_tokens, self._reported(captions)))
+            if self.splits_again and not all(map(str.isprintable, found.tokens)):  # as odd white space is not
+                found = token_ids(map(self.split_caption, captions))
+            return found
         try:
             found = token_ids(map(_listing(self.tokenizer), self._reported(captions)))
+            if all(isinstance(token, str) for token in found.tokens):
+                return found
         except TypeError:
-            found = None
-        if found is not None and all(isinstance(token, str) for token in found.tokens):
-            return found
+            pass
         # To look at every token of every caption takes longer, and tells which caption it is.
-        return token_ids(map(self._split(), self._reported(captions)))
+        return token_ids(map(checked_tokenizer(self.tokenizer), self._reported(captions)))
 
     def _reported(self, captions: Collection[str]) -> Iterator[str]:
         return reported(captions, len(captions), "Splitting captions", self.progress)
@@ -138,6 +139,3 @@ class TokenMetric(CaptionMetric):
     def split_caption(caption: str) -> list[str]:
         """Split a caption as the COCO caption evaluation does for the metric."""
         return coco_tokens(caption)
-
-    def _split(self) -> Callable[[str], Tokens]:
-        return self.split_caption if self.tokenizer is None else checked_tokenizer(self.tokenizer)

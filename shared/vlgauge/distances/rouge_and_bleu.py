@@ -1,16 +1,14 @@
 """ROUGE-L and BLEU-4 between single captions, and both as the COCO caption evaluation code computes them."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 import numpy as np
 import numpy.typing as npt
 
 from vlgauge.distances.cider import ORDERS, told_by_order
 from vlgauge.progress import Progress
-from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets
+from vlgauge.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets, token_ids
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,8 +17,7 @@ COUNT_COLUMNS = (*(f"matches_{order}" for order in ORDERS), "length", "closest")
 
 BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
 
-# Tokens of a text of which the masks of all words fit into memory, and how many are kept of a longer one.
-_SHORT, _KEPT_MASKS = 2**12, 2**8
+_CELLS_AT_ONCE = 2**18  # pairs of tokens
 
 
 def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
@@ -39,56 +36,36 @@ def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
 
 def common_subsequences(texts: Sequence[Sequence[str]]) -> Ints:
     """Lengths of the longest common subsequences of all pairs, shape ``(n_texts, n_texts)``."""
+    ones, others = np.tril_indices(len(texts))
     lengths = np.zeros((len(texts), len(texts)), dtype=np.int64)
-    for i, text in enumerate(texts):
-        lengths[i, : i + 1] = lengths[: i + 1, i] = common_with(text, texts[: i + 1])
+    lengths[ones, others] = lengths[others, ones] = common_lengths(token_ids(texts), ones, others)
     return lengths
 
 
-def common_with(text: Sequence[str], others: Sequence[Sequence[str]]) -> list[int]:
-    """Lengths of the longest common subsequences of a text and each of the others."""
-    everything = (1 << len(text)) - 1
-    mask_of = _mask_of_word(text, set().union(*others))
-    lengths = []
-    for other in others:
-        # Bit k of row falls to 0 where one more token of text[: k + 1] is in common (Hyyro, 2004, "Bit-parallel LCS
-        # length computation revisited").
-        row = everything
-        for token in other:
-            if mask := mask_of(token):
-                hits = row & mask
-                row = ((row + hits) | (row - hits)) & everything
-        lengths.append(len(text) - row.bit_count())
-    return lengths
+def common_lengths(
+    texts: TokenIds, ones: Ints, others: Ints, advance: Callable[[int], object] = lambda n: None
+) -> Ints:
+    """Lengths of the longest common subsequences of pairs of texts.
 
-
-def _mask_of_word(text: Sequence[str], wanted: Container[str]) -> Callable[[str], int | None]:
-    """Which tokens of a text a word is, one bit each; asked for a word that the text does not have, None.
-
-    Masks of all words would take the square of a long text: those of its rare words are made when they are asked for.
+    Args:
+        texts: The texts.
+        ones: Shape ``(P,)``, the first text of each pair.
+        others: Shape ``(P,)``, the second.
+        advance: Told the number of pairs that are done.
     """
-    places: dict[str, list[int]] = {}
-    for place, token in enumerate(text):
-        if token in wanted:
-            places.setdefault(token, []).append(place)
-    fewest = 0 if len(text) <= _SHORT else len(text) // _KEPT_MASKS
-    kept = {token: _mask(found, len(text)) for token, found in places.items() if len(found) > fewest}
-    if not fewest:
-        return kept.get
-
-    def mask_of(token: str) -> int | None:
-        found = kept.get(token)
-        return _mask(places[token], len(text)) if found is None and token in places else found
-
-    return mask_of
-
-
-def _mask(places: Sequence[int], n_bits: int) -> int:
-    if n_bits <= _SHORT:
-        return reduce(or_, (1 << place for place in places))
-    bits = np.zeros(n_bits, dtype=bool)
-    bits[places] = True
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+    found = np.zeros(len(ones), np.int64)
+    cells = texts.lengths[ones] * texts.lengths[others]
+    order = np.argsort(cells, kind="stable")  # pairs of similar size together, as the longest decides
+    for pairs in np.split(order, np.flatnonzero(first_of_run(np.cumsum(cells[order]) // _CELLS_AT_ONCE))[1:]):
+        tokens = texts.padded(ones[pairs], -1)
+        # Row k: the longest with the first k tokens of each.
+        lengths = np.zeros((len(tokens) + 1, len(pairs)), np.int32)
+        for following in texts.padded(others[pairs], -2):
+            longer = np.maximum(lengths[1:], lengths[:-1] + (tokens == following))
+            np.maximum.accumulate(longer, out=lengths[1:])
+        found[pairs] = lengths[-1]
+        advance(len(pairs))
+    return found
 
 
 def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:

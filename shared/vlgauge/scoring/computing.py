@@ -12,6 +12,7 @@ from vlgauge.errors import UsageError
 from vlgauge.media.tables import CsvRow, name_of_rows
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.wording import option
+from vlgauge.text.ngrams import tokens_shared
 from vlgauge.weights.preflight import look_for_all
 
 if TYPE_CHECKING:
@@ -97,13 +98,14 @@ def compute_all(
             # Of a suite nobody has chosen the metrics one by one.
             raise error.with_message(f"{error}\nOr leave metrics of the suite out with {option('without')}") from error
     results = {}
-    for metric in metrics:
-        try:
-            results[metric.name] = _compute(metric, columns, len(metrics), details=details, rows=rows)
-        except Exception as error:
-            if on_failure is None:
-                raise
-            on_failure(metric.name, error)
+    with tokens_shared():
+        for metric in metrics:
+            try:
+                results[metric.name] = _compute(metric, columns, len(metrics), details=details, rows=rows)
+            except Exception as error:
+                if on_failure is None:
+                    raise
+                on_failure(metric.name, error)
     return results
 
 

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from typing import Any, TypeAlias
@@ -61,14 +63,22 @@ class TokenIds:
         _, places = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
+    def padded(self, texts: Ints, filling: int) -> Ints:
+        """Return the tokens of some texts, a column each, with a number behind those of shorter ones."""
+        lengths = self.lengths[texts]
+        table = np.full((int(lengths.max(initial=0)), len(texts)), filling)
+        column, place = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
+        table[ranges(np.zeros_like(lengths), lengths)[1], column] = self.ids[place]
+        return table
+
     def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
         """The tokens of the texts of each example.
 
         Args:
             example: shape ``(n_texts,)``, ascending, the example of each text.
         """
-        tokens = map(self.tokens.__getitem__, self.ids)
-        texts = (list(islice(tokens, length)) for length in self.lengths)
+        tokens = map(self.tokens.__getitem__, self.ids.tolist())
+        texts = (list(islice(tokens, length)) for length in self.lengths.tolist())
         return (list(islice(texts, size)) for size in run_lengths(example)[1])
 
 
@@ -86,6 +96,36 @@ def token_ids(texts: Iterable[Tokens]) -> TokenIds:
     ids = np.empty(len(tokens), np.int64)  # by number
     ids[order] = np.arange(len(tokens))
     return TokenIds([tokens[i] for i in order], ids[numbers], np.array(lengths, np.int64))
+
+
+_SHARED: ContextVar[list[tuple[Sequence[str], TokenIds]] | None] = ContextVar("shared tokens", default=None)
+
+
+@contextmanager
+def tokens_shared() -> Iterator[None]:
+    """Context in which `shared_ids` keeps the tokens of captions, for several metrics of the same captions."""
+    token = _SHARED.set([])
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def shared_ids(captions: Sequence[str], texts: Iterable[Tokens]) -> TokenIds:
+    """Return the tokens of captions as integers, within `tokens_shared` those that were found before.
+
+    Args:
+        captions: The captions.
+        texts: Tokens of each caption, always made in the same way; asked for only if they are new.
+    """
+    shared = _SHARED.get()
+    for known, found in shared or ():
+        if known == captions:
+            return found
+    found = token_ids(texts)
+    if shared is not None:
+        shared.append((captions, found))
+    return found
 
 
 def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
