@@ -41,8 +41,10 @@ def mauve_package() -> Any:
     return mauve
 
 
-def mauve_baseline(p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any) -> float:
-    """MAUVE of a corpus, in [0, 1], higher for distributions that are more alike (Chan et al., appendix B.5).
+def mauve_with_curve(
+    p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any
+) -> Mauve:
+    """Return MAUVE of a corpus with its divergence curve (Chan et al., 2024, Appendix B.5).
 
     It counts vectors in clusters, a tenth as many as there are vectors on the smaller side: of five captions against
     five it has a handful of values. The package is under the GPL and never comes with this one.
@@ -57,13 +59,6 @@ def mauve_baseline(p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed
         ValueError: If the vectors are not two matrices of finite numbers of one width, or there are none.
         ImportError: If mauve-text is not installed.
     """
-    return mauve_with_curve(p_features, q_features, seed=seed, **options).value
-
-
-def mauve_with_curve(
-    p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any
-) -> Mauve:
-    """As `mauve_baseline`, with the divergence curve."""
     sides = [np.asarray(side, dtype=np.float64) for side in (p_features, q_features)]
     shapes = " and ".join(str(side.shape) for side in sides)
     if any(side.ndim != 2 or not side.size for side in sides) or sides[0].shape[1] != sides[1].shape[1]:
