@@ -1,7 +1,5 @@
 """Regions from files: the table and the crops of the authors of GROOViST, JSON."""
 
-import json
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -62,31 +60,9 @@ def test_broken_authors_table(authors, old, new, message):
         regions.read_authors_regions(authors / "regions.csv")
 
 
-def test_json_files(tmp_path):
-    entry = {"boxes": [[0, 0, 1, 1]], "scores": [0.5]}
-    (tmp_path / "r.json").write_text(json.dumps({"a": entry, "b": {"boxes": []}}), encoding="utf-8")
-    assert regions.read_regions(tmp_path / "r.json") == {"a": entry, "b": {"boxes": []}}
-    (tmp_path / "r.jsonl").write_text(json.dumps({"image": "a", **entry}) + "\n\n", encoding="utf-8")
-    assert regions.read_regions(tmp_path / "r.jsonl") == {"a": entry}
+def test_an_image_that_the_file_lacks():
     with pytest.raises(ValueError, match=r"must have every image of the stories, got none for 'c' \[0\]\[1\]"):
-        regions.arranged({"a": entry}, [["a", "c"]])
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("r.json", "{", "must hold JSON, got .* in line 1"),
-        ("r.json", "[]", "must map each image to its `boxes`"),
-        ("r.json", '{"a": {"box": []}}', "must map each image to its `boxes`, got .* with 'a'"),
-        ("r.jsonl", '{"boxes": []}', "must have an object with `image` in each line, got another in line 1"),
-        ("r.jsonl", '{"image": 1, "boxes": []}\n{"image": "1", "boxes": []}', "must have each image once, .* with '1'"),
-        ("r.json", '{"caf\xe9": {"boxes": []}}', "must be UTF-8 text, got"),
-    ],
-)
-def test_broken_json(tmp_path, name, text, message):
-    (tmp_path / name).write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=message):
-        regions.read_regions(tmp_path / name)
+        regions.arranged({"a": {"boxes": [[0, 0, 1, 1]]}}, [["a", "c"]])
 
 
 def test_a_table_in_another_encoding(authors):

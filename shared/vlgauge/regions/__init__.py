@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge.errors import UsageError
 from vlgauge.regions.detectors import DETECTORS, detector
-from vlgauge.regions.files import arranged, read_authors_regions, read_regions
+from vlgauge.regions.files import arranged, read_authors_regions
 from vlgauge.regions.sources import FORMS, GIVEN, Cell, Region, RegionSource, given_regions
 from vlgauge.settings import listed, nearest, shown
 from vlgauge.signatures import named
@@ -25,7 +25,6 @@ __all__ = [
     "checked_weights",
     "look_for_regions",
     "read_authors_regions",
-    "read_regions",
     "region_source",
     "regions_of",
 ]

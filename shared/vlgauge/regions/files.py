@@ -1,4 +1,4 @@
-"""Regions from files: the layout of the authors of GROOViST, and JSON."""
+"""Regions from files in the layout of the authors of GROOViST."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.errors import UsageError
-from vlgauge.files import csv_rows, parse_json, read_text
+from vlgauge.files import csv_rows, read_text
 
 AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
 
@@ -59,31 +59,6 @@ def read_authors_regions(
     return entries
 
 
-def read_regions(path: str | os.PathLike[str]) -> Entries:
-    """Read boxes from JSON: ``{image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}}``.
-
-    A file that ends in .jsonl has one object ``{"image": ..., "boxes": ..., "scores": ...}`` per line.
-
-    Raises:
-        ValueError: If the file has another form.
-        OSError: If it cannot be read.
-    """
-    shown, text = os.fspath(path), read_text(path)
-    if Path(path).suffix == ".jsonl":
-        pairs = [_line(line, number, shown) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    else:
-        content = parse_json(text, "`path`", shown)
-        pairs = list(content.items()) if isinstance(content, Mapping) else [("", None)]
-    entries: Entries = {}
-    for image, entry in pairs:
-        if not isinstance(entry, Mapping) or "boxes" not in entry:
-            raise UsageError(f"`path` must map each image to its `boxes`, got {shown!r} with {image!r}: {entry!r:.40}")
-        if image in entries:
-            raise UsageError(f"`path` must have each image once, got {shown!r} with {image!r} again")
-        entries[image] = {key: entry[key] for key in ("boxes", "scores") if entry.get(key) is not None}
-    return entries
-
-
 def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Regions in the order of the images of stories, as `compute(regions=...)` takes them.
 
@@ -99,16 +74,6 @@ def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> li
             if str(image) not in entries:
                 raise UsageError(f"`entries` must have every image of the stories, got none for {image!r} [{i}][{j}]")
     return [[entries[str(image)] for image in story] for story in stories]
-
-
-def _line(text: str, number: int, shown: str) -> tuple[str, Any]:
-    """The image of a line and its regions."""
-    line = parse_json(text, "`path`", shown, number)
-    if not isinstance(line, Mapping) or "image" not in line:
-        raise UsageError(
-            f"`path` must have an object with `image` in each line, got another in line {number} of {shown!r}"
-        )
-    return str(line["image"]), line
 
 
 def _score(text: str | None, place: str) -> float:
