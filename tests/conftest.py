@@ -46,7 +46,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 TESTS = Path(__file__).resolve().parent
 # They come first, in this order: what a browser computes beside what waits, then what takes longest.
-FIRST = ("browser", "ray", "picker", "distributed", "network_faults", "hub", "reports", "killed_processes", "box")
+FIRST = ("browser", "ray", "picker", "distributed", "hub", "reports", "killed_processes", "box")
 FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assemble_space", "hostile_media")
 FIRST += ("bombs", "damaged_files", "one", "doors")
 PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}

@@ -37,6 +37,9 @@ def be_online(monkeypatch, address, home):
         monkeypatch.delenv(proxy, raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+    # The client makes it of the endpoint when it is imported.
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(home))
 
 
@@ -61,7 +64,7 @@ class FakeHub(BaseHTTPRequestHandler):
         about = {"id": "me/my.detector", "sha": COMMIT, "siblings": [{"rfilename": name}]}
         told = json.dumps(listed if "/tree/" in self.path else about).encode()
         is_file = self.path.endswith(f"/resolve/{COMMIT}/{name}")
-        is_known = is_file or self.path.startswith("/api/models/me/my.detector/")
+        is_known = is_file or self.path.startswith("/api/models/me/my.detector")
         body = (self.content if is_file else told) if is_known else b""
         self.send_response(200 if is_known else 404)
         headers = {"X-Repo-Commit": COMMIT, "Content-Length": str(len(body)), "Content-Type": "application/json"}

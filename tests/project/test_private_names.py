@@ -19,7 +19,6 @@ ALLOWED = {
 TO_BE_REPLACED = {
     "box/walls.py": {"ctypes"},
     "integrations/torchmetrics.py": {"_apply", "_is_synced"},
-    "network/limits.py": {"_GLOBAL_CLIENT_FACTORY", "_http"},
 }
 
 

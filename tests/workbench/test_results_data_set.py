@@ -95,7 +95,7 @@ def test_a_visitors_token_opens_gated_and_private_ones_and_leaves_no_copy(hub, t
 
 
 def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: TOKEN)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert results_data_set.fetched_results("org/gated")[0]
     with pytest.raises(NetworkError, match="wants its terms accepted"):
         results_data_set.fetched_results("org/gated", SPACE.token)
@@ -113,7 +113,7 @@ def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
         ("org/empty", "must have records in its results.jsonl, got 'org/empty', where it is empty"),
         ("org/lines", "FILE must hold .* line 1 of 'org/lines/results.jsonl'"),
         ("org/bytes", "FILE must be UTF-8 text, got byte 0xff in line 1 of 'org/bytes/results.jsonl'"),
-        ("org/page", "gave a web page instead of a file"),
+        ("org/page", "FILE must hold JSON, got Expecting value in line 1, column 1 of 'org/page/results.jsonl'"),
     ],
 )
 def test_what_is_refused_is_told_in_one_sentence(hub, name, said):

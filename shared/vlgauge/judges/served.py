@@ -20,8 +20,8 @@ from vlgauge.errors import NetworkError, UsageError
 from vlgauge.judges.completions import MOST_UNTOLD, Completion, Unreadable, digits_of, read_completion
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.media.pictures import Picture
+from vlgauge.network import host_of
 from vlgauge.network.judge_server import check_url, complete
-from vlgauge.network.limits import host_of
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.settings import finite_number, shown, warn
 

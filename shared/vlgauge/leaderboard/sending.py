@@ -9,8 +9,7 @@ from vlgauge.errors import NetworkError
 from vlgauge.leaderboard.cards import merged_card
 from vlgauge.leaderboard.exporters import Export
 from vlgauge.leaderboard.score_files import SCORE_FILES
-from vlgauge.network import hub_file
-from vlgauge.network.answers import NOT_THERE
+from vlgauge.network import NOT_FOUND, hub_file
 from vlgauge.network.proposals import files_there, open_pull_request, refuse_offline
 
 MESSAGE = "Add results by vlgauge"
@@ -68,7 +67,7 @@ def _merged(export: Export) -> str:
         card = hub_file(export.repository, export.path).read_bytes()
     except NetworkError as error:
         # Without a card, the Hub makes one of the front matter; a repository that it does not show is told by the next.
-        if error.status != NOT_THERE:
+        if error.status != NOT_FOUND:
             raise
         return str(export.content)
     return merged_card(str(export.content), card, export.repository)

@@ -1,92 +1,107 @@
-"""The one door to the network: one try, limits of time, checked content, and faults in words.
+"""All access to the network: the Hub by public functions of `huggingface_hub`, and files of other servers.
 
-The client of the Hub tries again up to five times, waits without end for a body that drips, and builds the name of a
-file in its cache from an ETag as it comes, so that `../../x` is written outside of it (huggingface_hub 2.4). Its
-session is used here, which knows proxies and certificates; requests, checks and names of files are our own. Its cache
-keeps its layout: others find in it what is fetched here.
+Retries, resumed downloads, proxies and the layout of the cache are those of `huggingface_hub`. This package adds the
+comparison with a SHA-256, a limit for requests that have none, and one sentence for each error.
 """
 
 import hashlib
-import json
 import os
 import re
-import secrets
-import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import quote
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
 
 from vlgauge.errors import NetworkError
-from vlgauge.installed import too_old
-from vlgauge.network.answers import (
-    SERVER_ERRORS,
-    Exchange,
-    exchange,
-    in_words,
-    offline,
-    read_list,
-    save,
-    status_in_words,
-    whole,
-)
-from vlgauge.network.limits import FETCHING, answer_seconds, host_of, is_ours, session
-from vlgauge.writing import write
+from vlgauge.writing import replacing
 
 Tell: TypeAlias = Callable[[int | None], object]
-"""Called once before the content of files comes, with their bytes; None where the server tells no size."""
+"""Called once before the first byte of a file, with the size in bytes, or None if it is not known."""
 
+NOT_FOUND = 404
+_SERVER_ERRORS = 500  # and above
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-# What may name a file of the cache: never a path.
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_REASONS: Mapping[int | str, str] = {
+    "GatedRepo": "wants its terms accepted on the page of the repository, and a token of who did so",
+    "EntryNotFound": "has no such file",
+    "RevisionNotFound": "has no such revision",
+    "RepoNotFound": "has no such repository, or keeps it private",
+    401: "wants a token: run hf auth login or set HF_TOKEN, if the name is right",
+    403: "refuses access",
+    NOT_FOUND: "has nothing there",
+    429: "was asked too often; try again later",
+}
+# Exceptions that the client raises if it cannot parse an answer.
+_PARSE_ERRORS = (KeyError, TypeError, AttributeError, IndexError, AssertionError, RecursionError, ValueError)
+
+
+# -- State of the network ---------------------------------------------------------------------------------------------
+def offline() -> bool:
+    """Return whether one of the two offline switches is set in the environment now."""
+    switches = (os.environ.get(name, "") for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"))
+    return any(switch.strip().upper() in ("1", "ON", "YES", "TRUE") for switch in switches)
+
+
+def answer_seconds() -> float:
+    """Return the timeout of a request: the variable HF_HUB_ETAG_TIMEOUT of the Hub's client, or 10 seconds."""
+    seconds = os.environ.get("HF_HUB_ETAG_TIMEOUT", "")
+    return float(min(int(seconds), 3600)) if re.fullmatch("[1-9][0-9]*", seconds) else 10.0
 
 
 def unreachable() -> str | None:
-    """Why nothing can be fetched from the Hub, in words; None if it answers."""
+    """Return why nothing can be fetched from the Hub, or None if it answers."""
     if offline():
         return "an offline switch is set"
-    if told := too_old(*FETCHING):
-        return told
     limit = answer_seconds()
     return None if hub_answers(limit) else f"the Hub does not answer (one try of at most {limit:g} s)"
 
 
 def hub_answers(limit: float) -> bool:
-    """Whether the Hub says anything within a number of seconds: one request, and nothing is printed."""
+    """Return whether the Hub answers one request within a number of seconds."""
     from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
 
-    said: list[int] = []
+    try:
+        return bool(get_session().head(constants.ENDPOINT, timeout=limit).status_code < _SERVER_ERRORS)
+    except Exception:
+        # Names, proxies and certificates can raise nearly any exception.
+        return False
 
-    def knock() -> None:
-        # Without network nearly anything may be raised: by names, proxies, certificates.
-        with suppress(Exception):
-            said.append(session().head(constants.ENDPOINT, timeout=limit, follow_redirects=False).status_code)
 
-    # In a thread, because looking up the address of a name has no limit of its own.
-    thread = threading.Thread(target=knock, daemon=True)
-    thread.start()
-    thread.join(limit)
-    return bool(said) and said[0] < SERVER_ERRORS
+def host_of(url: str) -> str:
+    """Return the name and port of a server, without what may be secret in a URL."""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    except ValueError:
+        return "the address"
 
 
 # -- Files ------------------------------------------------------------------------------------------------------------
 def download(url: str, target: Path, sha256: str) -> None:
-    """Fetch a file; what is at the target stays unless the new one is complete and right.
+    """Download a file. The target is replaced only if the download is complete and has the digest.
 
     Args:
-        url: Where it is.
-        target: Where it goes, in an existing folder.
-        sha256: Its SHA-256 in hexadecimal digits, or how it begins.
+        url: URL of the file.
+        target: Path of the file, in an existing folder.
+        sha256: Its SHA-256 in hexadecimal digits, or their beginning.
 
     Raises:
-        NetworkError: If it cannot be had, or is another one.
+        NetworkError: If the file cannot be downloaded or has another digest.
     """
-    with exchange(url) as answer:
-        save(answer, target, target.name, answer.n_bytes, sha256)
+    from huggingface_hub.file_download import http_get
+
+    host = host_of(url)
+    with replacing(target, f"the file for {target.name}") as part:
+        with _requests(host), part.open("wb") as stream:
+            http_get(url, stream, displayed_filename=target.name)
+        _check_digest(part, sha256, target.name, host)
 
 
 def hub_file(
@@ -96,74 +111,99 @@ def hub_file(
     *,
     kind: str = "model",
     sha256: str | None = None,
-    n_bytes: int | None = None,
     tell: Tell | None = None,
 ) -> Path:
-    """Fetch a file of the Hub into the Hub's cache.
+    """Download a file of the Hub into the cache of the Hub's client, unless it is there.
 
     Args:
-        repository: Its id.
-        file: Its path there.
-        revision: Commit, branch or tag; None for the newest.
+        repository: Id of the repository.
+        file: Path in the repository.
+        revision: Commit, branch or tag. None is the newest commit.
         kind: "model" or "dataset".
-        sha256: Its SHA-256, if it is known; else that which the Hub announces counts, for large files.
-        n_bytes: Its size, if it is known.
-        tell: Told before the file comes.
+        sha256: Known SHA-256. Without it, a large file must have the digest that the Hub announces.
+        tell: Called before the download.
 
     Raises:
-        NetworkError: If it cannot be had, or is another one; no file is left then.
+        NetworkError: If the file cannot be downloaded, or has another commit or digest. It is removed then.
     """
-    wanted = revision or "main"
-    for name in (file, wanted):
-        _refuse_way_out(name)
-    storage = _storage(repository, kind)
-    prefix = "" if kind == "model" else f"{kind}s/"
-    with exchange(_hub_url(f"{prefix}{repository}/resolve/{quote(wanted, safe='')}/{quote(file)}"), hub=True) as answer:
-        commit, digest = _commit_told(answer, wanted), _name_told(answer)
-        announced = digest if _SHA256.fullmatch(digest) else None
-        blob = storage / "blobs" / digest
-        blob.parent.mkdir(parents=True, exist_ok=True)
-        if not _is_whole(blob, sha256 or announced):
-            size = answer.n_bytes if n_bytes is None else n_bytes
-            if tell is not None:
-                tell(size)
-            save(answer, blob, file, size, sha256 or announced)
-    pointer = storage / "snapshots" / commit / file
-    _point(pointer, blob)
-    if not _COMMIT.fullmatch(wanted):
-        reference = storage / "refs" / wanted
-        reference.parent.mkdir(parents=True, exist_ok=True)
-        write(reference, commit)
-    return pointer
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
+
+    host = host_of(constants.ENDPOINT)
+    with hub_requests():
+        url = hf_hub_url(repository, file, repo_type=kind, revision=revision)
+        found = get_hf_file_metadata(url, timeout=answer_seconds())
+        if _COMMIT.fullmatch(revision or "") and found.commit_hash != revision:
+            raise NetworkError(f"{host} gave the commit {found.commit_hash} instead of {revision}")
+        commit = str(found.commit_hash or "")
+        is_here = isinstance(try_to_load_from_cache(repository, file, revision=commit, repo_type=kind), str)
+        if tell is not None and not is_here:
+            tell(found.size)
+        path = Path(hf_hub_download(repository, file, revision=revision, repo_type=kind, etag_timeout=answer_seconds()))
+    if not is_here and (expected := sha256 or announced_digest(path)) is not None:
+        _check_digest(path, expected, file, host)
+    return path
+
+
+def announced_digest(path: Path) -> str | None:
+    """Return the SHA-256 that the Hub announced for a file of its cache, or None for a small file."""
+    # The name of a large file's blob. The blob itself may be a link into a store with other names.
+    name = Path(os.readlink(path)).name if path.is_symlink() else ""
+    return name if _SHA256.fullmatch(name) else None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file of the Hub's cache with its blob, so that it is downloaded again."""
+    blob = path.parent / os.readlink(path) if path.is_symlink() else path
+    for one in (path.resolve(), blob, path):
+        one.unlink(missing_ok=True)
+
+
+def _check_digest(path: Path, expected: str, name: str, host: str) -> None:
+    """Compare a file with its digest and remove it if they differ, or if the comparison is interrupted."""
+    found = ""
+    try:
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    finally:
+        if not found.startswith(expected):
+            remove_file(path)
+    if not found.startswith(expected):
+        raise NetworkError(
+            f"{host} gave {name} with the SHA-256 {found[:16]} instead of {expected[:16]}, which was not kept"
+        )
 
 
 def hub_content(
     repository: str, file: str, commit: str, *, kind: str, most_bytes: int, token: str | bool | None = None
 ) -> bytes:
-    """Content of a file of the Hub, which no cache keeps: what a visitor's token opens is for that visitor alone.
+    """Read a file of the Hub without caching it, because a user's token must not open it for other users.
 
     Args:
-        repository: Its id.
-        file: Its path there.
-        commit: Of 40 hexadecimal digits.
+        repository: Id of the repository.
+        file: Path in the repository.
+        commit: Commit of 40 hexadecimal digits.
         kind: "model" or "dataset".
-        most_bytes: How large it may be.
-        token: That of a visitor, None for that of this machine, False for none.
+        most_bytes: Maximum size.
+        token: Token of a user, None for the token of this machine, False for none.
 
     Raises:
-        NetworkError: If it cannot be had, is larger, or is of another commit.
+        NetworkError: If the file cannot be read or is larger.
     """
-    check_repository(repository)
-    _refuse_way_out(file)
+    from huggingface_hub import HfFileSystem, constants
+
     prefix = "" if kind == "model" else f"{kind}s/"
-    url = _hub_url(f"{prefix}{repository}/resolve/{quote(commit, safe='')}/{quote(file)}")
-    with exchange(url, hub=True, token=token) as answer:
-        _commit_told(answer, commit)
-        return whole(answer, file, most_bytes)
+    with hub_requests():
+        files = HfFileSystem(token=token, skip_instance_cache=True)
+        with files.open(f"{prefix}{repository}@{commit}/{file}") as stream:
+            content: bytes = stream.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise NetworkError(f"{host_of(constants.ENDPOINT)} gave {file} of more than {most_bytes} bytes")
+    return content
 
 
+# -- Folders ----------------------------------------------------------------------------------------------------------
 class ListedFile(NamedTuple):
-    """What the Hub tells of a file before it is fetched."""
+    """Size and announced SHA-256 of a file of the Hub. Small files have no SHA-256."""
 
     n_bytes: int
     sha256: str | None
@@ -172,42 +212,35 @@ class ListedFile(NamedTuple):
 def hub_listing(
     repository: str, revision: str | None, patterns: Sequence[str], known: Iterable[str] = ()
 ) -> tuple[str, dict[str, ListedFile]]:
-    """Commit of a model's repository, and its files whose names match a pattern. The list of all is kept in the cache.
+    """Return the commit of a model's repository, and its files whose names match a pattern.
 
     Args:
-        repository: Its id.
-        revision: Commit, branch or tag; None for the newest.
-        patterns: Names, with wildcards.
-        known: Files that are there for sure, if a pattern matches them.
+        repository: Id of the repository.
+        revision: Commit, branch or tag. None is the newest commit.
+        patterns: Names with wildcards.
+        known: Files that must be listed if a pattern matches them.
 
     Raises:
-        NetworkError: If they cannot be had, a name leads out of the repository, or nothing is there or less than known.
+        NetworkError: If the Hub cannot be asked, or nothing matches, or a known file is missing.
     """
-    storage = _storage(repository, "model")
-    wanted = revision or "main"
-    _refuse_way_out(wanted)
-    address = f"api/models/{repository}"
-    if _COMMIT.fullmatch(wanted):
-        commit = wanted
-    else:
-        about, _ = read_list(_hub_url(f"{address}/revision/{quote(wanted, safe='')}"))
-        commit = _checked_commit(about.get("sha") if isinstance(about, dict) else None, wanted)
-    entries: dict[str, dict[str, Any]] = {}
-    page: str | None = _hub_url(f"{address}/tree/{commit}?recursive=true&expand=false")
-    asked: set[str] = set()
-    while page is not None and page not in asked:
-        asked.add(page)
-        rows, page = read_list(page)
-        entries.update(_entries(rows))
-    chosen = {name for name in entries if _matches(name, patterns)}
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with hub_requests(repository):
+        commit = revision if _COMMIT.fullmatch(revision or "") else None
+        commit = str(commit or api.model_info(repository, revision=revision, timeout=answer_seconds()).sha)
+        entries: Iterable[Any] = api.list_repo_tree(repository, recursive=True, revision=commit)
+        files = {entry.path: entry for entry in entries if hasattr(entry, "size")}
+    chosen = sorted(name for name in files if _matches(name, patterns))
     lacking = [name for name in known if _matches(name, patterns) and name not in chosen]
     if lacking or not chosen:
         raise NetworkError(f"the Hub's list of its files lacks {', '.join(lacking or patterns)}")
-    listed = {name: _listed(entries[name]) for name in sorted(chosen)}
-    for name in listed:
-        _refuse_way_out(name)
-    _keep_listing(storage / "trees" / f"{commit}.json", entries)
-    return commit, listed
+    large = {name: files[name].lfs for name in chosen}
+    return commit, {name: ListedFile(files[name].size, large[name] and large[name].sha256) for name in chosen}
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def hub_folder(
@@ -217,36 +250,44 @@ def hub_folder(
     sha256: Mapping[str, str] | None = None,
     tell: Tell | None = None,
 ) -> Path:
-    """Fetch those files of a model's repository whose names match a pattern; returns the folder that has them.
+    """Download the files of a model's repository whose names match a pattern, and return their folder.
 
     Args:
-        repository: Its id.
-        revision: Commit, branch or tag; None for the newest.
-        patterns: Names, with wildcards.
-        sha256: Digests that are known, by file.
-        tell: Told before the files come that are not there.
+        repository: Id of the repository.
+        revision: Commit, branch or tag. None is the newest commit.
+        patterns: Names with wildcards.
+        sha256: Known digests by file.
+        tell: Called before the download of the files that are not here.
 
     Raises:
-        NetworkError: If a file cannot be had, or is another one.
+        NetworkError: If a file cannot be downloaded or has another digest.
     """
+    from huggingface_hub import snapshot_download, try_to_load_from_cache
+
     commit, listed = hub_listing(repository, revision, patterns, sha256 or ())
-    folder = _storage(repository, "model") / "snapshots" / commit
-    lacking = {name: file for name, file in listed.items() if not (folder / name).is_file()}
+    lacking = [
+        name for name in listed if not isinstance(try_to_load_from_cache(repository, name, revision=commit), str)
+    ]
     if lacking and tell is not None:
-        tell(sum(file.n_bytes for file in lacking.values()))
-    for name, file in lacking.items():
-        known = (sha256 or {}).get(name) or file.sha256
-        hub_file(repository, name, commit, sha256=known, n_bytes=file.n_bytes)
-    folder.mkdir(parents=True, exist_ok=True)
-    if revision != commit:
-        reference = folder.parents[1] / "refs" / (revision or "main")
-        reference.parent.mkdir(parents=True, exist_ok=True)
-        write(reference, commit)
-    return folder
+        tell(sum(listed[name].n_bytes for name in lacking))
+    # Each file is compared with its digest before the next one is downloaded.
+    for name in lacking:
+        hub_file(repository, name, commit, sha256=(sha256 or {}).get(name))
+    # Downloads nothing any more, but stores the list of files, by which a folder is known to be complete.
+    with hub_requests(repository):
+        settings: dict[str, Any] = {"allow_patterns": list(patterns), "tqdm_class": _NoBar}
+        return Path(snapshot_download(repository, revision=revision, **settings))
+
+
+class _NoBar(tqdm):
+    """Progress bar that shows nothing."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{**settings, "disable": True})
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """The folder as `hub_folder` left it; asks nobody.
+    """Return the folder as `hub_folder` left it, without a request.
 
     Raises:
         LocalEntryNotFoundError: If it is not there, or known to be incomplete.
@@ -257,152 +298,87 @@ def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[st
 
 
 def check_repository(repository: str) -> None:
-    """HFValidationError for what is no id of a repository."""
+    """Raise HFValidationError if a string is not an id of a repository."""
     from huggingface_hub.utils import validate_repo_id
 
     validate_repo_id(repository)
 
 
+# -- Errors -----------------------------------------------------------------------------------------------------------
 @contextmanager
 def hub_requests(about: str = "") -> Iterator[None]:
-    """Requests that the Hub's client makes by itself get the limits of `session`, and its errors become words.
+    """Convert the errors of the Hub's client, and limit its requests that have no timeout.
 
     Args:
         about: What is asked about, for messages.
 
     Raises:
-        NetworkError: If one of them fails, or its answer is no answer of a Hub.
+        NetworkError: If an offline switch is set, or a request fails.
     """
     from huggingface_hub import constants
 
-    session()
-    token = is_ours.set(True)
+    with _requests(host_of(constants.ENDPOINT), about):
+        yield
+
+
+@contextmanager
+def _requests(host: str, about: str = "") -> Iterator[None]:
+    if offline():
+        raise NetworkError("an offline switch is set")
+    from huggingface_hub.utils import get_session
+
+    session: Any = get_session()
+    before = getattr(session, "timeout", None)
+    session.timeout = answer_seconds()
     try:
         yield
     except Exception as error:
-        if (unreadable := misread(error, about)) is not None:
-            raise unreadable from error
-        # httpx or httpx2, by the version of the Hub's client
-        if not any(kind.__module__.partition(".")[0] in ("httpx", "httpx2") for kind in type(error).__mro__):
+        if (told := _network_error(error, host, about)) is None:
             raise
-        host = host_of(constants.ENDPOINT)
-        response = getattr(error, "response", None)
-        if response is None:
-            raise NetworkError(in_words(error, host)) from error
-        code = response.headers.get("X-Error-Code", "")
-        raise NetworkError(status_in_words(response.status_code, code, host), response.status_code) from error
+        raise told from error
     finally:
-        is_ours.reset(token)
+        session.timeout = before
+
+
+def _network_error(error: Exception, host: str, about: str) -> NetworkError | None:
+    """Return the error for a failed request, or None if it is another error."""
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    if isinstance(error, (NetworkError, HFValidationError)):
+        return None
+    # The client looks for a file in its cache if a request fails.
+    cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
+    if (response := getattr(cause, "response", None)) is not None:
+        status = response.status_code
+        reason = _REASONS.get(response.headers.get("X-Error-Code", "")) or _REASONS.get(status) or "gave no file"
+        reason = "has a fault of its own; try again later" if status >= _SERVER_ERRORS else reason
+        return NetworkError(f"{host} {reason} (status {status})", status)
+    if isinstance(cause, OfflineModeIsEnabled):
+        return NetworkError("an offline switch was set when the Hub's client was imported")
+    if (unreadable := misread(error, about)) is not None:
+        return unreadable
+    modules = {kind.__module__.partition(".")[0] for kind in type(cause).__mro__}
+    of_client = modules & {"httpx", "httpx2", "requests", "huggingface_hub"}
+    # Errors of the disk have a number.
+    if of_client or (isinstance(cause, OSError) and (cause.errno is None or isinstance(cause, ConnectionError))):
+        if isinstance(cause, FileNotFoundError):
+            return NetworkError(f"{host} has no such file", NOT_FOUND)
+        detail = " ".join(str(cause).split())[:120]
+        return NetworkError(f"{host} cannot be reached or cut the connection ({type(cause).__name__}: {detail})")
+    return None
 
 
 def misread(error: Exception, about: str = "") -> NetworkError | None:
-    """What to raise where the Hub's client stumbled over an answer, no JSON or of an unexpected shape; else None.
+    """Return the error for an answer that the Hub's client cannot parse, or None if it is another error.
 
     Args:
-        error: What came out of the client.
+        error: Exception that the client raised.
         about: What was asked about, for the message.
     """
-    if type(error).__module__ not in ("builtins", "json.decoder") or isinstance(error, (OSError, ImportError)):
+    if not isinstance(error, _PARSE_ERRORS) or type(error).__module__ not in ("builtins", "json.decoder"):
         return None
     frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
     if all(name.partition(".")[0] != "huggingface_hub" for name in frames):
         return None
     named = f" about {about}" if about else ""
     return NetworkError(f"the Hub's answer{named} is not what its client can read")
-
-
-# -- What a server tells, checked -------------------------------------------------------------------------------------
-def _checked_commit(told: object, wanted: str) -> str:
-    """The commit that the Hub names; it becomes the name of a folder."""
-    if not isinstance(told, str) or not _COMMIT.fullmatch(told):
-        raise NetworkError("the server is no Hub: it names no commit (X-Repo-Commit or sha, 40 hexadecimal digits)")
-    if _COMMIT.fullmatch(wanted) and told != wanted:
-        raise NetworkError(f"the Hub gave the commit {told} instead of {wanted}")
-    return told
-
-
-def _commit_told(answer: Exchange, wanted: str) -> str:
-    return _checked_commit(answer.head.first("x-repo-commit"), wanted)
-
-
-def _name_told(answer: Exchange) -> str:
-    """Name of a file in the cache: the ETag, which is a digest, of the hop that is the Hub's own."""
-    hop = next(hop for hop in answer.head.hops if "x-repo-commit" in hop)
-    name = (answer.head.first("x-linked-etag") or hop.get("etag", "")).removeprefix("W/").strip('"')
-    if not _PLAIN_NAME.fullmatch(name):
-        raise NetworkError("the server is no Hub: its ETag names no file, or leads out of the cache")
-    return name
-
-
-def _refuse_way_out(name: str) -> None:
-    """NetworkError for a name that is no path inside a repository."""
-    parts = PurePosixPath(name).parts
-    is_plain = name.isprintable() and not set(name) & set("\\:") and not name.startswith("/")
-    if not is_plain or not parts or ".." in parts or parts != tuple(name.split("/")):
-        raise NetworkError(f"{name[:80]!r} is no path inside a repository")
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(name, pattern) for pattern in patterns)
-
-
-def _entries(rows: object) -> dict[str, dict[str, Any]]:
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise NetworkError("the server is no Hub: its list of files is none")
-    return {str(row.get("path")): row for row in rows if row.get("type") == "file"}
-
-
-def _listed(entry: Mapping[str, Any]) -> ListedFile:
-    large = entry.get("lfs")
-    digest = large.get("oid") if isinstance(large, dict) else None
-    size = large.get("size") if isinstance(large, dict) else entry.get("size")
-    if not isinstance(size, int) or not (digest is None or (isinstance(digest, str) and _SHA256.fullmatch(digest))):
-        raise NetworkError("the server is no Hub: its list has no size or no digest of a file")
-    return ListedFile(size, digest)
-
-
-# -- The cache of the Hub ---------------------------------------------------------------------------------------------
-def _hub_url(path: str) -> str:
-    from huggingface_hub import constants
-
-    return f"{constants.ENDPOINT.rstrip('/')}/{path}"
-
-
-def _storage(repository: str, kind: str) -> Path:
-    from huggingface_hub import constants
-
-    check_repository(repository)
-    return Path(constants.HF_HUB_CACHE).expanduser().absolute() / f"{kind}s--{repository.replace('/', '--')}"
-
-
-def _is_whole(blob: Path, sha256: str | None) -> bool:
-    """Whether a file is there, and what it should be, as far as that is known."""
-    if not blob.is_file():
-        return False
-    if sha256 is None:
-        return True
-    with blob.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
-
-
-def _point(pointer: Path, blob: Path) -> None:
-    """Let a name in a snapshot lead to a file, as a link where the system has links."""
-    pointer.parent.mkdir(parents=True, exist_ok=True)
-    link = pointer.with_name(f".{secrets.token_hex(8)}")
-    try:
-        link.symlink_to(os.path.relpath(blob, pointer.parent))
-    except OSError:
-        os.replace(blob, pointer)
-    else:
-        os.replace(link, pointer)
-
-
-def _keep_listing(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Keep a list in the form of huggingface_hub 2, by which it and we know whether a folder is complete."""
-    files: dict[str, dict[str, Any]] = {}
-    for name in sorted(entries):
-        files[name] = {"size": entries[name].get("size"), "blob_id": entries[name].get("oid")}
-        if isinstance(large := entries[name].get("lfs"), dict):
-            files[name] |= {"lfs_sha256": large.get("oid"), "lfs_size": large.get("size")}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, json.dumps({"format_version": 1, "files": files}, indent=1))

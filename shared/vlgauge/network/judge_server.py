@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from vlgauge.errors import NetworkError, UsageError
 from vlgauge.installed import importing
-from vlgauge.network.answers import offline
-from vlgauge.network.limits import host_of
+from vlgauge.network import host_of, offline
 
 # Retries after a connection error or the status 408, 409, 429 or 5xx.
 MAX_RETRIES = 3

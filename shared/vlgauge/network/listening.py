@@ -2,7 +2,7 @@
 
 import socket
 
-from vlgauge.network.limits import answer_seconds
+from vlgauge.network import answer_seconds
 
 
 def check_listening(host: str, port: int) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from vlgauge.errors import NetworkError
-from vlgauge.network import hub_requests
-from vlgauge.network.answers import NOT_THERE, offline
+from vlgauge.network import NOT_FOUND, hub_requests, offline
 
 
 def refuse_offline() -> None:
@@ -25,7 +24,7 @@ def files_there(kind: str, repository: str) -> list[str]:
         with hub_requests():
             return HfApi().list_repo_files(repository, repo_type=kind)
     except NetworkError as error:
-        if error.status != NOT_THERE:
+        if error.status != NOT_FOUND:
             raise
         return []
 

@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from vlgauge import network
 from vlgauge.errors import NetworkError, WeightsNotFoundError
-from vlgauge.network import Tell, unreachable
-from vlgauge.network.answers import NOT_THERE
-from vlgauge.network.limits import host_of
+from vlgauge.network import NOT_FOUND, Tell, host_of, unreachable
 from vlgauge.progress import announce, with_size
 from vlgauge.remembered import Remembered
 
@@ -108,7 +106,7 @@ def hub_file_at(
             return network.hub_file(repository, file, revision, sha256=sha256, tell=_told(f"{repository}/{file}"))
         except NetworkError as error:
             why = str(error)
-            if error.status != NOT_THERE:
+            if error.status != NOT_FOUND:
                 break
     raise WeightsNotFoundError(missing(constants.HF_HUB_CACHE, why))
 
