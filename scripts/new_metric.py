@@ -12,7 +12,6 @@ from string import Template
 
 import vlgauge
 from vlgauge.base.metric import REPOSITORY
-from vlgauge.catalog import MetricFacts
 from vlgauge.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,8 +31,8 @@ BEFORE = {
         super().__init__(*args, **host)
 """,
 }
-# Whether the number of a corpus is a mean goes with the counts that are laid beside the script.
-FACTS = {*MetricFacts.__dataclass_fields__, "unsigned", "requires"} - {"is_mean"}
+# Constants that each metric states for itself.
+OWN = ("unsigned", "requires")
 # What a section of a card must have in it, by its heading; "TODO" stands in the others.
 SECTIONS = {
     "Files from Outside": "`make format` writes this section.",
@@ -127,8 +126,6 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     others = {line for line in imports if not line.startswith("from vlgauge")}
     others |= {"from typing import Any"} if "Any" in compute or base in BEFORE else set()
     constants = "".join(f"    {line}  # TODO\n" for line in wanted) + BEFORE.get(base, "")
-    if any(ast.unparse(node).startswith("needs = ") for node in cls.body):
-        constants = f'    needs = ("{extra}",)\n{constants}'
     words = {
         "base": base,
         "constants": constants,
@@ -166,7 +163,7 @@ def _scoring(
 
 def _is_own(node: ast.Assign, name: str) -> bool:
     """Whether a constant of a class is one that its family asks for, and none of the facts that each metric states."""
-    return name not in FACTS and isinstance(node.value, ast.Constant)
+    return name not in OWN and isinstance(node.value, ast.Constant)
 
 
 def _of_explanation(path: Path) -> dict[str, str]:
@@ -206,6 +203,17 @@ def _card(path: Path, words: dict[str, str]) -> str:
     }
     for key, value in todo.items():
         front = re.sub(rf"^{key}: .*$", f"{key}: {value}", front, flags=re.MULTILINE)
+    front = re.sub(r"^extra: .*$", f"extra: {words['name'].replace('_', '-')}", front, flags=re.MULTILINE)
+    head, _, rest = front.partition("scores:\n")
+    first = re.split(r"^(?=- key: )", rest.partition("tags:\n")[0], flags=re.MULTILINE)[1]
+    kept = [line for line in first.splitlines(keepends=True) if re.match(r"  (direction|value|references): ", line)]
+    score = [
+        f"- key: {words['name']}\n",
+        f"  title: {words['title']} TODO\n",
+        '  range: "TODO such as [0, 1]"\n',
+        *kept,
+    ]
+    front = "".join([head, "scores:\n", *score, "tags:\n", rest.partition("tags:\n")[2]])
     headings = [
         line for line in re.sub(r"^```.*?^```$", "", body, flags=re.M | re.S).splitlines() if line.startswith("#")
     ]

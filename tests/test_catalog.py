@@ -54,7 +54,7 @@ def test_unknown_setting_of_load_is_refused(toys):
         vlgauge.load("story_toy", weights=2.0)
 
 
-def test_facts_are_read_from_the_class(toys):
+def test_facts_are_read_from_the_card(toys):
     expected = MetricFacts("story_toy", "How many letters has a story?", "0 to infinity", True)
     assert catalog.metric_facts("story_toy") == expected
 
@@ -77,12 +77,66 @@ def test_a_range_is_said_in_words_and_its_ends_are_numbers(score_range, kind, wo
     assert facts.ends_of(kind) == pytest.approx(ends)
 
 
+CARD = """---
+title: Bad
+short_description: How bad?
+extra: punkt
+compares_sets: true
+scores:
+- key: bad
+  title: Bad
+  direction: lower
+  range: "[0, 4]"
+  bounds: [0, null]
+  bounds_with:
+  - if: {variant: "paper"}
+    bounds: [0, w]
+  value: corpus
+  references: required
+- key: ref_bad
+  title: RefBad
+  direction: lower
+  bounds_with:
+  - if: {variant: "paper"}
+    bounds: [0, 2]
+- key: bad_f1
+  title: Bad F1
+  direction: higher
+  range: "[0, 1]"
+---
+"""
+
+
 def test_facts_are_read_without_running_the_script(use_metrics, tmp_path):
-    facts = 'measures = "m"; score_range = "r"; higher_is_better = False; needs = ("embedded", "punkt")'
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "bad.py").write_text(f"raise SystemExit\nclass Bad:\n    {facts}; other = print(1)\n")
+    (tmp_path / "bad" / "bad.py").write_text("raise SystemExit\n")
+    (tmp_path / "bad" / "README.md").write_text(CARD)
     use_metrics(tmp_path)
-    assert catalog.metric_facts("bad") == MetricFacts("bad", "m", "r", False, ("embedded", "punkt"))
+    assert catalog.metric_facts("bad") == MetricFacts(
+        "bad",
+        "How bad?",
+        "[0, 4]",
+        higher_is_better=False,
+        needs=("punkt",),
+        is_mean=False,
+        compares_sets=True,
+        bounds=(0.0, None),
+        bounds_with=(({"variant": "paper"}, 0.0, "w"),),
+        bounds_with_references=(({"variant": "paper"}, 0.0, 2.0),),
+        other_scores=(("bad_f1", "Bad F1", "[0, 1]"),),
+        directions=(("bad_f1", True),),
+    )
+    assert catalog.score_title("bad_f1") == "Bad F1"
+    assert catalog.score_facts("bad_f1").bounds == (0.0, 1.0)
+    assert catalog.score_facts("ref_bad").bounds_for({"variant": "paper"}) == (0.0, 2.0)
+
+
+def test_a_card_without_scores_is_named(use_metrics, tmp_path):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "bad.py").touch()
+    use_metrics(tmp_path)
+    with pytest.raises(ValueError, match="the card of bad must list its scores"):
+        catalog.metric_facts("bad")
 
 
 @pytest.fixture

@@ -58,12 +58,7 @@ class Aloha(scene_graphs.PhraseGraphMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.naacl-short.30",)
-    measures = "Which object of a caption do its references support least?"
-    score_range = "[-1, 1]"
-    bounds = (-1.0, 1.0)
-    higher_is_better = True
     rewards_silence = True
-    needs = ("aloha",)
 
     def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
         self.variant = base.one_of("variant", variant, VARIANTS)

@@ -46,17 +46,6 @@ class Bleu(base.TokenMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/P02-1040",)
-    measures = "How many n-grams of the captions do their references have too?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    directions = (
-        ("bleu_1", True),
-        ("bleu_2", True),
-        ("bleu_3", True),
-        ("bleu_4", True),
-    )
-    higher_is_better = True
-    is_mean = False
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
         """As the base, with BLEU of the counts of all captions."""

@@ -63,16 +63,6 @@ class Capture(scene_graphs.PhraseGraphMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2405.19092",)
-    measures = "How many objects, attributes and relations do a detailed caption and its references share?"
-    score_range = "[0, 1]; released (-inf, inf)"
-    bounds_with = (({"variant": "paper"}, 0.0, 1.0),)
-    directions = (
-        ("capture_objects", True),
-        ("capture_attributes", True),
-        ("capture_relations", True),
-    )
-    higher_is_better = True
-    needs = ("capture",)
 
     def __init__(
         self,

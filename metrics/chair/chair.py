@@ -83,19 +83,7 @@ class Chair(scene_graphs.ObjectMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/D18-1437",)
-    measures = "Which of the objects that a caption names are not in its picture?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    other_scores = (("chair_s", "CHAIRs", "[0, 1]"),)
-    directions = (
-        ("chair_s", False),
-        ("chair_recall", True),
-        ("chair_precision", True),
-        ("chair_f1", True),
-    )
-    higher_is_better = False
     rewards_silence = True
-    is_mean = False
 
     def __init__(
         self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any

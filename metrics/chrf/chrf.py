@@ -52,11 +52,6 @@ class Chrf(base.CaptionMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
-    measures = "How many runs of characters do captions and references share?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    is_mean = False
 
     def __init__(self, *args: Any, word_order: int = 0, lowercase: bool = False, **host: Any) -> None:
         self.word_order = base.whole_number("word_order", word_order, 0)

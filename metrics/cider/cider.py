@@ -61,10 +61,6 @@ class Cider(base.TokenMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1411.5726",)
-    measures = "Does the caption share with its references the n-grams that few others have?"
-    score_range = "[0, 10]"
-    bounds = (0.0, 10.0)
-    higher_is_better = True
 
     def __init__(self, *args: Any, df: Any = "references", **host: Any) -> None:
         self.df = cider.checked_df(df, ("references",))

@@ -63,11 +63,6 @@ class Clair(judged.TextJudgeMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
-    measures = "How likely do caption and references describe one picture, by a language model?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    needs = ("clair",)
     undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"
     opening = judges.Opening(
         "clair",

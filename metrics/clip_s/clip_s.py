@@ -21,13 +21,6 @@ class ClipS(clip_score.ClipScoreMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2104.08718", "https://arxiv.org/abs/2111.08919")
-    measures = "How well does a caption fit its image or video, by CLIP?"
-    score_range = "images [0, 2.5]; videos about [-1, 1]; calibrated (-inf, inf)"
-    bounds_with = (({"config": "image", "calibration": ""}, 0.0, "w"),)
-    # A harmonic mean is below twice either number; a released similarity may be below 0, and the mean then anywhere.
-    bounds_with_references = (({"config": "image", "calibration": "", "variant": "paper"}, 0.0, 2.0),)
-    higher_is_better = True
-    needs = ("clip-s",)
 
     own_w = 2.5
     paper_prompt = "A photo depicts "

@@ -73,15 +73,6 @@ class DHm(base.ComponentMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2407.04559",)
-    measures = "How far are a model's stories from human ones in grounding, coherence and repetition?"
-    score_range = "[0, inf)"
-    bounds = (0.0, None)
-    directions = (
-        ("d_hm_d_g", False),
-        ("d_hm_d_c", False),
-        ("d_hm_d_r", False),
-    )
-    higher_is_better = False
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:
         self.apply_tanh = base.true_or_false("apply_tanh", apply_tanh)

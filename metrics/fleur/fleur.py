@@ -86,11 +86,6 @@ class Fleur(judged.JudgeMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
-    measures = "Which grade does a model of pictures and text give a caption?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    needs = ("fleur",)
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
     unsigned = (*judged.JudgeMetric.unsigned, "reasons")
     # LLaVA-1.5 itself was trained on another system text.

@@ -166,13 +166,6 @@ class FrechetBert(caption_sets.VectorSetMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
-    measures = "Do the sampled captions have the mean and the spread of people's captions?"
-    score_range = "[0, inf); unit vectors [0, 4]"
-    bounds = (0.0, None)
-    directions = (("frechet_bert_excess", False),)
-    higher_is_better = False
-    compares_sets = True
-    needs = ("frechet-bert",)
 
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None

@@ -82,15 +82,6 @@ class Groovist(grounding.GroundingMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.emnlp-main.202",)
-    measures = "How well are the noun phrases of a story grounded in its images?"
-    score_range = "(-inf, inf); tanh [-1, 1]"
-    bounds_with = (({"normalize": "tanh"}, -1.0, 1.0),)
-    directions = (
-        ("groovist_reverse", True),
-        ("groovist_f", True),
-    )
-    higher_is_better = True
-    needs = ("groovist",)
     words, unit, source_settings = "noun_phrases", "phrase", SOURCE_SETTINGS
 
     def __init__(

@@ -53,12 +53,6 @@ class Meteor(base.TokenMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W14-3348", "https://aclanthology.org/W07-0734")
-    measures = "Do caption and references share words, synonyms or paraphrases, in the same order?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    is_mean = False
-    needs = ("meteor",)
     source_settings = ("lists", "paraphrases")
 
     def __init__(

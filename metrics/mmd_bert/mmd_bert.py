@@ -183,18 +183,6 @@ class MmdBert(caption_sets.VectorSetMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://jmlr.org/papers/v13/gretton12a.html")
-    measures = "Could the sampled captions come from the distribution of people's captions?"
-    score_range = "[-1, 2]; biased [0, 2]; released [0, 4]"
-    bounds = (-1.0, 4.00002)
-    bounds_with = (
-        ({"estimator": "unbiased"}, None, 2.0),
-        ({"estimator": "biased"}, 0.0, 2.0),
-        ({"variant": "released"}, 0.0, None),
-    )
-    directions = (("mmd_bert_excess", False),)
-    higher_is_better = False
-    compares_sets = True
-    needs = ("mmd-bert",)
 
     def __init__(
         self,

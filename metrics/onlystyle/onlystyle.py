@@ -83,10 +83,6 @@ class Onlystyle(style.StyleMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2201.00975",)
-    measures = "Does the caption sound like the style?"
-    score_range = "[-1/S, (S-1)/S] with S styles; released [-1/S, 1]"
-    bounds = (-1.0, 1.0)
-    higher_is_better = True
     unsigned = ("top_k", "return_style_matrix")
 
     def __init__(

@@ -31,13 +31,6 @@ class PacS(clip_score.ClipScoreMetric):
         "https://arxiv.org/abs/2410.07336",
         "https://arxiv.org/abs/2111.08919",
     )
-    measures = "How well does a caption fit its image or video, by a CLIP trained to tell?"
-    score_range = "images [0, 2]; videos about [-1, 1]"
-    bounds_with = (({"config": "image"}, 0.0, "w"),)
-    # A harmonic mean is below twice either number; a released similarity may be below 0, and the mean then anywhere.
-    bounds_with_references = (({"config": "image", "variant": "paper"}, 0.0, 2.0),)
-    higher_is_better = True
-    needs = ("pac-s",)
 
     own_w = 2.0
     paper_prompt = ""

@@ -59,11 +59,6 @@ class Polos(clip_score.ReferencedBackboneMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2402.18091",)
-    measures = "What would people rate the caption, beside its picture and its references?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    needs = ("polos",)
 
     def __init__(
         self,

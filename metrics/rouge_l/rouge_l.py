@@ -43,10 +43,6 @@ class RougeL(base.TokenMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W04-1013",)
-    measures = "How long a sequence of tokens do caption and references share, in order?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
 
     # A token may hold white space, at which ROUGE-L of the COCO caption evaluation does not split again.
     splits_again = False

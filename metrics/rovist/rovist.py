@@ -97,12 +97,7 @@ class Rovist(base.StoryImageMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
-    measures = "How well grounded, coherent and free of repetition is a visual story?"
-    score_range = "(-inf, inf); scale_vg (-inf, 3]"
-    bounds_with = (({"scale_vg": "True"}, None, 3.0),)
-    higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
-    needs = ("rovist",)
     source_settings = PARTS  # which have signatures of their own
     columns = (base.Story("predictions"), base.Images("images", optional=True))
 

@@ -87,12 +87,7 @@ class RovistC(base.StoryMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
-    measures = "Does each sentence of a story follow from the one before?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
-    needs = ("rovist-c",)
 
     def __init__(
         self,

@@ -173,11 +173,6 @@ class RovistNr(base.StoryMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
-    measures = "How little does a story repeat itself, between and within its sentences?"
-    score_range = "(-inf, 1]; paper [0, 1]"
-    bounds = (None, 1.0)
-    bounds_with = (({"variant": "paper"}, 0.0, None),)
-    higher_is_better = True
     undefined_hint = base.NEEDS_SENTENCES
 
     def __init__(

@@ -72,11 +72,6 @@ class RovistVg(grounding.GroundingMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
-    measures = "Do the nouns of a story name what its images show?"
-    score_range = "(-inf, inf); scaled (-1, 1)"
-    bounds_with = (({"scale": "True"}, -1.0, 1.0),)
-    higher_is_better = True
-    needs = ("rovist-vg",)
     words, unit, source_settings = "nouns", "noun", SOURCE_SETTINGS
 
     def __init__(

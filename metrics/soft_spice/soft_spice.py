@@ -71,13 +71,7 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.findings-acl.398",)
-    measures = "Is what a caption says of the scene near to something that its references say?"
-    score_range = "[-1, 1]"
-    bounds = (-1.0, 1.0)
-    bounds_with = (({"direction": "both"}, 0.0, 1.0),)
-    higher_is_better = True
     rewards_silence = True
-    needs = ("soft-spice",)
 
     def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:
         self.direction = base.one_of("direction", direction, DIRECTIONS)

@@ -48,11 +48,6 @@ class Specs(clip_score.BackboneMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2509.03897",)
-    measures = "Does a long caption fit its image in every detail, by a CLIP trained to tell?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    needs = ("specs",)
 
     own_backbone = "specs"
 

@@ -61,19 +61,6 @@ class Spice(scene_graphs.SceneGraphMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1607.08822",)
-    measures = "How much of what a caption says of the scene do its references say, and the other way round?"
-    score_range = "[0, 2)"
-    bounds = (0.0, 2.0)
-    directions = (
-        ("spice_objects", True),
-        ("spice_attributes", True),
-        ("spice_relations", True),
-        ("spice_colours", True),
-        ("spice_numbers", True),
-        ("spice_sizes", True),
-    )
-    higher_is_better = True
-    needs = ("english",)
     own_parsers = (scene_graphs.SPICE,)
     source_settings = ("parser", "pipeline", "jars")
     unsigned = ("java",)

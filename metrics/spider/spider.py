@@ -63,13 +63,6 @@ class Spider(base.TokenMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1612.00370",)
-    measures = "Does the caption share rare words and the described scene with its references?"
-    score_range = "[0, 6)"
-    bounds = (0.0, 6.0)
-    other_scores = (("spider_cider", "CIDEr-D", "[0, 10]"), ("spider_spice", "SPICE", "[0, 2)"))
-    directions = (("spider_cider", True), ("spider_spice", True))
-    higher_is_better = True
-    needs = ("english",)
     source_settings = ("df", "parser", "pipeline", "jars")
     unsigned = ("java",)
 

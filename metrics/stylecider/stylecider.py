@@ -49,11 +49,6 @@ class Stylecider(style.StyleMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2201.00975",)
-    measures = "Does the caption share the style-bearing n-grams of its references?"
-    score_range = "[0, 1]; released [0, 10]"
-    bounds = (0.0, 10.0)
-    bounds_with = (({"variant": "paper"}, None, 1.0),)
-    higher_is_better = True
 
     columns = (*style.StyleMetric.columns[:2], base.References("references"))
 

@@ -98,18 +98,6 @@ class Trm(caption_sets.CaptionVectorMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.lrec-main.453",)
-    measures = "Do sampled captions differ from people's as people's differ among themselves?"
-    score_range = "[0, 4/3]; separate [0, 8/3]"
-    bounds = (0.0, 1.3333333333333333)
-    directions = (
-        ("trm_excess", False),
-        ("trm_separate", False),
-        ("trm_separate_excess", False),
-        ("trm_base", True),
-    )
-    higher_is_better = False
-    compares_sets = True
-    needs = ()
     unsigned = ("mean_aggregate",)
 
     def __init__(

@@ -53,11 +53,6 @@ class Vqascore(judged.PictureJudgeMetric):
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2404.01291",)
-    measures = "How likely does a model answer Yes when asked whether the picture shows the caption?"
-    score_range = "[0, 1]"
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    needs = ("vqascore",)
     opening = judges.Opening(
         "vqascore",
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "

@@ -1,21 +1,20 @@
-"""Which metrics are installed, and the facts about each, read without running or importing its script.
+"""The installed metrics and the facts about each, read from the front matter of its card without importing its script.
 
 `folder_module` imports a module of a metric folder by name; it is the only function that does.
 """
 
-import ast
 import difflib
 import importlib
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from vlgauge.errors import UsageError
 from vlgauge.suites import SUITES
@@ -36,7 +35,7 @@ WITH_REFERENCES = "ref_"
 
 @dataclass(frozen=True)
 class MetricFacts:
-    """What the class of a metric says about it.
+    """Facts about a metric, from the front matter of its card.
 
     Attributes:
         name: Name of the metric.
@@ -161,12 +160,12 @@ def metric_folder(name: str, argument: str = "name") -> Path:
 
 
 def metric_facts(name: str) -> MetricFacts:
-    """Facts of a metric, from the literal attributes of its class.
+    """Return the facts of a metric, from the front matter of its card.
 
     Raises:
-        ValueError: If there is no such metric.
+        ValueError: If there is no such metric, or its card lists no scores.
     """
-    return _facts(name, metric_folder(name) / f"{name}.py")
+    return _facts(metric_folder(name))
 
 
 def metric_of_score(name: str) -> str:
@@ -244,29 +243,60 @@ def score_title(name: str) -> str:
 
 
 @cache
-def _facts(name: str, script: Path) -> MetricFacts:
-    """Facts from a script, which is parsed once: a file of records asks for each line."""
-    classes = [node for node in ast.parse(script.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
-    literals = {
-        target.id: ast.literal_eval(statement.value)
-        for statement in classes[-1].body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name) and target.id in MetricFacts.__dataclass_fields__
-    }
-    return MetricFacts(name, **literals)
+def _facts(folder: Path) -> MetricFacts:
+    front = _front_matter(folder)
+    if not front.get("scores"):
+        raise ValueError(f"the card of {folder.name} must list its scores in the front matter, see CONTRIBUTING.md")
+    first, *others = front["scores"]
+    with_references = [one for one in others if one["key"] == WITH_REFERENCES + folder.name]
+    named = [one for one in others if one not in with_references]
+    return MetricFacts(
+        folder.name,
+        measures=front["short_description"],
+        score_range=first["range"],
+        higher_is_better=first["direction"] == "higher",
+        needs=(front["extra"],) if "extra" in front else (),
+        is_mean=first["value"] == "mean",
+        compares_sets=front.get("compares_sets", False),
+        bounds=_bounds(first.get("bounds", (None, None))),
+        bounds_with=_bounds_with(first),
+        bounds_with_references=_bounds_with(with_references[0]) if with_references else None,
+        other_scores=tuple((one["key"], one["title"], one.get("range", "")) for one in named),
+        directions=tuple((one["key"], one["direction"] == "higher") for one in named),
+    )
+
+
+def _bounds(ends: Sequence[float | None]) -> Bounds:
+    low, high = (None if end is None else float(end) for end in ends)
+    return low, high
+
+
+def _bounds_with(score: Mapping[str, Any]) -> tuple[BoundsWith, ...]:
+    found = []
+    for one in score.get("bounds_with", ()):
+        low, high = (end if end is None or isinstance(end, str) else float(end) for end in one["bounds"])
+        found.append((one["if"], low, high))
+    return tuple(found)
+
+
+@cache
+def _front_matter(folder: Path) -> dict[str, Any]:
+    """Return the front matter of the card in a folder; empty if there is no card or it has none."""
+    import yaml  # not needed to load and compute a metric of a script outside the package
+
+    text = _card(folder)
+    if not text.startswith("---\n"):
+        return {}
+    return yaml.load(text.partition("---\n")[2].partition("\n---")[0], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def card_fact(name: str, key: str) -> str:
-    """A line of the front matter of a metric's card, such as "short_description"; empty where it has none.
+    """Return a text of the front matter of a metric's card, such as "short_description"; empty if it is missing.
 
     Raises:
         ValueError: If there is no such metric.
     """
-    _, _, rest = _card(metric_folder(name)).partition("---\n")
-    lines = rest.partition("\n---")[0].splitlines()
-    value = next((line.removeprefix(f"{key}:").strip() for line in lines if line.startswith(f"{key}:")), "")
-    return value[1:-1] if value[:1] == value[-1:] == '"' else value
+    return str(_front_matter(metric_folder(name)).get(key, ""))
 
 
 def citation(name: str) -> str:

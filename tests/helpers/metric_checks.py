@@ -2,7 +2,6 @@
 
 import ast
 import configparser
-import dataclasses
 import doctest
 import importlib
 import inspect
@@ -21,8 +20,7 @@ from packaging.version import Version
 
 import vlgauge
 from vlgauge import base, caption_sets, catalog, clip_score, judged, scene_graphs, style
-from vlgauge.base.metric import REPOSITORY
-from vlgauge.catalog import MetricFacts
+from vlgauge.base.metric import FACTS_OF_CARDS, REPOSITORY
 from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.lean_imports import lean_import
 from vlgauge.settings import setting_names
@@ -108,11 +106,11 @@ SETTINGS = {
     "cider": {"df": DocumentFrequency({("a",): 90}, 100)},
     "spider": {"profile": "embedded", "df": DocumentFrequency({("a",): 90}, 100)},
 }
-FACTS = [field.name for field in dataclasses.fields(MetricFacts) if field.name != "name"]
 FRONT_MATTER = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
-    *("short_description", "group", "input", "paper", "tags", "models", "datasets", "license"),
+    *("short_description", "group", "input", "paper", "scores", "tags", "models", "datasets", "license"),
 )
+SCORE_FACTS = ("key", "title", "direction", "range", "bounds", "bounds_with", "value", "references")
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 HEADINGS = (
     *("Metric Description", "How to Use", "Inputs", "Output Values", "Values from Popular Papers", "Examples"),
@@ -244,10 +242,11 @@ def check_facts(folder):
     cls = class_of(folder)
     with patch.object(catalog, "metrics_root", return_value=folder.parent):
         facts = catalog.metric_facts(folder.name)
-    assert facts == MetricFacts(folder.name, **{name: getattr(cls, name) for name in FACTS})
+    assert {name: getattr(cls, name) for name in FACTS_OF_CARDS} == {
+        name: getattr(facts, name) for name in FACTS_OF_CARDS
+    }
     assert cls.measures.endswith("?")
     assert cls.score_range
-    assert isinstance(cls.higher_is_better, bool)
     assert set(cls.needs) <= EXTRAS
     assert Version(cls.requires) <= Version(vlgauge.__version__)
 
@@ -307,6 +306,21 @@ def check_doctests(folder):
     assert found.attempted > 1
 
 
+def check_scores(name, scores):
+    """The scores of a card: complete, without unknown facts, and of this metric."""
+    first, *others = scores
+    assert first["key"] == name
+    assert set(SCORE_FACTS) - {"bounds", "bounds_with"} <= set(first)
+    assert all(one["key"] == f"ref_{name}" or one["key"].startswith(f"{name}_") for one in others)
+    assert len({one["key"] for one in scores}) == len({one["title"] for one in scores}) == len(scores)
+    for one in scores:
+        assert {"key", "title", "direction"} <= set(one) <= set(SCORE_FACTS)
+        assert one["direction"] in ("higher", "lower")
+        assert one.get("value", "mean") in ("mean", "corpus")
+        assert one.get("references", "none") in ("none", "optional", "required")
+        assert len(one.get("bounds", (0, 1))) == 2
+
+
 def check_card(folder):
     _, front, card = (folder / "README.md").read_text("utf-8").split("---\n", 2)
     facts = yaml.safe_load(front)
@@ -316,6 +330,7 @@ def check_card(folder):
     assert {facts["colorFrom"], facts["colorTo"]} <= set(COLOURS)
     assert len(facts["short_description"]) <= 60
     assert facts["tags"][:2] == ["evaluate", "metric"]
+    check_scores(folder.name, facts["scores"])
     prose = re.sub(r"^```.*?^```$", "", card, flags=re.MULTILINE | re.DOTALL)
     sections = re.split(r"^#+ (.*)$", prose, flags=re.MULTILINE)
     assert sections[1].startswith("Metric Card for ")

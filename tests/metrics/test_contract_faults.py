@@ -54,8 +54,7 @@ FAULTS = {
     ),
     "no citation": (check_description, "@misc{toy, title = {A metric for tests}}", ""),
     "no address": (check_description, '("https://example.org/toy",)', "()"),
-    "measure that is no literal": (check_facts, 'measures = "How', 'measures = "".strip() + "How'),
-    "measure that is no question": (check_facts, "has a story?", "has a story."),
+    "question that differs from the card": (check_facts, "How many letters", "How often"),
     "need that is no extra": (check_facts, MEASURES, f'    needs = ("weights",)\n{MEASURES}'),
     "for a later package": (check_facts, MEASURES, f'    requires = "9.0"\n{MEASURES}'),
     "numpy scalar": (check_result, "return self.result(", 'return {"story_toy_n": np.float64(1)} | self.result('),
@@ -81,7 +80,11 @@ CARD_FAULTS = {
     "no licence": ("license: apache-2.0\n", ""),
     "version that is a number": ('"3.11"', "3.11"),
     "unknown colour": ("colorTo: green", "colorTo: teal"),
-    "long description": ("short_description: The", "short_description: " + "very " * 12 + "The"),
+    "long description": ("short_description: How", "short_description: " + "very " * 12 + "How"),
+    "no direction": ("  direction: higher\n", ""),
+    "unknown direction": ("  direction: higher\n", "  direction: up\n"),
+    "unknown fact of a score": ("  value: mean\n", "  value: mean\n  unit: words\n"),
+    "score of another metric": ("- key: story_toy\n", "- key: story\n"),
     "other tags": ("- metric\n", ""),
 }
 BROKEN = (AssertionError, AttributeError, ImportError, KeyError, NotImplementedError, OSError, TypeError, ValueError)

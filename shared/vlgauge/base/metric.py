@@ -18,7 +18,7 @@ from vlgauge.base.host import HostedMetric, StoredRows, lock_of
 from vlgauge.base.parts import Counts, PartialResult, partial_result, shared_text
 from vlgauge.box import Reading, checked_reading
 from vlgauge.box import reading as reading_chosen
-from vlgauge.catalog import Bounds, BoundsWith, citation
+from vlgauge.catalog import Bounds, citation, metric_facts, metric_names
 from vlgauge.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
@@ -53,6 +53,8 @@ NOT_IN_SIGNATURE = (
 # What every signature begins with, as far as a metric has it.
 _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 
+FACTS_OF_CARDS = ("measures", "score_range", "bounds", "higher_is_better", "needs", "is_mean", "compares_sets")
+
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
 
@@ -60,21 +62,18 @@ class Metric(HostedMetric, ABC):
     """Abstract base over `evaluate.Metric`.
 
     A subclass sets the class attributes and scores in `_compute`. Its settings are the keyword-only parameters of its
-    constructor, each kept in an attribute of the same name.
+    constructor, each kept in an attribute of the same name. The attributes of `FACTS_OF_CARDS` come from the card of
+    the installed metric of the same name; a class without such a card sets them itself.
 
     Attributes:
         about: What the metric is, and its arguments and results, as the host shows them; they also begin the docstring
             of the class.
         papers: Addresses of its papers.
-        measures: The question that the metric answers, in one line.
+        measures: Question that the metric answers, in one line.
         score_range: Range of a score, in words.
-        bounds: What no score is below or above, whatever the settings; None where there is no such number.
-        bounds_with: Narrower ones with some settings, see `vlgauge.catalog.MetricFacts`.
-        bounds_with_references: The same of ``ref_NAME`` where that has other ends, see there.
-        other_scores: Other scores with a title and range of their own, see there.
-        directions: Directions of other numbers of a result, see there.
+        bounds: Least and greatest score with any settings; None for an end without a bound.
         higher_is_better: Direction of a score.
-        needs: Names of the extras or models without which the metric cannot score.
+        needs: Names of the extras without which the metric cannot score.
         requires: Oldest version of this package that the script works with.
         columns: Input columns; an instance may set its own before the base is initialized.
         configs: Known values of ``config_name``.
@@ -92,10 +91,6 @@ class Metric(HostedMetric, ABC):
     measures: ClassVar[str]
     score_range: ClassVar[str]
     bounds: ClassVar[Bounds] = (None, None)
-    bounds_with: ClassVar[tuple[BoundsWith, ...]] = ()
-    bounds_with_references: ClassVar[tuple[BoundsWith, ...] | None] = None
-    other_scores: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    directions: ClassVar[tuple[tuple[str, bool], ...]] = ()
     higher_is_better: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[str] = "0.1"
@@ -113,6 +108,12 @@ class Metric(HostedMetric, ABC):
         super().__init_subclass__()
         if "about" in vars(cls):
             cls.__doc__ = "".join((*vars(cls)["about"], "\n\n", cls.__doc__ or ""))
+        name = evaluate.naming.camelcase_to_snakecase(cls.__name__)
+        if name in metric_names():
+            facts = metric_facts(name)
+            for fact in FACTS_OF_CARDS:
+                if fact not in vars(cls):
+                    setattr(cls, fact, getattr(facts, fact))
 
     def __init__(
         self,

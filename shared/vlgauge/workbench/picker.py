@@ -11,7 +11,7 @@ from vlgauge.base import Column
 from vlgauge.base.columns import Captions, Images, References
 from vlgauge.base.components import Components
 from vlgauge.base.video_columns import OneImage, Videos
-from vlgauge.catalog import card_fact, metric_facts, metric_names, metric_title, metrics_by_group
+from vlgauge.catalog import metric_facts, metric_names, metric_title, metrics_by_group
 from vlgauge.explain.pages import fragment
 from vlgauge.workbench.inputs import is_needed
 from vlgauge.workbench.profiles import PROFILES, models_in_words, needs_no_model
@@ -113,7 +113,7 @@ def _option(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": metric_title(name),
-        "question": card_fact(name, "short_description") or metric_facts(name).measures,
+        "question": metric_facts(name).measures,
         "signs": signs,
         "reads": " and ".join(_SAID[sign] for sign in signs),
     }
