@@ -26,7 +26,7 @@ METRICS_PACKAGE = "vlgauge_metrics"
 _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _EVERYTHING = ("-inf", "inf")
 
-GROUPS = ("Stories", "Sets of captions", "Style", "Picture and caption", "Caption and references")
+GROUPS = ("Visual stories", "Caption sets", "Style", "Image-caption alignment", "Reference-based")
 """What the metrics read; `group` in the front matter of a card."""
 
 WITH_REFERENCES = "ref_"
