@@ -16,9 +16,12 @@ from vlgauge.errors import (
     UsageIndexError,
     UsageTypeError,
     WeightsNotFoundError,
+    as_option,
+    as_setting,
     describe,
     is_of_item,
     is_of_user,
+    naming_arguments,
 )
 
 CLASSES = {
@@ -106,3 +109,22 @@ def test_what_is_missing_for_every_item_is_of_none():
     everywhere = {MissingExtraError, WeightsNotFoundError, NetworkError}
     assert {kind for kind in CLASSES if not is_of_item(kind("it"))} == everywhere
     assert not is_of_item(ValueError("bug"))
+
+
+def test_a_front_end_calls_the_argument_by_its_own_name():
+    error = UsageError.about("images[0][2]", "must be an image, got 1", "pass a path")
+    assert error.in_words("`Pictures` 3") == "`Pictures` 3 must be an image, got 1; pass a path"
+    assert error.with_message("row 4: no image").in_words("`Pictures` 3") == "row 4: no image"
+    assert UsageError("`x` must be 1").in_words("`y`") == "`x` must be 1"
+
+
+def test_a_front_end_names_other_arguments_in_its_own_words():
+    assert (as_option("id"), as_option("id", "COLUMN")) == ("`id`", 'id="COLUMN"')
+    assert (as_setting("df"), as_setting("n", None), as_setting("profile", "embedded")) == (
+        "`df`",
+        "n=None",
+        'profile="embedded"',
+    )
+    with naming_arguments(lambda name, value, is_setting: f"{name}/{value}/{is_setting}"):
+        assert (as_option("id", 1), as_setting("df")) == ("id/1/False", "df/Ellipsis/True")
+    assert as_option("id") == "`id`"

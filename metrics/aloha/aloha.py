@@ -111,7 +111,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
             n_lists: Any = (
                 len(lists) if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
             )
-            raise UsageError(f"`objects[{name!r}]` must have one list per row, {n_rows} in all, got {n_lists}")
+            raise UsageError.about(f"objects[{name!r}]", f"must have one list per row, {n_rows} in all, got {n_lists}")
         found.append([_groups(row, f"objects[{name!r}][{index}]") for index, row in enumerate(lists)])
     return found[0], found[1]
 
@@ -119,7 +119,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
 def _groups(row: Any, name: str) -> list[list[str]]:
     """Objects of one row, each as a list of alternatives, in lower case."""
     if isinstance(row, str) or not isinstance(row, Sequence):
-        raise UsageTypeError(f"`{name}` must be a list of objects, got {type(row).__name__}")
+        raise UsageTypeError.about(name, f"must be a list of objects, got {type(row).__name__}")
     groups = []
     for place, one in enumerate(row):
         group = [one] if isinstance(one, str) else one

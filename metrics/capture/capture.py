@@ -141,7 +141,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
 def _checked_words(words: Iterable[str]) -> tuple[str, ...]:
     listed = [] if isinstance(words, str) else list(words)
     if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
-        raise UsageTypeError(f"`no_objects` must be a list of words, got {words!r:.60}")
+        raise UsageTypeError.about("no_objects", f"must be a list of words, got {words!r:.60}")
     return tuple(sorted({word.lower() for word in listed}))
 
 

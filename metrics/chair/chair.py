@@ -194,10 +194,10 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
     known: dict[str, str] = {}
     for index, row in enumerate(table):
         if isinstance(row, str) or not isinstance(row, Sequence) or not row or not all(isinstance(w, str) for w in row):
-            raise UsageTypeError(f"`table[{index}]` must be a list of words, the object first, got {row!r:.60}")
+            raise UsageTypeError.about(f"table[{index}]", f"must be a list of words, the object first, got {row!r:.60}")
         names = tuple(" ".join(word.lower().split()) for word in row)
         if not all(names):
-            raise UsageError(f"`table[{index}]` must have no empty word, got {list(row)!r:.60}")
+            raise UsageError.about(f"table[{index}]", f"must have no empty word, got {list(row)!r:.60}")
         for word in names:
             if known.setdefault(word, names[0]) != names[0]:
                 raise UsageError(
@@ -213,12 +213,12 @@ def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
         return [None] * n_rows
     if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
         got = len(objects) if isinstance(objects, Sequence) and not isinstance(objects, str) else type(objects).__name__
-        raise UsageError(f"`objects` must have one list of names per row, {n_rows} in all, got {got}")
+        raise UsageError.about("objects", f"must have one list of names per row, {n_rows} in all, got {got}")
     for index, names in enumerate(objects):
         if names is None:
             continue
         if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
-            raise UsageTypeError(f"`objects[{index}]` must be a list of names, got {names!r:.60}")
+            raise UsageTypeError.about(f"objects[{index}]", f"must be a list of names, got {names!r:.60}")
     return [None if names is None else [" ".join(name.lower().split()) for name in names] for names in objects]
 
 

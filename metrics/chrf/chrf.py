@@ -56,7 +56,7 @@ class Chrf(base.CaptionMetric):
     def __init__(self, *args: Any, word_order: int = 0, lowercase: bool = False, **host: Any) -> None:
         self.word_order = base.whole_number("word_order", word_order, 0)
         if self.word_order not in (0, 2):
-            raise UsageError(f"`word_order` must be 0 for chrF or 2 for chrF++, got {self.word_order}")
+            raise UsageError.about("word_order", f"must be 0 for chrF or 2 for chrF++, got {self.word_order}")
         self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
 

@@ -192,8 +192,8 @@ def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[
         return list(range(n_images)) if n_sentences == n_images else None
     own = listed(given)
     if own is None or len(own) != n_sentences or not all(_is_index(j, n_images) for j in own):
-        raise UsageError(
-            f"`{place}` must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
+        raise UsageError.about(
+            place, f"must name one of {n_images} images for each of {n_sentences} sentences, got {shown(given)}"
         )
     return [int(j) for j in own]
 

@@ -236,7 +236,9 @@ def fitted_theta(
     rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
     scores = [score for score in rows if score is not None]
     if not scores:
-        raise UsageError("`predictions` must have at least one phrase to fit theta on, got none that has a region")
+        raise UsageError.about(
+            "predictions", "must have at least one phrase to fit theta on, got none that has a region"
+        )
     fitted = FittedTheta(math.fsum(scores) / len(scores), len(scores), len(details), **asdict(made))
     if path is not None:
         fitted.save(path)

@@ -39,7 +39,7 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
             f"got {type(idf).__name__} with concreteness={shown(concreteness)}"
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
-        raise UsageError(f"`concreteness_path` must be the path of a file, got {shown(path)}")
+        raise UsageError.about("concreteness_path", f"must be the path of a file, got {shown(path)}")
     if path is not None and concreteness != "brysbaert":
         raise UsageError(f"`concreteness_path` must be left out with concreteness={concreteness!r}, got {str(path)!r}")
     return concreteness

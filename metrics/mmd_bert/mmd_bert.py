@@ -101,7 +101,7 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
         return np.full(len(squared_distances), float(rule))
     if not isinstance(rule, str) or rule not in BANDWIDTH_RULES:
         known = ", ".join(map(repr, BANDWIDTH_RULES))
-        raise UsageError(f"`bandwidth` must be one of {known} or a positive number, got {shown(rule)}")
+        raise UsageError.about("bandwidth", f"must be one of {known} or a positive number, got {shown(rule)}")
     left, right = np.triu_indices(squared_distances.shape[1], 1)
     distances = np.sort(np.sqrt(squared_distances[:, left, right]), axis=1)
     smallest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)

@@ -13,6 +13,7 @@ from vlgauge.encoders.clip import loading  # From: "vlgauge[polos] @ git+https:/
 from vlgauge.encoders.clip import towers  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.encoders.rated import models  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.errors import UsageError  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.errors import as_setting  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.media import pictures  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .scoring import cut_texts
@@ -108,10 +109,11 @@ class Polos(clip_score.ReferencedBackboneMetric):
         rows = self._text_rows(predictions, references)
         released = self.released_batch_size if self.variant == "released" else None
         if released is not None and not rows.referenced.all():
-            raise UsageError(
-                f"`references[{int(np.argmin(rows.referenced))}]` must have at least one reference with "
+            raise UsageError.about(
+                f"references[{int(np.argmin(rows.referenced))}]",
+                "must have at least one reference with "
                 "variant='released', which takes as many of each row as the row of its batch with the fewest has, got "
-                "none; leave the row out, or choose variant='itemwise'"
+                f"none; leave the row out, or choose {as_setting('variant', 'itemwise')}",
             )
         cut = cut_texts(loaded.text, rows)
         if self.long_text == "error" and cut.any():

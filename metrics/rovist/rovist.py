@@ -59,12 +59,12 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise errors.UsageError(f"`{name}` must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
+        raise errors.UsageError.about(name, f"must be a dictionary of settings of rovist_{name}, got {shown(settings)}")
     for key in settings:
         if key in ("path", "config_name"):
             raise errors.UsageTypeError(f"`{key}` is no setting of rovist_{name}, which `{name}` has the settings of")
     if name == "vg" and "scale" in settings:
-        raise errors.UsageError("`vg` must leave `scale` out, which `scale_vg` decides")
+        raise errors.UsageError.about("vg", "must leave `scale` out, which `scale_vg` decides")
     return dict(settings)
 
 

@@ -106,7 +106,7 @@ class RovistC(base.StoryMetric):
         for name, value in (("model", model), ("base", base)):
             if not (value is None or isinstance(value, (str, PathLike)) or (name == "model" and callable(value))):
                 kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
-                raise UsageError(f"`{name}` must be {kinds}, got {type(value).__name__}")
+                raise UsageError.about(name, f"must be {kinds}, got {type(value).__name__}")
         if not isinstance(coherent_label, str):
             coherent_label = settings.whole_number("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label
@@ -180,9 +180,10 @@ class RovistC(base.StoryMetric):
         except loading.PairTooLong as error:
             numbered = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
             i, k = next((i, k) for i, k, step in numbered if (step.first, step.second) == error.pair)
-            raise UsageError(
-                f"`predictions[{i}]` must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
-                f'in pair {k}; `truncation="auto"` cuts it'
+            raise UsageError.about(
+                f"predictions[{i}]",
+                f"must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
+                f'in pair {k}; `truncation="auto"` cuts it',
             ) from None
         values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
         values[asked], cut[asked] = found.values, found.truncated

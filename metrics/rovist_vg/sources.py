@@ -30,7 +30,7 @@ NO_IDF = "none"
 def checked_path(name: str, path: Any) -> Any:
     """The setting of this name, if it is a path or None; looks at no file."""
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
-        raise UsageError(f"`{name}` must be the path of a file or folder, or None, got {shown(path)}")
+        raise UsageError.about(name, f"must be the path of a file or folder, or None, got {shown(path)}")
     return path
 
 

@@ -218,7 +218,7 @@ def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
     """
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
-        raise UsageError(f"`distances` must have one array per row, got {got} for {len(captions)} rows")
+        raise UsageError.about("distances", f"must have one array per row, got {got} for {len(captions)} rows")
     pairs = zip(distances, captions, strict=True)
     return [real_matrix(one, len(pooled), f"`distances[{row}]`") for row, (one, pooled) in enumerate(pairs)]
 

@@ -130,7 +130,7 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
     n_captions = levels.shape[1]
     n = int(np.count_nonzero(candidates[0]))
     if ties not in TIES:
-        raise UsageError(f"`ties` must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
+        raise UsageError.about("ties", f"must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
     if min(n, n_captions - n) < 2:
         raise UsageError(
             f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "

@@ -205,7 +205,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
-            raise UsageError("`distances` must be left out unless `distance` is 'precomputed', got some")
+            raise UsageError.about("distances", "must be left out unless `distance` is 'precomputed', got some")
         if not callable(self.tokenizer) and self.distance in NGRAM_DISTANCES:
             coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled

@@ -73,9 +73,9 @@ class Vqascore(judged.PictureJudgeMetric):
         self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
         self.answer = checked_text("answer", answer)
         if _BLANK not in self.template + self.answer:
-            raise UsageError(f"`template` must have {_BLANK} where the caption goes, got {self.template!r}")
+            raise UsageError.about("template", f"must have {_BLANK} where the caption goes, got {self.template!r}")
         if not self.answer.strip():
-            raise UsageError("`answer` must be a text with a word, got an empty one")
+            raise UsageError.about("answer", "must be a text with a word, got an empty one")
         self.tower = tower
         super().__init__(*args, **host)
 
@@ -114,5 +114,5 @@ def _chance(log_chance: float) -> float | None:
 def checked_text(name: str, value: Any) -> str:
     """The setting, if it is a text; ValueError."""
     if not isinstance(value, str):
-        raise UsageError(f"`{name}` must be a text, got {settings.shown(value)}")
+        raise UsageError.about(name, f"must be a text, got {settings.shown(value)}")
     return value

@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Train and write, or evaluate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluate", action="store_true", help="only print the figures of the files in the folder")
-    add_overwrite(parser)
+    add_overwrite(parser.add_argument)
     parser.add_argument("--folder", metavar="DIR", type=Path, help="of the two files (default: the package's)")
     parser.add_argument("--scenes", metavar="N", type=int, default=20_000, help="scenes to draw (default: %(default)s)")
     parser.add_argument("--steps", metavar="N", type=int, default=6_000, help="steps (default: %(default)s)")

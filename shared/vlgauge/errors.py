@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Self
 
 
@@ -12,11 +15,14 @@ class UsageError(ValueError):
     The command line and the workbench print the message alone. Instances survive pickling.
 
     Attributes:
-        argument: Name of the argument that the error is about, None if there is no single one.
-        remedy: What to do instead, None if the message says it or nobody knows.
+        argument: Name of the argument that the error is about, None if there is no single one. An item of a column has
+            its position in the name, such as ``"images[3][2]"``.
+        problem: What is wrong with the argument, such as ``"must be positive, got -1"``. None without an argument.
+        remedy: What to do instead, None if the problem includes it or nobody knows.
     """
 
     argument: str | None = None
+    problem: str | None = None
     remedy: str | None = None
 
     @classmethod
@@ -24,23 +30,30 @@ class UsageError(ValueError):
         """Make the error about one argument.
 
         Args:
-            argument: Name of the argument, as it is in the signature of the function.
+            argument: Name of the argument, as it is in the signature of the function, or of an item of it.
             problem: What is wrong with it, such as ``"must be positive, got -1"``.
             remedy: What to do instead; the last part of the message.
 
         Returns:
             The error, whose message is "`argument` problem; remedy".
         """
-        error = cls(f"`{argument}` {problem}" + (f"; {remedy}" if remedy else ""))
-        error.argument = argument
-        error.remedy = remedy
+        error = cls(_sentence(f"`{argument}`", problem, remedy))
+        error.argument, error.problem, error.remedy = argument, problem, remedy
         return error
+
+    def in_words(self, name: str) -> str:
+        """Return the message with the argument called `name`, if the error is about one and nothing was added to it."""
+        return str(self) if self.problem is None else _sentence(name, self.problem, self.remedy)
 
     def with_message(self, message: str) -> Self:
         """Return an error of the same class, argument and remedy with another message."""
         error = type(self)(message)
-        error.__dict__.update(self.__dict__)
+        error.__dict__.update(self.__dict__, problem=None)
         return error
+
+
+def _sentence(name: str, problem: str, remedy: str | None) -> str:
+    return f"{name} {problem}" + (f"; {remedy}" if remedy else "")
 
 
 class UsageTypeError(UsageError, TypeError):
@@ -103,3 +116,46 @@ def describe(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return str(error) or "there is not enough memory"
     return str(error)
+
+
+def in_python(name: str, value: object, is_setting: bool) -> str:
+    """Return how Python passes an argument; see `naming_arguments`."""
+    if value is ...:
+        return f"`{name}`"
+    return f'{name}="{value}"' if isinstance(value, str) and '"' not in value else f"{name}={value!r}"
+
+
+_NAMING: ContextVar[Callable[[str, object, bool], str]] = ContextVar("_NAMING", default=in_python)
+
+
+@contextmanager
+def naming_arguments(naming: Callable[[str, object, bool], str]) -> Iterator[None]:
+    """Make messages name arguments in the words of a front end inside the block.
+
+    Args:
+        naming: Function of the name of an argument, of a value (``...`` if the message leaves it open), and of whether
+            the argument is a setting of a metric.
+    """
+    token = _NAMING.set(naming)
+    try:
+        yield
+    finally:
+        _NAMING.reset(token)
+
+
+def as_option(name: str, value: object = ...) -> str:
+    """Return how to pass an argument of a function such as `vlgauge.score`, for a message.
+
+    Returns:
+        ``predictions='COLUMN'`` or `` `predictions` `` in Python, ``--predictions COLUMN`` on the command line.
+    """
+    return _NAMING.get()(name, value, False)
+
+
+def as_setting(name: str, value: object = ...) -> str:
+    """Return how to pass a setting of a metric, for a message.
+
+    Returns:
+        ``profile='embedded'`` or `` `df` `` in Python, ``--profile embedded`` or ``--set df=...`` on the command line.
+    """
+    return _NAMING.get()(name, value, True)

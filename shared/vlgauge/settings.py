@@ -71,8 +71,8 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
         value = next((choice for choice in choices if _is_number(choice) and float(choice) == value), value)
     if not isinstance(value, str) or value not in choices:
         hint = meant(value, choices) if isinstance(value, str) else ""
-        raise UsageError(
-            f"`{name}` must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
+        raise UsageError.about(
+            name, f"must be one of {', '.join(map(repr, choices))}, got {shown(value)}{hint and '; ' + hint}"
         )
     return value
 
@@ -104,7 +104,7 @@ def finite_number(name: str, value: Any, expected: str = "a finite number", mini
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
     # Comparisons, because the largest whole numbers are no floats.
     if not real or not max(minimum, -sys.float_info.max) <= number <= sys.float_info.max:
-        raise UsageError(f"`{name}` must be {expected}, got {shown(value)}")
+        raise UsageError.about(name, f"must be {expected}, got {shown(value)}")
     return float(number)
 
 
@@ -120,9 +120,9 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
     except (TypeError, ValueError):  # an array has the method too, and that of a masked number fails otherwise
         whole = minimum - 1
     if whole < minimum:
-        raise UsageError(f"`{name}` must be a whole number of at least {minimum}, got {shown(value)}")
+        raise UsageError.about(name, f"must be a whole number of at least {minimum}, got {shown(value)}")
     if maximum is not None and whole > maximum:
-        raise UsageError(f"`{name}` must be a whole number of at most {maximum:,}, got {shown(value)}")
+        raise UsageError.about(name, f"must be a whole number of at most {maximum:,}, got {shown(value)}")
     return whole
 
 
@@ -134,7 +134,7 @@ def true_or_false(name: str, value: Any) -> bool:
     """
     truth = plain_number(value)
     if not isinstance(truth, bool):
-        raise UsageError(f"`{name}` must be True or False, got {shown(value)}")
+        raise UsageError.about(name, f"must be True or False, got {shown(value)}")
     return truth
 
 
@@ -160,7 +160,7 @@ def rows_of(name: str, value: Any) -> list[Any]:
     """
     single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
     if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
-        raise UsageError(f"`{name}` must be a list of rows, got {type(value).__name__}; wrap a single row: [row]")
+        raise UsageError.about(name, f"must be a list of rows, got {type(value).__name__}; wrap a single row: [row]")
     return list(value)
 
 
@@ -171,7 +171,7 @@ def plain_text(value: Any, place: str, expected: str) -> str:
         ValueError: If it is no string.
     """
     if not isinstance(value, str):
-        raise UsageError(f"`{place}` must be {expected}, got {type(value).__name__}{what_to_do(value)}")
+        raise UsageError.about(place, f"must be {expected}, got {type(value).__name__}{what_to_do(value)}")
     return str(value)
 
 
@@ -190,9 +190,10 @@ def valid_unicode(text: str, place: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(
-            f"`{place}` must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
-            f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()"
+        raise UsageError.about(
+            place,
+            f"must be valid Unicode, got the lone surrogate U+{ord(text[error.start]):04X} at position "
+            f"{error.start}; replace it: text.encode('utf-8', 'replace').decode()",
         ) from None
     return text
 
@@ -250,8 +251,8 @@ def told_of_arguments(
             for name, value in kwargs.items():
                 if name not in parameters:
                     hint = remedies.get(name) or nearest(name, set(parameters) - {"self"})
-                    raise UsageTypeError(
-                        f"`{name}` must be left out, {called} has no such argument, got {shown(value)}; {hint}"
+                    raise UsageTypeError.about(
+                        name, f"must be left out, {called} has no such argument, got {shown(value)}; {hint}"
                     )
             there = {*[*parameters][: len(args)], *kwargs}
             if missing := [name for name in needed if name not in there]:

@@ -132,7 +132,10 @@ def test_dots_lead_into_dictionaries():
             "each setting once, got 'n' more",
         ),
         (["rovist_nr", "stories.jsonl", "--set", "n=1", "--set", "n.a=2"], "got both for 'n.a'"),
-        (["rovist_nr", "stories.jsonl", "--predictions", "story", "--set", "n.a=1"], "`n` must be a whole number"),
+        (
+            ["rovist_nr", "stories.jsonl", "--predictions", "story", "--set", "n.a=1"],
+            "--set n=... must be a whole number",
+        ),
         (
             ["rovist_nr", "stories.jsonl", "--predictions", "story", "--references", "picture"],
             "--references must be left out, as rovist_nr reads no such column but predictions",

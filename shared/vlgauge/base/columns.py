@@ -86,7 +86,7 @@ class Story(Column):
         if sentences is None:
             got = type(row).__name__
             hint = what_to_do(row)
-            raise UsageError(f"`{place}` must be a story, that is a string or a list of sentences, got {got}{hint}")
+            raise UsageError.about(place, f"must be a story, that is a string or a list of sentences, got {got}{hint}")
         texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
         return json.dumps(texts)
 
@@ -101,9 +101,10 @@ class Story(Column):
         for i, form in enumerate(forms):
             if form != forms[0]:
                 kinds = {'"': "a string", "[": "a list of sentences"}
-                raise UsageError(
-                    f"`{self.name}` must have one form in a call, got {kinds[forms[0]]} first and "
-                    f"{kinds[form]} in row {i}; give every story as a list of sentences"
+                raise UsageError.about(
+                    self.name,
+                    f"must have one form in a call, got {kinds[forms[0]]} first and "
+                    f"{kinds[form]} in row {i}; give every story as a list of sentences",
                 )
 
     def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
@@ -128,7 +129,7 @@ class Captions(Column):
         if captions is None:
             hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
             hint = hint or ("; give [] where there are none" if what_to_do(row) else "")
-            raise UsageError(f"`{place}` must be a list of captions, got {type(row).__name__}{hint}")
+            raise UsageError.about(place, f"must be a list of captions, got {type(row).__name__}{hint}")
         texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
 
@@ -200,7 +201,7 @@ class Images(Column):
         images = images_of(row)
         if images is None:
             got = f"{type(row).__name__}{what_to_do(row)}"
-            raise UsageError(f"`{place}` must be an image or a list of images, got {got}")
+            raise UsageError.about(place, f"must be an image or a list of images, got {got}")
         return [
             image_cell(image, f"{place}[{i}]", may_be_missing=self.may_be_missing) for i, image in enumerate(images)
         ]

@@ -34,7 +34,7 @@ class Components(Column):
         """
         if not isinstance(row, Mapping):
             needed = ", ".join(COMPONENTS)
-            raise UsageError(f"`{place}` must be a dictionary of the scores {needed}, got {type(row).__name__}")
+            raise UsageError.about(place, f"must be a dictionary of the scores {needed}, got {type(row).__name__}")
         if missing := [name for name in COMPONENTS if name not in row]:
             others = [str(key) for key in row if key not in COMPONENTS]  # a score that is wanted is meant by its name
             close = " ".join(filter(None, (meant(name, others) for name in missing)))
@@ -42,7 +42,7 @@ class Components(Column):
             names = (
                 f"score `{missing[0]}`, which is" if len(missing) == 1 else f"scores {', '.join(missing)}, which are"
             )
-            raise UsageError(f"`{place}` must have the {names} missing; {close or has}")
+            raise UsageError.about(place, f"must have the {names} missing; {close or has}")
         return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
 
 
@@ -55,18 +55,18 @@ def component(value: Any, name: str, place: str) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise UsageError(f"`{place}` must be a number, NaN or None, got {type(value).__name__}")
+        raise UsageError.about(place, f"must be a number, NaN or None, got {type(value).__name__}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if math.isinf(number):
-        raise UsageError(f"`{place}` must be finite, NaN or None, got {shown(value)}")
+        raise UsageError.about(place, f"must be finite, NaN or None, got {shown(value)}")
     smallest, largest = _RANGES[name]
     if number < smallest - _ROUNDING or number > largest + _ROUNDING:
         wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
-        raise UsageError(
-            f"`{place}` must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
+        raise UsageError.about(
+            place, f"must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
         )
     return number
 

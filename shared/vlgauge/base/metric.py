@@ -395,9 +395,10 @@ class Metric(HostedMetric, ABC):
             if name == "return_details" and value is not None:
                 options[name] = true_or_false(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
-                raise UsageError(
-                    f"`{name}` must be left out when `num_process` is over 1, because only the rows travel between "
-                    "processes; gather the rows and compute in one process"
+                raise UsageError.about(
+                    name,
+                    "must be left out when `num_process` is over 1, because only the rows travel between "
+                    "processes; gather the rows and compute in one process",
                 )
         return {name: given.get(name) for name in own}, options
 
@@ -413,7 +414,7 @@ class Metric(HostedMetric, ABC):
         first, count = next((name, len(values)) for name, values in rows.items())
         for name, values in rows.items():
             if len(values) != count:
-                raise UsageError(f"`{name}` must have one row per row of `{first}`, got {len(values)} and {count}")
+                raise UsageError.about(name, f"must have one row per row of `{first}`, got {len(values)} and {count}")
         stored = {}
         for column in self.columns:
             values = rows.get(column.name, [None] * count)

@@ -19,11 +19,11 @@ class OneImage(Images):
         """The one cell (``bytes``, ``path``) in a list."""
         images = images_of(row)
         if images is not None and len(images) != 1:
-            raise UsageError(f"`{place}` must be one image, got a list of {len(images)}")
+            raise UsageError.about(place, f"must be one image, got a list of {len(images)}")
         image = row if images is None else images[0]
         if not is_single_image(image):
             got = f"{type(image).__name__}{what_to_do(image)}" if images_of(image) is None else "a list in a list"
-            raise UsageError(f"`{place}` must be one image, got {got}")
+            raise UsageError.about(place, f"must be one image, got {got}")
         return super().store(image, place)
 
 

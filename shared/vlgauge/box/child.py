@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import IO, Any, TypeAlias
 
 from vlgauge.box import frames, walls
+from vlgauge.errors import UsageError
 from vlgauge.files import TooMuch
 
 Job: TypeAlias = Callable[[dict[str, Any], "bytes | bytearray", frames.Ask], Iterable[frames.Part]]
@@ -90,6 +91,7 @@ def _serve(jobs: IO[bytes], answers: IO[bytes], functions: dict[str, Job], own_b
         raise
     except Exception as error:
         last = {"failed": _known(error), "why": (str(error) or type(error).__name__)[:_LONGEST_MESSAGE]}
+        last["facts"] = vars(error) if isinstance(error, UsageError) else {}
     else:
         last = {"done": True}
     _LOCK.acquire()  # whoever reads ahead meanwhile asks with the next job

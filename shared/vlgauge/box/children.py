@@ -204,7 +204,9 @@ class Box:
                     raise child.refused
                 # Of what a function may raise, the other side has a few kinds.
                 kinds: dict[str, type[Exception]] = {"TooMuch": TooMuch, "OSError": OSError}
-                raise kinds.get(str(last["failed"]), UsageError)(str(last["why"]))
+                error = kinds.get(str(last["failed"]), UsageError)(str(last["why"]))
+                vars(error).update({name: str(told) for name, told in last["facts"].items() if told is not None})
+                raise error
             return parts
 
     def start(self) -> None:

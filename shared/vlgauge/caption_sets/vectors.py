@@ -152,9 +152,9 @@ def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"`{place}` must be an array of real numbers, got one that fails with: {error}") from error
+        raise UsageError.about(place, f"must be an array of real numbers, got one that fails with: {error}") from error
     if array.dtype.kind not in "iuf":
-        raise UsageError(f"`{place}` must hold real numbers, got {array.dtype}")
+        raise UsageError.about(place, f"must hold real numbers, got {array.dtype}")
     return array
 
 
@@ -164,7 +164,7 @@ def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDA
     filled = [vectors for vectors in pooled if len(vectors)]
     widths = {vectors.shape[1] for vectors in filled}
     if len(widths) > 1 or 0 in widths:
-        raise UsageError(f"`embeddings` must be of one width d, got {', '.join(map(str, sorted(widths)))}")
+        raise UsageError.about("embeddings", f"must be of one width d, got {', '.join(map(str, sorted(widths)))}")
     counts = [len(c) + len(r) for c, r in zip(candidates, references, strict=True)]
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
     positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=False)]

@@ -2,20 +2,21 @@
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
 from vlgauge.box import reading
 from vlgauge.cli.terminal import within_terminal
-from vlgauge.cli.wording import in_words_of_commands
-from vlgauge.errors import MissingExtraError, describe, is_of_user
+from vlgauge.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import SIDECAR, printable
@@ -164,12 +165,13 @@ def _run(arguments: Sequence[str] | None) -> int:
     unseen = getattr(options, "no_progress", False)
     try:
         with (
-            plain_warnings(f"vlgauge {options.command}", options) as options.told,
+            plain_warnings(f"vlgauge {options.command}") as options.told,
             progress_chosen(False if unseen else None),
             lines_in_logs(not (unseen or getattr(options, "quiet", False))),
             reading("boxed" if getattr(options, "untrusted", False) else None),
             limits(**{name: getattr(options, name, None) for name in vars(Limits())}),
             within_terminal(options),
+            naming_arguments(partial(_named, options)),
         ):
             refuse_shared(_targets(options))
             code: int = options.run(options)
@@ -181,8 +183,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Exception as error:
         if not is_of_user(error) or os.environ.get("VLGAUGE_DEBUG"):
             raise
-        told = in_words_of_commands(one_line(error), options)
-        sys.stderr.write(f"vlgauge {options.command}: error: {told}\n")
+        sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error, options)}\n")
         return 2
     return code
 
@@ -195,22 +196,20 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def plain_warnings(program: str, options: argparse.Namespace | None = None) -> Iterator[list[str]]:
+def plain_warnings(program: str) -> Iterator[list[str]]:
     """Show what the user should know as one line, each once, without the line of code that it comes from.
 
     Args:
         program: What the lines begin with.
-        options: Those of a command, in whose words they are.
 
     Yields:
         What was shown so far.
     """
     told: list[str] = []
-    given = argparse.Namespace() if options is None else options
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
-            text = in_words_of_commands(printable(str(message)), given)
+            text = printable(str(message))
             if text not in told:  # every system that is compared gives the same one
                 told.append(text)
                 sys.stderr.write(f"{program}: warning: {text}\n")
@@ -223,12 +222,30 @@ def plain_warnings(program: str, options: argparse.Namespace | None = None) -> I
         yield told
 
 
-def one_line(error: Exception) -> str:
+# Settings of metrics that have an option.
+_SETTINGS_WITH_OPTION = {"profile": "profile", "config_name": "config"}
+
+
+def _named(options: argparse.Namespace, name: str, value: object, is_setting: bool) -> str:
+    """Return how a command takes an argument of Python: as an option, or as a setting of the metric."""
+    option = _SETTINGS_WITH_OPTION.get(name, "") if is_setting else name
+    if option and hasattr(options, option):
+        return f"--{option.replace('_', '-')}" + ("" if value is ... else f" {shlex.quote(str(value))}")
+    if is_setting and hasattr(options, "set"):
+        return f"--set {name}={'...' if value is ... else value}"
+    return in_python(name, value, is_setting)
+
+
+def one_line(error: Exception, options: argparse.Namespace | None = None) -> str:
     """Return the message of an error in one line.
 
-    Of several sources that are missing each has a line.
+    Of several sources that are missing each has a line. An error about a setting names it as ``--set NAME=...``.
     """
     if isinstance(error, SourcesMissing):
         return "\n".join(map(printable, str(error).splitlines()))
-    text = printable(describe(error))
+    text = describe(error)
+    name = error.argument if isinstance(error, UsageError) and hasattr(options, "set") else None
+    if isinstance(error, UsageError) and name and name.isidentifier() and not hasattr(options, name):
+        text = error.in_words(f"--set {name}=...")
+    text = printable(text)
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."

@@ -90,7 +90,7 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
         OSError: If it cannot be read.
     """
     if not isinstance(path, (str, PathLike)):
-        raise UsageTypeError(f"`calibration` must be the path of a file, got {type(path).__name__}")
+        raise UsageTypeError.about("calibration", f"must be the path of a file, got {type(path).__name__}")
     try:
         record = read_json(Path(path), "`calibration`")
     except OSError as error:

@@ -302,7 +302,7 @@ def checked_w(w: Any, own: float, config: str) -> float:
     if w is None:
         return own
     if config == "video":
-        raise UsageError(f"`w` must be left out for videos, whose score has no such factor, got {shown(w)}")
+        raise UsageError.about("w", f"must be left out for videos, whose score has no such factor, got {shown(w)}")
     return finite_number("w", w, "a positive number", math.ulp(0.0))
 
 
@@ -314,7 +314,7 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
     """
     if config == "image":
         if idf is not None:
-            raise UsageError("`idf` must be left out for images, whose score does not look at single words")
+            raise UsageError.about("idf", "must be left out for images, whose score does not look at single words")
         return None
     if variant == "paper" and (idf is None or idf is False):
         raise UsageError(
@@ -327,5 +327,5 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
 def checked_frames(n_frames: Any, config: str) -> FrameCount:
     """The setting ``n_frames`` of a configuration; ValueError if it is no number of frames, or given for images."""
     if n_frames is not None and config == "image":
-        raise UsageError(f"`n_frames` must be left out for images, got {shown(n_frames)}")
+        raise UsageError.about("n_frames", f"must be left out for images, got {shown(n_frames)}")
     return check_n_frames(n_frames)

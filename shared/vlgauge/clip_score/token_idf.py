@@ -100,7 +100,7 @@ def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
         ValueError: If there is no sentence.
     """
     if not len(ids):
-        raise UsageError(f"`idf` must have at least one sentence to count words in, got none in {name!r}")
+        raise UsageError.about("idf", f"must have at least one sentence to count words in, got none in {name!r}")
     return counted_idf(sentence_counts(ids, context), len(ids), name)
 
 

@@ -122,7 +122,7 @@ def opened(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> It
     if split is None and len(there) == 1:
         split = there[0]
     if split not in there:
-        raise UsageError(f"`split` must be one of {', '.join(there)}, got {shown(split) if split else 'none'}")
+        raise UsageError.about("split", f"must be one of {', '.join(there)}, got {shown(split) if split else 'none'}")
     told = {"config": chosen, "split": split}
     rows = _opened(settings | told)
     if rows.features is not None:
@@ -221,7 +221,7 @@ def _opened(settings: dict[str, Any]) -> Any:
         builder = datasets.load_dataset_builder(_path(settings), settings["config"], **_own(settings))
         form = type(builder).__module__.rpartition(".")[2]
         if form not in _FORMS:
-            raise UsageError(f"`dataset` must be of one of the forms {', '.join(_FORMS)}, got {form}")
+            raise UsageError.about("dataset", f"must be of one of the forms {', '.join(_FORMS)}, got {form}")
         found = builder.as_streaming_dataset(split=settings["split"])
         return found if found.features is None else found.decode(False)
 

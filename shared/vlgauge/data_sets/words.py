@@ -25,14 +25,14 @@ def in_words(identity: str) -> Iterator[None]:
             raise _unreadable(identity, error) from error
         raise
     except RevisionNotFoundError as error:
-        raise UsageError(
-            f"`revision` must be a commit, branch or tag of {identity!r}, which has no such one"
+        raise UsageError.about(
+            "revision", f"must be a commit, branch or tag of {identity!r}, which has no such one"
         ) from error
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise _closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
     except RuntimeError as error:
         if "script" in str(error):
-            raise UsageError(f"`dataset` must have data files, got {identity!r}, which is a script") from error
+            raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
         raise _unreadable(identity, error) from error
     except ImportError:  # of a version, which is no fault of the data set
         raise
@@ -49,13 +49,15 @@ def in_words(identity: str) -> Iterator[None]:
 
 def _closed(identity: str, *, is_gated: bool) -> ValueError:
     if is_gated:
-        return UsageError(
-            f"`dataset` must be open to you, got {identity!r}, which is gated; accept its terms on its page and "
-            "open it with the token of who did so"
+        return UsageError.about(
+            "dataset",
+            f"must be open to you, got {identity!r}, which is gated; accept its terms on its page and "
+            "open it with the token of who did so",
         )
-    return UsageError(
-        f"`dataset` must be on the Hub and open to you, got {identity!r}, which is unknown or private; if it is "
-        "private, open it with a token that may read it"
+    return UsageError.about(
+        "dataset",
+        f"must be on the Hub and open to you, got {identity!r}, which is unknown or private; if it is "
+        "private, open it with a token that may read it",
     )
 
 

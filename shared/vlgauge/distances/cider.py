@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_setting
 from vlgauge.files import TooMuch, unpacked_lines
 from vlgauge.progress import Progress, reported
 from vlgauge.settings import meant, shown, warn
@@ -72,9 +72,9 @@ class DocumentFrequency:
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
             if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
-                raise UsageError(f"`counts` must have tuples of tokens as n-grams, got {shown(ngram)}")
+                raise UsageError.about("counts", f"must have tuples of tokens as n-grams, got {shown(ngram)}")
             if not 1 <= len(ngram) <= len(ORDERS):
-                raise UsageError(f"`counts` must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
+                raise UsageError.about("counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
             if not _is_whole(count) or not 1 <= count <= self.n_documents:
                 raise UsageError(
                     f"`counts` must be whole numbers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
@@ -181,9 +181,11 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
     if not is_source and not isinstance(df, DocumentFrequency):
         is_path = isinstance(df, str | Path)
         close = meant(df, choices) if isinstance(df, str) else ""
-        raise UsageError(
-            f"`df` must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, "
-            f"got {shown(df)}{', which is no file here' if is_path else ''}{close and '; ' + close}"
+        raise UsageError.about(
+            "df",
+            f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, got "
+            f"{shown(df)}{', which is no file here' if is_path else ''}",
+            close,
         )
     return df
 
@@ -281,7 +283,8 @@ def warn_of_few_documents(n_documents: int) -> None:
         rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
         warn(
             f"CIDEr-D takes document frequencies from the references of {rows}, too few to tell which n-grams are rare "
-            "(from one row, no n-gram has any weight); pass `df`, which `vlgauge idf --references` makes of a corpus"
+            f"(from one row, no n-gram has any weight); pass {as_setting('df')}, which `vlgauge idf --references` "
+            "makes of a corpus"
         )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("torch", "transformers", "safetensors")
 EXTRA = "factual"
-T5 = Kind(("t5",), ("spiece.model",), 'choose parser="rules"')
+T5 = Kind(("t5",), ("spiece.model",), "choose the parser 'rules'")
 # Their numbers stand once in a file, under the name `shared.weight`.
 _TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 

@@ -148,8 +148,9 @@ def given_stories(
         found = given_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
         n_images = found.spots.n_images
         if images is not None and images[i] is not None and len(images[i]) != n_images:
-            raise UsageError(
-                f"`features[{i}]` must have one array of regions per image, got {n_images} for {len(images[i])} images"
+            raise UsageError.about(
+                f"features[{i}]",
+                f"must have one array of regions per image, got {n_images} for {len(images[i])} images",
             )
         yield found
 

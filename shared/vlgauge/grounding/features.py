@@ -17,7 +17,7 @@ def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
     entries = listed(value)
     if entries is None or len(entries) != n_stories:
         got = type(value).__name__ if entries is None else len(entries)
-        raise UsageError(f"`{name}` must have one entry per story, {n_stories} in all, got {got}")
+        raise UsageError.about(name, f"must have one entry per story, {n_stories} in all, got {got}")
     return entries
 
 
@@ -25,20 +25,20 @@ def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -
     """Refuse an entry that has another form, or lacks the vector of a word."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
         form = f"{{'text': {{{unit}: vector}}, 'images': [vectors of the regions, one array per image]}}"
-        raise UsageError(f"`{place}` must be {form}, got {type(entry).__name__}")
+        raise UsageError.about(place, f"must be {form}, got {type(entry).__name__}")
     missing = [word for word in words if word not in entry["text"]]
     if missing:
-        raise UsageError(f"`{place}` must have a text vector for each scored {unit}, got none for {missing[0]!r}")
+        raise UsageError.about(place, f"must have a text vector for each scored {unit}, got none for {missing[0]!r}")
 
 
 def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
     """Vectors of the regions of each image, and their scores or None, as they were given."""
     images = entries_of(entry["images"], f"{place}['images']")
     if not images:
-        raise UsageError(f"`{place}` must have the regions of at least one image, got none")
+        raise UsageError.about(place, "must have the regions of at least one image, got none")
     scores = [None] * len(images) if entry.get("scores") is None else entries_of(entry["scores"], f"{place}['scores']")
     if len(scores) != len(images):
-        raise UsageError(f"`{place}` must have one list of scores per image, got {len(scores)} for {len(images)}")
+        raise UsageError.about(place, f"must have one list of scores per image, got {len(scores)} for {len(images)}")
     return list(zip(images, scores, strict=True))
 
 
@@ -49,7 +49,7 @@ def entries_of(value: Any, place: str) -> list[Any]:
             return list(value)
     except TypeError:
         pass
-    raise UsageError(f"`{place}` must be a list or an array, got {type(value).__name__}")
+    raise UsageError.about(place, f"must be a list or an array, got {type(value).__name__}")
 
 
 def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:
@@ -64,19 +64,19 @@ def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: S
     try:
         rows = np.asarray(vectors, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):  # of a tensor that has a gradient, or is on another device
-        raise UsageError(f"`{place}` must be vectors of numbers, of one width, got something else") from None
+        raise UsageError.about(place, "must be vectors of numbers, of one width, got something else") from None
     if rows.ndim and not len(rows):
         return np.zeros((0, width or 0))
     if rows.ndim != 2 or not rows.size or (width is not None and rows.shape[1] != width):
         wanted = "" if width is None else f" {width}, as those before"
-        raise UsageError(f"`{place}` must be vectors of one width{wanted}, got shape {rows.shape}")
+        raise UsageError.about(place, f"must be vectors of one width{wanted}, got shape {rows.shape}")
     largest = np.abs(rows).max(axis=1)
     usable = np.isfinite(largest) & (largest > 0)
     if not usable.all():
         worst = int(np.flatnonzero(~usable)[0])
         name = worst if names is None else names[worst]
         which = f"for {name!r}" if isinstance(name, str) else f"in row {name}"
-        raise UsageError(f"`{place}` must be finite and not zero, got {rows[worst][:4].tolist()} {which}")
+        raise UsageError.about(place, f"must be finite and not zero, got {rows[worst][:4].tolist()} {which}")
     # Squares of very large or small numbers leave the range of floats.
     scaled = rows / largest[:, None]
     return scaled / np.linalg.norm(scaled, axis=1, keepdims=True)

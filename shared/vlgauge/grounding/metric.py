@@ -66,10 +66,12 @@ class GroundingMetric(StoryImageMetric):
             ValueError: If the call has too much or too little to compare stories with.
         """
         if features is not None and regions is not None:
-            raise UsageError("`regions` must be left out where `features` are given, got both")
+            raise UsageError.about("regions", "must be left out where `features` are given, got both")
         # A row without images is refused by its number.
         if features is None and regions is None and (images is None or all(row is None for row in images)):
-            raise UsageError(f"`images` is missing: {self.name} needs images, or crops as `regions`, or `features`")
+            raise UsageError.about(
+                "images", f"is missing: {self.name} needs images, or crops as `regions`, or `features`"
+            )
         found = Preflight(self.name, self.name.replace("_", "-"))
         found.look(lambda: sentence_splitter(self.sentences))
         if words is None:

@@ -13,7 +13,7 @@ from vlgauge.base.video_columns import OneImage
 from vlgauge.errors import UsageError
 from vlgauge.judges.loading import DTYPES, judge_of, look_for_model
 from vlgauge.judges.questions import Judge, Opening, Question
-from vlgauge.judges.sources import HINT, LLAVA
+from vlgauge.judges.sources import LLAVA, other_models
 from vlgauge.media.pictures import ImagePicture, distinct_images
 from vlgauge.settings import one_of, shown, warn, whole_number
 from vlgauge.weights.preflight import Preflight
@@ -66,7 +66,9 @@ class JudgeMetric(Metric):
     def look_for_sources(self) -> Preflight:
         """What every call needs; nothing is loaded or fetched."""
         preflight = Preflight(self.name, self.needs[0])
-        lacking = f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {HINT}"
+        lacking = (
+            f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {other_models()}"
+        )
         look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
         return preflight
 

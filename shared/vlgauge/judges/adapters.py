@@ -71,10 +71,10 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
     rank = files.config["r"]
     added = {f"{layer}.weight": _product(layer, pair, rank, files.name) for layer, pair in sides.items()}
     if not added:
-        raise UsageError(f"`adapter` must have the matrices of at least one layer, got none in {files.name!r}")
+        raise UsageError.about("adapter", f"must have the matrices of at least one layer, got none in {files.name!r}")
     changed = {own_name(name): value for name, value in whole.items()}
     if is_twice or len(changed) < len(whole) or changed.keys() & added.keys():
-        raise UsageError(f"`adapter` must have each layer once, got one twice in {files.name!r}")
+        raise UsageError.about("adapter", f"must have each layer once, got one twice in {files.name!r}")
     for name, value in {**added, **changed}.items():
         if name not in own or own[name].shape != value.shape:
             of = "no such layer" if name not in own else f"{tuple(own[name].shape)}"

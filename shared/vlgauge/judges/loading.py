@@ -70,7 +70,7 @@ def judge_of(
     check_version("transformers", LEAST, "a judge")
     device = resolved_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
-        raise UsageError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
+        raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
         refuse_parts(tower, adapter, "the toy")
         return toy_judge(device)
@@ -84,11 +84,11 @@ def judge_of(
             )
         seeing = find_judge(os.fspath(tower), "tower")
     elif tower is not None:
-        raise UsageError(f"`tower` must be left out for a model with an image tower of its own, got {tower!r}")
+        raise UsageError.about("tower", f"must be left out for a model with an image tower of its own, got {tower!r}")
     more = None if adapter is None else find_adapter(os.fspath(adapter))
     if more is not None:
         if files.config.get("model_type") != "llava":
-            raise UsageError(f"`adapter` must be left out for a model that is no LLaVA, got {adapter!r}")
+            raise UsageError.about("adapter", f"must be left out for a model that is no LLaVA, got {adapter!r}")
         scale_of(more.config)  # is refused before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
@@ -146,7 +146,7 @@ def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
     """Check that nothing is given that this kind of judge has no use for; ValueError."""
     for name, value in (("tower", tower), ("adapter", adapter)):
         if value is not None:
-            raise UsageError(f"`{name}` must be left out for {of}, got {shown(value)}")
+            raise UsageError.about(name, f"must be left out for {of}, got {shown(value)}")
 
 
 def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping[str, Any] | None) -> Parts:

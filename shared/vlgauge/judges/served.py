@@ -70,18 +70,18 @@ class ServedJudge:
     ) -> None:
         self._url = check_url(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
-            raise UsageError(f"`model` must be what the server calls the model, got {shown(model)}")
+            raise UsageError.about("model", f"must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
             # It may be the key itself.
-            raise UsageError("`key_from` must be the name of a variable of the environment, not a key")
+            raise UsageError.about("key_from", "must be the name of a variable of the environment, not a key")
         self._model, self._key_from = model, key_from
         self._fields = dict(VLLM_FIELDS if fields is None else fields)
         if taken := [name for name in self._fields if name in _OURS]:
-            raise UsageError(f"`fields` must not have what the method sets, got {', '.join(map(shown, taken))}")
+            raise UsageError.about("fields", f"must not have what the method sets, got {', '.join(map(shown, taken))}")
         try:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
         except (TypeError, ValueError):
-            raise UsageError("`fields` must be what JSON can hold, got something else") from None
+            raise UsageError.about("fields", "must be what JSON can hold, got something else") from None
         self._seconds = finite_number("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
         self._joins_digits = False
         self._names: set[str] = set()

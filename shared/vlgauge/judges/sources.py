@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import is_address, read_json
 from vlgauge.progress import announce
 from vlgauge.signatures import local_name
@@ -23,10 +23,6 @@ LLAVA = "llava-hf/llava-1.5-13b-hf@657f531da46ada83da455ce6508de786130321ea"
 # Free, small, and loaded by transformers 4.57 and newer; its commit is told by the command.
 SMALL = "Qwen/Qwen3-VL-2B-Instruct"
 WHERE_COMMIT = f"git ls-remote https://huggingface.co/{SMALL} HEAD"
-HINT = (
-    f'or model="{SMALL}@COMMIT", a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or profile="embedded" for '
-    "a toy that knows drawn scenes only"
-)
 SERVED = "; a model behind a server is a vlgauge.judges.ServedJudge, which Python takes as `model`"
 # An adapter as LLaVA's training writes it; its pickles are read without running anything.
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
@@ -93,7 +89,7 @@ def find_adapter(adapter: str) -> JudgeFiles:
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
         raise UsageError(
-            f"`adapter` must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got "
+            "`adapter` must be a folder with adapter_config.json and adapter_model.safetensors or .bin, got "
             f"{str(folder)!r}"
         )
     config = read_json(folder / ADAPTER_FILES[0], "`adapter`")
@@ -110,7 +106,7 @@ def look_for_judge(
     setting: str = "model",
     on_hub: Callable[..., Path | None] = hub_folder_here,
     patterns: Sequence[str] = FILES,
-    hint: str = HINT,
+    hint: str = "",
 ) -> Path | None:
     """The folder of a model; None where it is yet to be fetched from the Hub."""
     folder = Path(model).expanduser()
@@ -122,7 +118,15 @@ def look_for_judge(
             f"`{setting}` must be a folder, or a Hub id with its commit (owner/name@<40 hexadecimal digits>), "
             f"got {model!r}{SERVED if is_address(os.fspath(model)) else ''}"
         )
-    return on_hub(pinned["repository"], pinned["revision"], patterns, hint)
+    return on_hub(pinned["repository"], pinned["revision"], patterns, hint or other_models())
+
+
+def other_models() -> str:
+    """Return which small model and which demo model can be used instead, for a message."""
+    return (
+        f"or {as_setting('model', f'{SMALL}@COMMIT')}, a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or "
+        f"{as_setting('profile', 'embedded')} for a demo model that knows only synthetic scenes"
+    )
 
 
 def tell_licence(model: str, setting: str = "model") -> None:

@@ -95,7 +95,7 @@ class LoadedJudge:
         stops = old.eos_token_id if isinstance(old.eos_token_id, list) else [old.eos_token_id]
         self._stops = sorted({stop for stop in [*stops, self._tokenizer.eos_token_id] if stop is not None})
         if not self._stops:
-            raise UsageError(f"`model` must have an end token, got none in {identity!r}")
+            raise UsageError.about("model", f"must have an end token, got none in {identity!r}")
         pad = self._tokenizer.pad_token_id
         self._pad = self._stops[0] if pad is None else pad
         # The authors of a model may ask for sampling, or for penalties that change the likeliest token.
@@ -195,7 +195,7 @@ class LoadedJudge:
         height, width)``.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
-            raise UsageError(f"`pixels` must be left out for {self.identity!r}, which makes patches of its own")
+            raise UsageError.about("pixels", f"must be left out for {self.identity!r}, which makes patches of its own")
         rows = [None] * len(questions) if pixels is None else pixels.split(1)
         asked = zip(questions, answers, rows, strict=True)
         return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])

@@ -102,18 +102,19 @@ def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[
     image = _tensor_pixels(image, place) if is_tensor(image) else as_numpy(image)
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
-            raise UsageTypeError(
-                f"`{place}` must be a uint8 array of shape (height, width) or (height, width, 3), "
-                f"got {image.dtype} of shape {image.shape}"
+            raise UsageTypeError.about(
+                place,
+                f"must be a uint8 array of shape (height, width) or (height, width, 3), "
+                f"got {image.dtype} of shape {image.shape}",
             )
         if image.size == 0:
-            raise UsageError(f"`{place}` must have at least one pixel, got an array of shape {image.shape}")
+            raise UsageError.about(place, f"must have at least one pixel, got an array of shape {image.shape}")
         _refuse_large(image.shape[1], image.shape[0], place)
         return {"bytes": _array_bytes(image), "path": None}
     if isinstance(image, Image.Image):
         return {"bytes": _pixel_bytes(image, place), "path": None}
-    raise UsageTypeError(
-        f"`{place}` must be an image (path, bytes, PIL image, uint8 array or tensor), got {type(image).__name__}"
+    raise UsageTypeError.about(
+        place, f"must be an image (path, bytes, PIL image, uint8 array or tensor), got {type(image).__name__}"
     )
 
 
@@ -130,9 +131,10 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
     first = tensor.ndim == 3 and tensor.shape[0] in (1, 3)
     last = tensor.ndim == 3 and tensor.shape[2] in (1, 3)
     if not (tensor.ndim == 2 or first or last) or not (kind == "uint8" or tensor.is_floating_point()):
-        raise UsageTypeError(
-            f"`{place}` must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
-            f"got {kind} of shape {tuple(tensor.shape)}"
+        raise UsageTypeError.about(
+            place,
+            f"must be a tensor of uint8 or of floats in 0..1, of 1 or 3 channels, which come first or last, "
+            f"got {kind} of shape {tuple(tensor.shape)}",
         )
     pixels = tensor.detach()
     if first:
@@ -152,9 +154,10 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
         values = pixels[start : start + step].double().numpy()
         # NaN fails the comparison, too; without a pixel there is nothing to compare.
         if not ((values >= 0) & (values <= 1)).all():
-            raise UsageError(
-                f"`{place}` must be a tensor of floats in 0..1, got {float(pixels.min()):.4g} to "
-                f"{float(pixels.max()):.4g}; give the picture as it was before it was normalised for a model"
+            raise UsageError.about(
+                place,
+                f"must be a tensor of floats in 0..1, got {float(pixels.min()):.4g} to "
+                f"{float(pixels.max()):.4g}; give the picture as it was before it was normalised for a model",
             )
         levels[start : start + step] = np.rint(values * 255)
     return levels
@@ -162,7 +165,7 @@ def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
 
 def _not_empty(data: bytes, place: str) -> bytes:
     if not data:
-        raise UsageError(f"`{place}` must be the bytes of an image file, got no bytes")
+        raise UsageError.about(place, "must be the bytes of an image file, got no bytes")
     return data
 
 
@@ -176,24 +179,24 @@ def existing_file(
     """Absolute path of a regular file, or of none where it may be missing."""
     text = os.fspath(path)
     if is_address(text):
-        raise UsageError(f"`{place}` must be a local file, got the address {text[:60]!r}; download it first")
+        raise UsageError.about(place, f"must be a local file, got the address {text[:60]!r}; download it first")
     absolute = Path(text).absolute()
     try:
         mode = absolute.stat().st_mode
     except (OSError, ValueError) as error:
         if not may_be_missing or not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-            raise UsageError(
-                f"`{place}` must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
+            raise UsageError.about(
+                place, f"must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
             ) from None
         mode = stat.S_IFREG
     # Opening a pipe or a device could wait for ever.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
-        raise UsageError(f"`{place}` must be {article} {kind} file, got {text!r}, which is no regular file")
+        raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is no regular file")
     try:
         str(absolute).encode()
     except UnicodeEncodeError:
-        raise UsageError(f"`{place}` must have a path that is valid Unicode, got {text!r}; rename it") from None
+        raise UsageError.about(place, f"must have a path that is valid Unicode, got {text!r}; rename it") from None
     return str(absolute)
 
 
@@ -202,26 +205,27 @@ def _mapping_cell(image: Mapping[str, Any], place: str, may_be_missing: bool) ->
     for key, value, kinds in (("bytes", data, (bytes, bytearray, memoryview)), ("path", path, (str, os.PathLike))):
         if value is not None and not isinstance(value, kinds):
             wanted = "bytes" if key == "bytes" else "a path"
-            raise UsageTypeError(f"`{place}` must have {wanted} as `{key}`, got {type(value).__name__}")
+            raise UsageTypeError.about(place, f"must have {wanted} as `{key}`, got {type(value).__name__}")
     if data is not None:
         return {"bytes": _not_empty(bytes(data), place), "path": None}
     if path is None:
-        raise UsageError(f"`{place}` must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
+        raise UsageError.about(place, f"must have `bytes` or `path`, got the keys {sorted(map(str, image))}")
     return {"bytes": None, "path": existing_file(path, place, may_be_missing=may_be_missing)}
 
 
 def _refuse_large(width: int, height: int, place: str, max_pixels: int = MAX_PIXELS, where: str = "") -> None:
     if max(width, height) > MAX_SIDE:
-        raise UsageError(f"`{place}` must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
+        raise UsageError.about(place, f"must have sides of at most {MAX_SIDE:,} pixels, got {width} x {height}{where}")
     if width * height > max_pixels:
-        raise UsageError(f"`{place}` must have at most {max_pixels} pixels, got {width} x {height}{where}")
+        raise UsageError.about(place, f"must have at most {max_pixels} pixels, got {width} x {height}{where}")
 
 
 def _refuse_deep(mode: str, place: str) -> None:
     if mode.startswith(_DEEP_MODES) or mode.endswith(";16"):
-        raise UsageError(
-            f"`{place}` must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
-            "because a conversion would clip it"
+        raise UsageError.about(
+            place,
+            f"must have 8 bits per channel, got mode {mode!r}; scale it to 8 bits first, "
+            "because a conversion would clip it",
         )
 
 
@@ -371,4 +375,4 @@ def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
     except Exception as error:
         # Pillow's text for an unknown format shows the address of a buffer.
         why = "no known image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
-        raise UsageError(f"`{place}` must be a readable image, got {shown} ({why})") from error
+        raise UsageError.about(place, f"must be a readable image, got {shown} ({why})") from error

@@ -59,7 +59,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
     try:
         return bytes.fromhex(sha256_of(Path(str(path))))
     except OSError as error:
-        raise UsageError(f"`{place}` must be a readable image, got {path!r} (error: {error})") from error
+        raise UsageError.about(place, f"must be a readable image, got {path!r} (error: {error})") from error
 
 
 class ImagePicture:
@@ -196,7 +196,7 @@ class CropPicture:
         """The crop."""
         left, top, right, bottom = self.box
         if left >= right or top >= bottom:
-            raise UsageError(f"`{self.place}` must have a box of at least one pixel, got {self.box}")
+            raise UsageError.about(self.place, f"must have a box of at least one pixel, got {self.box}")
         return self._whole.crop(self.box)
 
     def skip(self) -> None:

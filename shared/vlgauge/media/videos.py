@@ -31,14 +31,15 @@ def video_cell(video: Any, place: str, *, may_be_missing: bool = False) -> dict[
         return _mapping_cell(video, place, may_be_missing)
     array = as_numpy(video)
     if (isinstance(array, np.ndarray) or is_tensor(array)) and array.ndim != 4:
-        raise UsageTypeError(
-            f"`{place}` must be an array of shape (n_frames, height, width, 3), got shape {tuple(array.shape)}; "
-            "a single frame is passed as a list of one image"
+        raise UsageTypeError.about(
+            place,
+            f"must be an array of shape (n_frames, height, width, 3), got shape {tuple(array.shape)}; "
+            "a single frame is passed as a list of one image",
         )
     images = list(array) if isinstance(array, np.ndarray) else images_of(array)
     if images is None:
-        raise UsageTypeError(
-            f"`{place}` must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
+        raise UsageTypeError.about(
+            place, f"must be a path, a mapping, or a list or array of frames, got {type(video).__name__}"
         )
     frames = [image_cell(frame, f"{place}[{i}]", may_be_missing=may_be_missing) for i, frame in enumerate(images)]
     return {"path": None, "start": None, "end": None, "frames": frames}
@@ -49,16 +50,16 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
     path, start, end, frames = map(video.get, _KEYS)
     if unknown or (path is None) == (frames is None):
         given = sorted(str(key) for key, value in video.items() if value is not None)
-        raise UsageError(f"`{place}` must have `path`, with or without `start` and `end`, or `frames`, got {given}")
+        raise UsageError.about(place, f"must have `path`, with or without `start` and `end`, or `frames`, got {given}")
     if frames is not None:
         if start is not None or end is not None:
-            raise UsageError(f"`{place}` must have `start` and `end` with `path` only, got them with `frames`")
+            raise UsageError.about(place, "must have `start` and `end` with `path` only, got them with `frames`")
         if images_of(frames) is None and not isinstance(as_numpy(frames), np.ndarray):
-            raise UsageTypeError(f"`{place}` must have a list or array as `frames`, got {type(frames).__name__}")
+            raise UsageTypeError.about(place, f"must have a list or array as `frames`, got {type(frames).__name__}")
         return video_cell(frames, place, may_be_missing=may_be_missing)
     cell = video_cell(path, place, may_be_missing=may_be_missing) if isinstance(path, (str, os.PathLike)) else None
     if cell is None:
-        raise UsageTypeError(f"`{place}` must have a path as `path`, got {type(path).__name__}")
+        raise UsageTypeError.about(place, f"must have a path as `path`, got {type(path).__name__}")
     cell["start"], cell["end"] = checked_segment(start, end, place)
     return cell
 
@@ -67,7 +68,7 @@ def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, flo
     """Begin and end in seconds, None for those of the video, if they can be a segment."""
     for name, value in (("start", start), ("end", end)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            raise UsageTypeError(f"`{place}` must have seconds as `{name}`, got {type(value).__name__}")
+            raise UsageTypeError.about(place, f"must have seconds as `{name}`, got {type(value).__name__}")
     if not 0 <= (start or 0) < math.inf or not (start or 0) < (math.inf if end is None else end):
-        raise UsageError(f"`{place}` must have 0 <= `start` < `end` in seconds, got {start} and {end}")
+        raise UsageError.about(place, f"must have 0 <= `start` < `end` in seconds, got {start} and {end}")
     return None if start is None else float(start), None if end is None else float(end)

@@ -44,9 +44,10 @@ def checked_source(regions: Any) -> Any:
     known = (*PLAIN, *DETECTORS)
     if not isinstance(regions, str) or regions not in known:
         hint = f"; {nearest(regions, known)}" if isinstance(regions, str) else "; give boxes and crops to `compute`"
-        raise UsageError(
-            f"`regions` must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
-            f"scores, got {shown(regions)}{hint}"
+        raise UsageError.about(
+            "regions",
+            f"must be one of {', '.join(map(repr, known))}, or a function of an image that returns boxes and "
+            f"scores, got {shown(regions)}{hint}",
         )
     return regions
 
@@ -111,9 +112,10 @@ def region_source(
     if chosen in PLAIN:
         return RegionSource(chosen, whole=chosen == "whole")
     if profile == "embedded" and weights is None:
-        raise UsageError(
-            f"`regions` must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
-            f"under profile 'embedded', which ships no detector, got {shown(chosen)}"
+        raise UsageError.about(
+            "regions",
+            f"must be {', '.join(map(repr, PLAIN))}, a function, or a detector with its own weights file "
+            f"under profile 'embedded', which ships no detector, got {shown(chosen)}",
         )
     found = detector(chosen, weights=weights, device=device, profile=profile)
     return RegionSource(found.identity, found, known=found.known)
@@ -149,7 +151,7 @@ def regions_of(
             result.append(_of_given(source[story], cells, first_story + story, top_k, min_score))
             continue
         if not cells:
-            raise UsageError(f"`{place}` must have at least one image, got none")
+            raise UsageError.about(place, "must have at least one image, got none")
         result.append([source.find(c, f"{place}[{j}]", top_k=top_k, min_score=min_score) for j, c in enumerate(cells)])
     return result
 
@@ -159,11 +161,13 @@ def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, mi
     place = f"regions[{story}]"
     entries = listed(row)
     if entries is None:
-        raise UsageError(f"`{place}` must be a list with one entry per image, each {FORMS}, got {type(row).__name__}")
+        raise UsageError.about(
+            place, f"must be a list with one entry per image, each {FORMS}, got {type(row).__name__}"
+        )
     if not entries and not cells:
-        raise UsageError(f"`{place}` must have an entry for at least one image, got none")
+        raise UsageError.about(place, "must have an entry for at least one image, got none")
     if cells is not None and len(entries) != len(cells):
-        raise UsageError(f"`{place}` must have one entry per image, got {len(entries)} for {len(cells)} images")
+        raise UsageError.about(place, f"must have one entry per image, got {len(entries)} for {len(cells)} images")
     return [
         given_regions(
             entry,

@@ -49,10 +49,10 @@ def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
     if array.size == 0:
         return []
     if array.ndim != 2 or array.shape[1] != 4:
-        raise UsageError(f"`{place}` must have boxes of four numbers [x1, y1, x2, y2], got shape {array.shape}")
+        raise UsageError.about(place, f"must have boxes of four numbers [x1, y1, x2, y2], got shape {array.shape}")
     if not np.isfinite(array).all():
         worst = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise UsageError(f"`{place}` must have finite numbers, got {array[worst].tolist()} in box {worst}")
+        raise UsageError.about(place, f"must have finite numbers, got {array[worst].tolist()} in box {worst}")
     return array.tolist()
 
 
@@ -65,9 +65,9 @@ def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
     except (TypeError, ValueError):
         array = np.full(count, math.nan)
     if array.shape != (count,):
-        raise UsageError(f"`{place}` must have one score per region, got shape {array.shape} for {count}")
+        raise UsageError.about(place, f"must have one score per region, got shape {array.shape} for {count}")
     if not np.isfinite(array).all():
-        raise UsageError(f"`{place}` must have finite scores, got {array.tolist()}")
+        raise UsageError.about(place, f"must have finite scores, got {array.tolist()}")
     return array.tolist()
 
 

@@ -80,7 +80,7 @@ def _score(text: str | None, place: str) -> float:
     try:
         return float(text or "")
     except ValueError:
-        raise UsageError(f"`table` must have a number as each score, got {text!r} in {place}") from None
+        raise UsageError.about("table", f"must have a number as each score, got {text!r} in {place}") from None
 
 
 def _box(text: str | None, place: str) -> list[float]:
@@ -90,10 +90,10 @@ def _box(text: str | None, place: str) -> list[float]:
             return [float(x) for x in box]
     except (ValueError, TypeError, OverflowError, RecursionError):
         pass
-    raise UsageError(f"`table` must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
+    raise UsageError.about("table", f"must have a box [x1, y1, x2, y2] in each row, got {text!r:.60} in {place}")
 
 
 def _picture(path: Path, image: str) -> str:
     if not path.is_file():
-        raise UsageError(f"`crops` must have a picture for each box, image {image!r} lacks {path.name!r}")
+        raise UsageError.about("crops", f"must have a picture for each box, image {image!r} lacks {path.name!r}")
     return str(path)

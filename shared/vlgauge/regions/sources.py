@@ -111,9 +111,9 @@ class RegionSource:
         named = f"{place} as seen by the detector"
         found = self.detector(whole.crop((0, 0, *size)))
         if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise UsageError(
-                f"`regions` must be a function that returns boxes and scores (or None), got {type(found).__name__} "
-                f"for {place}"
+            raise UsageError.about(
+                "regions",
+                f"must be a function that returns boxes and scores (or None), got {type(found).__name__} for {place}",
             )
         boxes, scored = found
         raw = checked_boxes(boxes, named)
@@ -181,11 +181,11 @@ def given_regions(
     about: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"crops": entry}
     crops = None if is_single_image(about.get("crops")) else listed(about.get("crops"))
     if crops is None:
-        raise UsageError(f"`{place}` must be {FORMS}, got {_shown(entry)}")
+        raise UsageError.about(place, f"must be {FORMS}, got {_shown(entry)}")
     scores = checked_scores(about.get("scores"), len(crops), place)
     boxes = checked_boxes(about.get("boxes", ()), place)
     if boxes and len(boxes) != len(crops):
-        raise UsageError(f"`{place}` must have one box per crop, got {len(boxes)} for {len(crops)}")
+        raise UsageError.about(place, f"must have one box per crop, got {len(boxes)} for {len(crops)}")
     regions = []
     for i in kept(scores, top_k=top_k, min_score=min_score):
         crop_place = f"{place}[{i}]"
@@ -210,9 +210,10 @@ def _given_boxes(
     for i, box in enumerate(raw):
         pixels = pixel_box(box, head.size)
         if pixels is None:
-            raise UsageError(
-                f"`{place}` must have boxes [x1, y1, x2, y2] that hold at least one pixel of the image of "
-                f"{head.size[0]} x {head.size[1]}, got {box} as box {i}"
+            raise UsageError.about(
+                place,
+                f"must have boxes [x1, y1, x2, y2] that hold at least one pixel of the image of "
+                f"{head.size[0]} x {head.size[1]}, got {box} as box {i}",
             )
         boxes.append(pixels)
     best = kept(scores, top_k=top_k, min_score=min_score)

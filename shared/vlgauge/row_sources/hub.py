@@ -57,7 +57,7 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
     from huggingface_hub import HfApi
 
     if not _ID.fullmatch(identity):
-        raise UsageError(f"`dataset` must be OWNER/NAME of a data set of the Hub, got {identity[:80]!r}")
+        raise UsageError.about("dataset", f"must be OWNER/NAME of a data set of the Hub, got {identity[:80]!r}")
     _refuse_unreachable()
     with hub_requests(), in_words(identity):
         about = HfApi(token=token).dataset_info(identity, revision=revision)

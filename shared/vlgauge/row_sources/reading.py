@@ -167,7 +167,9 @@ class RowReader:
         # Of several columns, such as one per ending of files, a row may fill one.
         there = [one for one in found if not is_missing(one)]
         if len(there) > 1 and column == "videos":
-            raise UsageError(f"`videos` must be one column of a row, got {' and '.join(titles)}; choose one of them")
+            raise UsageError.about(
+                "videos", f"must be one column of a row, got {' and '.join(titles)}; choose one of them"
+            )
         cell = side_by_side(there) if len(there) > 1 else there[0] if there else None
         return self._clip(cell, column, files) if column == "videos" else self._picture(cell, column)
 
@@ -199,9 +201,9 @@ class RowReader:
         if content is None or isinstance(content, str):
             return content
         if not isinstance(content, bytes):
-            raise UsageError(f"`{place}` must be the bytes or the name of a file, got {type(content).__name__}")
+            raise UsageError.about(place, f"must be the bytes or the name of a file, got {type(content).__name__}")
         if len(content) > most_bytes:
-            raise UsageError(f"`{place}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError.about(place, f"must be a file of at most {most_bytes:,} bytes, got a larger one")
         self._n_bytes += len(content)
         if self._n_bytes > self.limits.run_bytes:
             raise RunTooLarge(
@@ -251,11 +253,11 @@ def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> An
     if cell is None:
         if column.optional:
             return None
-        raise UsageError(f"`{place}` must be given, got nothing")
+        raise UsageError.about(place, "must be given, got nothing")
     texts = list(cell.values()) if isinstance(cell, Mapping) else cell if isinstance(cell, list) else [cell]
     longest = max((len(text) for text in texts if isinstance(text, (str, list))), default=0)
     if longest > limits.characters:
-        raise UsageError(f"`{place}` must have at most {limits.characters:,} characters, got {longest:,}")
+        raise UsageError.about(place, f"must have at most {limits.characters:,} characters, got {longest:,}")
     stored = column.store(cell, place)
     if isinstance(column, Images):
         for picture in stored or ():

@@ -88,19 +88,22 @@ def given_graph(value: Any, name: str) -> Graph:
     elif isinstance(value, (list, tuple)):
         tuples = [_checked(parts, (1, 2, 3), f"{name}[{index}]") for index, parts in enumerate(value)]
     else:
-        raise UsageTypeError(
-            f"`{name}` must be a graph: a dictionary of objects, attributes and relations, a list of lists of words, "
-            f"or text such as '( dog , is , brown )', got {type(value).__name__}"
+        raise UsageTypeError.about(
+            name,
+            f"must be a graph: a dictionary of objects, attributes and relations, a list of lists of words, "
+            f"or text such as '( dog , is , brown )', got {type(value).__name__}",
         )
     if len(tuples) > MOST_TUPLES:
-        raise UsageError(f"`{name}` must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?")
+        raise UsageError.about(
+            name, f"must have at most {MOST_TUPLES} tuples, got {len(tuples)}; is it of one caption?"
+        )
     return Graph.of(tuples)
 
 
 def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
     """Tuples of a dictionary, whose objects are complete."""
     if unknown := sorted(set(map(str, value)) - {"objects", "attributes", "relations"}):
-        raise UsageError(f"`{name}` must have objects, attributes and relations, got {', '.join(unknown)}")
+        raise UsageError.about(name, f"must have objects, attributes and relations, got {', '.join(unknown)}")
     lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
     for key, items in lists.items():
         if isinstance(items, str) or not isinstance(items, Sequence):
@@ -126,13 +129,13 @@ def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
 
 def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
     if isinstance(parts, str) or not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
-        raise UsageTypeError(f"`{name}` must be a list of words, got {parts!r:.60}")
+        raise UsageTypeError.about(name, f"must be a list of words, got {parts!r:.60}")
     if len(parts) not in lengths:
         expected = " to ".join(map(str, sorted({lengths[0], lengths[-1]})))
-        raise UsageError(f"`{name}` must have {expected} parts, got {len(parts)}")
+        raise UsageError.about(name, f"must have {expected} parts, got {len(parts)}")
     words = tuple(" ".join(part.lower().split()) for part in parts)
     if not all(words):
-        raise UsageError(f"`{name}` must have no empty part, got {list(parts)!r}")
+        raise UsageError.about(name, f"must have no empty part, got {list(parts)!r}")
     return words
 
 
@@ -141,7 +144,7 @@ def _facts(text: str, name: str) -> list[Tuple]:
     # What a model writes may end early; what somebody gives must be understood to the last sign.
     said = [fact for fact in _FACT.findall(text) if fact.strip(" ,")]
     if _FACT.sub("", text).strip(" ,\t\n") or len(tuples) < len(said):
-        raise UsageError(f"`{name}` must be a graph such as '( dog , is , brown )', got {text!r:.60}")
+        raise UsageError.about(name, f"must be a graph such as '( dog , is , brown )', got {text!r:.60}")
     return tuples
 
 

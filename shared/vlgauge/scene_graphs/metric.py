@@ -213,6 +213,6 @@ def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph
 
 def _check_length(lists: Any, expected: int, name: str, unit: str) -> None:
     if not isinstance(lists, (list, tuple)):
-        raise UsageTypeError(f"`{name}` must be a list of graphs, one per {unit}, got {type(lists).__name__}")
+        raise UsageTypeError.about(name, f"must be a list of graphs, one per {unit}, got {type(lists).__name__}")
     if len(lists) != expected:
-        raise UsageError(f"`{name}` must have one graph per {unit}, {expected} in all, got {len(lists)}")
+        raise UsageError.about(name, f"must have one graph per {unit}, {expected} in all, got {len(lists)}")

@@ -9,7 +9,7 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_option
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.runs import RowGroups, row_labels
 from vlgauge.media.tables import (
@@ -22,7 +22,6 @@ from vlgauge.media.tables import (
     warn_of_empty_cells,
 )
 from vlgauge.results import row_keys
-from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions
 from vlgauge.settings import meant, shown, warn
 
@@ -49,7 +48,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         if title is not None and name not in {column.name for column in every}:
             has = ", ".join(dict.fromkeys(column.name for column in every))
             names = " and ".join(metric.name for metric in metrics)
-            raise UsageError(f"{option(name)} must be left out, as {names} reads no such column but {has}")
+            raise UsageError(f"{as_option(name)} must be left out, as {names} reads no such column but {has}")
     cells: dict[str, list[Any] | None] = {}
     for column in sorted(every, key=lambda column: column.optional):
         if column.name in cells:
@@ -72,16 +71,16 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
 def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Titles) -> str:
     """What to do about a column that is missing: the titles that can be it, each with its first cell."""
     has_video = column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics)
-    instead = f"score the videos with {option('config', 'video')}, or " if has_video else ""
+    instead = f"score the videos with {as_option('config', 'video')}, or " if has_video else ""
     taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
     if found := import_module("vlgauge.scoring.suggestions").suggested(rows, column, taken):
-        named = [f"{option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
+        named = [f"{as_option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
         if len(found) > 1 and column.name == "references":
-            named.append(f"{option(column.name, ','.join(title for title, _ in found))} for all of them")
+            named.append(f"{as_option(column.name, ','.join(title for title, _ in found))} for all of them")
         return f"{instead}choose with {' or '.join(named)}"
     is_of_image = column.name == "references" and "image_id" in rows[0]
-    by_image = f", or give the captions of each image with {option('annotations', 'FILE')}" if is_of_image else ""
-    return f"{instead}choose with {option(column.name, 'COLUMN')}{by_image}"
+    by_image = f", or give the captions of each image with {as_option('annotations', 'FILE')}" if is_of_image else ""
+    return f"{instead}choose with {as_option(column.name, 'COLUMN')}{by_image}"
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:
@@ -101,7 +100,7 @@ def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
         return take_column(rows, title)
     except MissingColumn as error:
         near = meant(title, map(str, rows[0]))
-        raise MissingColumn(f"{error}; choose another with {option(argument)}{near and ', ' + near}") from None
+        raise MissingColumn(f"{error}; choose another with {as_option(argument)}{near and ', ' + near}") from None
 
 
 def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups | None:
@@ -113,7 +112,7 @@ def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups |
     if title is None:
         return None
     named_column(rows, title, "groups")
-    return RowGroups(title, row_labels(rows, ids, title, option("groups")))
+    return RowGroups(title, row_labels(rows, ids, title, as_option("groups")))
 
 
 def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | None], *, grouped: bool = False) -> None:
@@ -130,7 +129,7 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
     keys = row_keys(ids)
     together = (
         "intervals are too narrow and p-values too small where rows that depend on each other are drawn by themselves; "
-        f"name the column that rows of one group have in common with {option('groups')}"
+        f"name the column that rows of one group have in common with {as_option('groups')}"
     )
     if (first := first_repeated(keys)) is not None:
         rows = len(keys) - len(set(keys))
@@ -171,7 +170,7 @@ def draw_captions(
     """
     if number is None:
         return []
-    name = option("captions_per_row")
+    name = as_option("captions_per_row")
     if others := [metric.name for metric in metrics if not metric.compares_sets]:
         raise UsageError(f"{name} must come with metrics of sets of captions, got {', '.join(others)}")
     predictions = columns["predictions"] or []

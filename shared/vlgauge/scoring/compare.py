@@ -14,6 +14,7 @@ from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.media.caption_files import join_references, references_by_id
+from vlgauge.media.tables import rows_called
 from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.comparison import Comparison
 from vlgauge.scoring.computing import load_metrics
@@ -30,7 +31,6 @@ from vlgauge.scoring.systems import (
     wide_systems,
 )
 from vlgauge.scoring.tables import given_rows, refuse_no_file
-from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import told_of_arguments
 from vlgauge.suites import SUITES
 
@@ -106,7 +106,7 @@ def compare(
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
         raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
-    with words_of_python():
+    with rows_called("`rows`"):
         names, loaded_of = ([], []) if suite is not None else _named(metrics)
         titles = named_titles(predictions, references, images, videos, styles)
         several = [one.strip() for one in predictions.split(",")] if isinstance(predictions, str) else predictions or []

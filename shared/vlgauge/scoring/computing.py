@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_option
 from vlgauge.media.tables import CsvRow, name_of_rows
 from vlgauge.scoring.columns import COLUMNS
-from vlgauge.scoring.wording import option
 from vlgauge.text.ngrams import tokens_shared
 from vlgauge.weights.preflight import look_for_all
 
@@ -49,8 +48,8 @@ def load_metrics(
     for name, own in settings.items():
         if profile and "profile" in own:
             raise UsageError(
-                f"{option('profile')} must be left out if the settings of {name} have a profile, got {profile!r} and "
-                f"{own['profile']!r}"
+                f"{as_option('profile')} must be left out if the settings of {name} have a profile, got {profile!r} "
+                f"and {own['profile']!r}"
             )
         common = {"profile": profile} if profile else {}
         # A single metric refuses a configuration with a message of its own.
@@ -58,7 +57,7 @@ def load_metrics(
         metrics.append(load_metric(name, wanted, progress=progress, **common, **own))
     if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
         raise UsageError(
-            f"{option('config')} must be of a metric with configurations, got {config!r} for {', '.join(settings)}"
+            f"{as_option('config')} must be of a metric with configurations, got {config!r} for {', '.join(settings)}"
         )
     return metrics
 
@@ -96,7 +95,9 @@ def compute_all(
             if on_failure is None:
                 raise
             # Of a suite nobody has chosen the metrics one by one.
-            raise error.with_message(f"{error}\nOr leave metrics of the suite out with {option('without')}") from error
+            raise error.with_message(
+                f"{error}\nOr leave metrics of the suite out with {as_option('without')}"
+            ) from error
     results = {}
     with tokens_shared():
         for metric in metrics:
@@ -139,7 +140,7 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
     if not wanted:
         return {}
     if "return_details" not in inspect.signature(metric._compute).parameters:
-        raise UsageError(f"{option('details')} is nothing that {metric.name} can give")
+        raise UsageError(f"{as_option('details')} is nothing that {metric.name} can give")
     return {"return_details": True}
 
 

@@ -16,7 +16,7 @@ from vlgauge.leaderboard.joined_runs import labels_in_order
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.media.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import Rows, located, read_rows, take_columns
+from vlgauge.media.tables import Rows, located, read_rows, rows_called, take_columns
 from vlgauge.results import row_keys
 from vlgauge.scoring.columns import COLUMNS, read_columns, row_groups, row_ids
 from vlgauge.scoring.computing import load_metrics
@@ -31,7 +31,6 @@ from vlgauge.scoring.score_suite import (
 from vlgauge.scoring.scored import score_columns
 from vlgauge.scoring.scores import Scores
 from vlgauge.scoring.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
-from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import shown, told_of_arguments, warn, whole_number
 from vlgauge.suites import SUITES
 
@@ -129,7 +128,7 @@ def score(
         return load_metrics(own, config=config, profile=profile, progress=progress)
 
     by_title = groups if isinstance(groups, str) else None
-    with words_of_python():
+    with rows_called("`rows`"):
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
             if annotations is not None:
                 raise UsageError(

@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vlgauge.corpus_values import parser_note
-from vlgauge.errors import UsageError, describe, is_of_user
+from vlgauge.errors import UsageError, as_option, describe, is_of_user
 from vlgauge.leaderboard.table import Cell, Numbers, Table
 from vlgauge.results import printable
 from vlgauge.scoring.computing import Settings, compute_all, load_metric
 from vlgauge.scoring.scored import Scored
-from vlgauge.scoring.wording import option
 from vlgauge.settings import nearest
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.suites import SUITES, Column, Suite
@@ -58,7 +57,7 @@ def choose_metrics(
     """
     if unknown := [name for name in without if name not in suite.metrics]:
         raise UsageError(
-            f"{option('without')} must name metrics of the suite {suite.name}, got {unknown[0]!r}; "
+            f"{as_option('without')} must name metrics of the suite {suite.name}, got {unknown[0]!r}; "
             f"{nearest(unknown[0], suite.metrics)}"
         )
     chosen = [
@@ -67,7 +66,7 @@ def choose_metrics(
         if name not in without and suite.needs.get(name, "predictions") in {*titles, "predictions"}
     ]
     if not {*chosen} - {DISTANCE}:  # which is made of the others
-        raise UsageError(f"{option('without')} must leave a metric of the suite {suite.name}, got all of them")
+        raise UsageError(f"{as_option('without')} must leave a metric of the suite {suite.name}, got all of them")
     given = settings or {}
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
 

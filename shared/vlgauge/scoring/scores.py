@@ -15,13 +15,13 @@ from vlgauge.leaderboard.record import Dataset, Model, Record
 from vlgauge.leaderboard.records import append_records
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.leaderboard.table import PLAIN, Numbers, Table, render
+from vlgauge.media.tables import rows_called
 from vlgauge.results import DIGITS, printable
 from vlgauge.scoring.notebook import framed, notebook_tables
 from vlgauge.scoring.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
 from vlgauge.scoring.recording import OF_ONE, records_of
 from vlgauge.scoring.score_suite import suite_table
 from vlgauge.scoring.scored import Scored, score_columns
-from vlgauge.scoring.wording import words_of_python
 from vlgauge.settings import finite_number, nearest, told_of_arguments, whole_number
 from vlgauge.suites import SUITES, Suite
 from vlgauge.writing import write
@@ -197,7 +197,7 @@ class Scores:
         if self._explanations is None:
             pages = import_module("vlgauge.scoring.pages")
             if any(f"{name}_details" not in result for name, result in self._scored.results.items()):
-                with words_of_python(), warnings.catch_warnings():
+                with rows_called("`rows`"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they were told when the rows were scored
                     own = self._scored
                     again = score_columns(self._metrics, own.ids, own.columns, details=True, groups=own.groups)

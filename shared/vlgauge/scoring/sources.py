@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.base import Metric
-from vlgauge.errors import NetworkError, UsageError
+from vlgauge.errors import NetworkError, UsageError, as_option
 from vlgauge.leaderboard.runs import RowGroups
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import name_of_rows, split_titles
@@ -17,7 +17,6 @@ from vlgauge.row_sources import LeftOut, RowReader, Source, counted_reasons, gue
 from vlgauge.row_sources.grouped_files import tar_rows
 from vlgauge.row_sources.hub import PREFIX, HubRows, pinned
 from vlgauge.row_sources.tables import folder_rows
-from vlgauge.scoring.wording import option
 from vlgauge.settings import shown
 
 _BATCH = 16
@@ -44,7 +43,7 @@ def source_of(
         identity, _, config = file.removeprefix(PREFIX).partition(":")
         return HubRows(pinned(identity, revision), config or None, split)
     if revision is not None:
-        raise UsageError(f"{option('revision')} must come with a data set of the Hub, got the file {file!r}")
+        raise UsageError(f"{as_option('revision')} must come with a data set of the Hub, got the file {file!r}")
     return folder_rows(file, limits) if Path(file).is_dir() else tar_rows(file, limits, most_rows)
 
 
@@ -73,8 +72,8 @@ def rows_of(
                 n_read = reader.read(_BATCH if left is None else min(_BATCH, left))
             except NetworkError as error:
                 row = reader.next_row
-                before = f"; score those before row {row} with {option('limit')} {row - skip}" if row > skip else ""
-                again = f"{before}; the others begin with {option('skip')} {row}"
+                before = f"; score those before row {row} with {as_option('limit')} {row - skip}" if row > skip else ""
+                again = f"{before}; the others begin with {as_option('skip')} {row}"
                 raise NetworkError(f"{error}{again}") from error
             left = None if left is None else left - n_read
             report(n_read)
@@ -90,9 +89,9 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     for name, title in given.items():
         if title is not None and name not in read:
             has = ", ".join(dict.fromkeys(column.name for column in wanted))
-            raise UsageError(f"{option(name)} must be left out, as no such column is read but {has}")
+            raise UsageError(f"{as_option(name)} must be left out, as no such column is read but {has}")
     titles = guessed_titles(wanted, source.kinds)
-    guessed = [option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
+    guessed = [as_option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
     if guessed:
         sys.stderr.write(f"columns taken: {printable(' '.join(guessed))}\n")
     return titles | {name: split_titles(title, source.kinds) for name, title in given.items() if title is not None}

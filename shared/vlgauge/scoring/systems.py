@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_option
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard.joined_runs import agreed_labels
 from vlgauge.leaderboard.runs import Run, labels_of, set_sizes
@@ -16,7 +16,6 @@ from vlgauge.results import row_keys
 from vlgauge.scoring.columns import Titles, named_column, read_columns, warn_of_repeated
 from vlgauge.scoring.computing import compute_all
 from vlgauge.scoring.scored import Scored
-from vlgauge.scoring.wording import option
 from vlgauge.set_sizes import drawn_captions, signed_sizes
 from vlgauge.settings import shown
 
@@ -98,7 +97,7 @@ def wide_systems(
         ValueError: If a column is named twice.
     """
     if (twice := first_repeated(predictions)) is not None:
-        raise UsageError(f"{option('predictions')} must name each system once, got {twice!r} more than once")
+        raise UsageError(f"{as_option('predictions')} must name each system once, got {twice!r} more than once")
     return {name: GivenSystem(ids, rows=rows, file=file, titles={"predictions": name}) for name in predictions}
 
 
@@ -112,14 +111,14 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
     for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
         if is_missing(name) or isinstance(name, (list, dict)):
             raise UsageError(
-                f"{option('system')} must be a column that names a system in every row, got {shown(name)} in row "
+                f"{as_option('system')} must be a column that names a system in every row, got {shown(name)} in row "
                 f"{number}"
             )
         found = own.setdefault(str(name), ([], []))
         found[0].append(row)
         found[1].append(one)
     if len(own) < 2:
-        raise UsageError(f"{option('system')} must name at least two systems, got {', '.join(own)} in {column!r}")
+        raise UsageError(f"{as_option('system')} must name at least two systems, got {', '.join(own)} in {column!r}")
     return {name: GivenSystem(one, rows=found, file=file) for name, (found, one) in own.items()}
 
 
@@ -170,7 +169,7 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
                     raise UsageError(
                         f"{name_of_rows()} must have the same {column} for every system, {first} and {name} differ in "
                         f"row {key!r}; score all against the same, in the same order, and name a "
-                        f"column of ids, {option('id', 'COLUMN')}"
+                        f"column of ids, {as_option('id', 'COLUMN')}"
                     )
 
 

@@ -185,7 +185,7 @@ def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str,
     """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
     one_of("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
-        raise UsageError(f"`order` must be 1 to {MAX_ORDER}, got {order!r}")
+        raise UsageError.about("order", f"must be 1 to {MAX_ORDER}, got {order!r}")
     k = whole_number("k", k, 1)
     counts, column = table.orders[order - 1], table.style_id(style)
     pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))

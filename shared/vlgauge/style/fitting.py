@@ -67,16 +67,16 @@ def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
     for name, column in columns.items():
         if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
-            raise UsageError(f"`{name}` must be a list with one entry per caption, got {type(column).__name__}")
+            raise UsageError.about(name, f"must be a list with one entry per caption, got {type(column).__name__}")
     lists = {name: list(column) for name, column in columns.items()}
     count = len(lists["captions"])
     for name, column in lists.items():
         if len(column) != count:
-            raise UsageError(f"`{name}` must have one entry per caption, got {len(column)} for {count} captions")
+            raise UsageError.about(name, f"must have one entry per caption, got {len(column)} for {count} captions")
     left_out = checked_mask(lists.get("held_out", [False] * count))
     kept = [i for i in range(count) if not left_out[i]]
     if not kept:
-        raise UsageError("`captions` must have at least one caption that is not held out, got none")
+        raise UsageError.about("captions", "must have at least one caption that is not held out, got none")
     return [lists["captions"][i] for i in kept], [lists["styles"][i] for i in kept]
 
 
@@ -84,7 +84,7 @@ def checked_mask(held_out: Sequence[Any]) -> list[bool]:
     """Which captions are held out; ValueError if an entry is neither, since the text "False" would count as true."""
     for i, entry in enumerate(held_out):
         if not isinstance(entry, (bool, int, np.bool_, np.integer)) or entry not in (0, 1):
-            raise UsageError(f"`held_out[{i}]` must be True or False, got {entry!r}")
+            raise UsageError.about(f"held_out[{i}]", f"must be True or False, got {entry!r}")
     return [bool(entry) for entry in held_out]
 
 
@@ -92,12 +92,14 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
     """The distinct styles, each a valid name."""
     for i, style in enumerate(labels):
         if not isinstance(style, str) or not style.strip():
-            raise UsageError(f"`styles[{i}]` must be the name of a style, got {style!r}")
+            raise UsageError.about(f"styles[{i}]", f"must be the name of a style, got {style!r}")
         checked_text(style, f"styles[{i}]")
     names = tuple(sorted(set(map(str, labels))))  # an array has strings of numpy's own
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
-        raise UsageError(f"`styles` must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}")
+        raise UsageError.about(
+            "styles", f"must have 2 to {MAX_STYLES} different names, which are contrasted, got {got}"
+        )
     return names
 
 
@@ -106,7 +108,7 @@ def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
     split = not isinstance(rows[0], str)
     chosen = tokenizer or ("whitespace" if split else "words-1")
     if chosen not in TOKENIZERS:
-        raise UsageError(f"`tokenizer` must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
+        raise UsageError.about("tokenizer", f"must be one of {', '.join(map(repr, TOKENIZERS))}, got {chosen!r}")
     if split and chosen != "whitespace":
         raise UsageError(f"`tokenizer` must be 'whitespace' for captions given as lists of tokens, got {chosen!r}")
     return chosen
@@ -122,6 +124,6 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
             )
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:
-                raise UsageError(f"`captions[{i}]` must have tokens without white space, got {token!r}")
+                raise UsageError.about(f"captions[{i}]", f"must have tokens without white space, got {token!r}")
             known.add(checked_text(token, f"captions[{i}]"))
     return [list(row) for row in rows]

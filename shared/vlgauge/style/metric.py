@@ -5,7 +5,7 @@ from typing import Any
 
 from vlgauge.base.columns import References, Text
 from vlgauge.base.metric import Metric
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_setting
 from vlgauge.settings import one_of, shown, true_or_false, warn
 from vlgauge.style.table import StyleTable
 from vlgauge.style.table_sources import FORMS, catalog, checked_source, named_table
@@ -34,9 +34,9 @@ class StyleMetric(Metric):
         **host: Any,
     ) -> None:
         if table is not None and host.get("config_name", args[0] if args else None) not in (None, "default"):
-            raise UsageError("`table` must be left out where `config_name` names a table, got both")
+            raise UsageError.about("table", "must be left out where `config_name` names a table, got both")
         if table is None and table_revision is not None:
-            raise UsageError(f"`table_revision` must come with a `table`, got {shown(table_revision)} alone")
+            raise UsageError.about("table_revision", f"must come with a `table`, got {shown(table_revision)} alone")
         self.table = None if table is None else checked_source(table, table_revision)
         self.table_revision = table_revision
         self.variant = one_of("variant", variant, VARIANTS)
@@ -59,8 +59,8 @@ class StyleMetric(Metric):
                 self._read_table = named_table(StyleTable, self.config_name)
             else:
                 raise UsageError(
-                    f"`table` is missing: pass {FORMS}, to `load` or to `compute`; "
-                    f"or load the configuration of a named table ({', '.join(map(repr, self.configs))})"
+                    f"a style table is required; pass {FORMS}, as {as_setting('table')}, or choose a named table with "
+                    f"{as_setting('config_name', self.configs[0])} (of {', '.join(map(repr, self.configs))})"
                 )
         return self._read_table
 

@@ -34,7 +34,7 @@ def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) ->
     """CNG of an n-gram in the given styles; see `StyleTable.cng`."""
     tokens = table.tokenize([checked_text(ngram, "ngram")])[0]
     if not 1 <= len(tokens) <= MAX_ORDER:
-        raise UsageError(f"`ngram` must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
+        raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
     row = table.ngrams([tokens])[len(tokens) - 1].ngrams
     evidence = table.orders[len(tokens) - 1].evidence(np.repeat(row, len(styles)), styles)
     return evidence.weights(len(table.styles), one_of("variant", variant, VARIANTS)).tolist()

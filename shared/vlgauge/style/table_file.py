@@ -113,7 +113,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
             raise UsageError("its checksum is wrong")
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
-        raise UsageError(f"`table` must be as it was written, but {shown} was altered: {error}") from error
+        raise UsageError.about("table", f"must be as it was written, but {shown} was altered: {error}") from error
     # Verified just now, and dear to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
@@ -121,7 +121,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
 
 def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Table]:
     if not os.path.isfile(path):
-        raise MissingFileError(f"`table` must be a file, and none is at {shown}")
+        raise MissingFileError.about("table", f"must be a file, and none is at {shown}")
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
@@ -129,7 +129,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
         raise _too_large(shown, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]
-        raise UsageError(f"`table` must be a whole Parquet file, got {shown}: {why}") from error
+        raise UsageError.about("table", f"must be a whole Parquet file, got {shown}: {why}") from error
     header = _header(content.schema, shown)
     if sum(header["captions"]) > _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * len(data):
         raise _too_large(shown, len(data))
@@ -146,7 +146,7 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
     """The description in the file, checked."""
     found = (schema.metadata or {}).get(_METADATA)
     if found is None:
-        raise UsageError(f"`table` must be a style table, and {shown} is not one; `StyleTable.save` writes them")
+        raise UsageError.about("table", f"must be a style table, and {shown} is not one; `StyleTable.save` writes them")
     try:
         header = json.loads(found)
         if header["format"] != FORMAT:

@@ -40,9 +40,9 @@ def checked_source(source: Any, revision: str | None = None) -> Any:
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
     if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
-        raise UsageError(f"`table` must be {FORMS}, got {shown(source)}")
+        raise UsageError.about("table", f"must be {FORMS}, got {shown(source)}")
     if revision is not None and (is_path or isinstance(source, StyleCounts)):
-        raise UsageError(f"`revision` must be left out unless `table` is a Hub data set, got {shown(revision)}")
+        raise UsageError.about("revision", f"must be left out unless `table` is a Hub data set, got {shown(revision)}")
     return source
 
 
@@ -82,7 +82,7 @@ def hub_address(dataset: str) -> tuple[str, str]:
     """
     match = _HUB_ID.fullmatch(dataset)
     if match is None:
-        raise UsageError(f"`dataset` must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
+        raise UsageError.about("dataset", f"must be 'owner/name' or 'owner/name:config', got {shown(dataset)}")
     return match[1], f"{match[2] or 'default'}.parquet"
 
 
@@ -163,7 +163,7 @@ def named_table(cls: type[Table], name: str) -> Table:
     """
     entries = catalog()
     if name not in entries:
-        raise UsageError(f"`config_name` must be one of {', '.join(map(repr, entries))}, got {name!r}")
+        raise UsageError.about("config_name", f"must be one of {', '.join(map(repr, entries))}, got {name!r}")
     entry = entries[name]
     if "captions" in entry:
         with (CATALOG.parent / entry["captions"]).open(encoding="utf-8", newline="") as file:

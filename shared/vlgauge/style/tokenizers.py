@@ -47,7 +47,7 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
             pair.
     """
     if isinstance(texts, str):
-        raise UsageError(f"`{name}` must be a list of strings, got one string; wrap it: [text]")
+        raise UsageError.about(name, "must be a list of strings, got one string; wrap it: [text]")
     split = TOKENIZERS[tokenizer]
     known: dict[str, Tokens] = {}
     with progress_bar(len(texts), "Splitting captions into words", progress) as advance:
@@ -63,10 +63,10 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
 def checked_text(text: str, name: str) -> str:
     """The text, if it is a string that UTF-8 can hold; else ValueError by that name."""
     if not isinstance(text, str):
-        raise UsageError(f"`{name}` must be a string, got {type(text).__name__}")
+        raise UsageError.about(name, f"must be a string, got {type(text).__name__}")
     if not text.isascii():
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise UsageError(f"`{name}` must be valid Unicode, got a lone surrogate at {error.start}") from None
+            raise UsageError.about(name, f"must be valid Unicode, got a lone surrogate at {error.start}") from None
     return text

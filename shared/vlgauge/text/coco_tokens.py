@@ -63,7 +63,7 @@ def checked_tokenizer(tokenizer: Tokenizer) -> Callable[[str], tuple[str, ...]]:
         except TypeError:
             right = False
         if not right:
-            raise UsageError(f"`tokenizer` must return a list of str, got {shown(found)} for {shown(caption)}")
+            raise UsageError.about("tokenizer", f"must return a list of str, got {shown(found)} for {shown(caption)}")
         return tuple(found)
 
     return tokens

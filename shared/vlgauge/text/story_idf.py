@@ -72,7 +72,7 @@ class IdfTable:
 def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:
     """Count in how many stories each word occurs."""
     if isinstance(stories, str) or not len(stories):
-        raise UsageError(f"`idf` must be fitted on a list of at least one story, got {shown(stories)}")
+        raise UsageError.about("idf", f"must be fitted on a list of at least one story, got {shown(stories)}")
     df: Counter[str] = Counter()
     for i, story in enumerate(stories):
         texts = [story] if isinstance(story, str) else story
@@ -119,7 +119,7 @@ def _json_object(file: Path) -> dict[str, Any]:
         hint = "; `vlgauge idf OUT --pickle FILE` converts a pickle" if file.suffix in PICKLES else ""
         raise UsageError(f"{error}{hint}") from None
     if not isinstance(content, dict):
-        raise UsageError(f"`idf` must be a file with a JSON object, got a {type(content).__name__}")
+        raise UsageError.about("idf", f"must be a file with a JSON object, got a {type(content).__name__}")
     return content
 
 
@@ -130,7 +130,7 @@ def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
     """
     content = read_pickle(Path(path).expanduser())
     if not isinstance(content, dict):
-        raise UsageError(f"`path` must be a pickle of a dictionary, got a {type(content).__name__}")
+        raise UsageError.about("path", f"must be a pickle of a dictionary, got a {type(content).__name__}")
     return _from_mapping(content)
 
 
@@ -140,11 +140,11 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
         return IdfTable(None, _numbers(table, -math.inf), lowercase=False)
     n_stories, lowercase = table["N"], table.get("lowercase", False)
     if not isinstance(table["df"], Mapping) or not isinstance(lowercase, bool):
-        raise UsageError("`idf` must have a mapping as `df` and true or false as `lowercase`")
+        raise UsageError.about("idf", "must have a mapping as `df` and true or false as `lowercase`")
     if n_stories is None:
         return IdfTable(None, _numbers(table["df"], -math.inf), lowercase)
     if isinstance(n_stories, bool) or not isinstance(n_stories, int) or n_stories < 1:
-        raise UsageError(f"`idf` must have a positive whole number of stories as `N`, got {shown(n_stories)}")
+        raise UsageError.about("idf", f"must have a positive whole number of stories as `N`, got {shown(n_stories)}")
     counts = _numbers(table["df"], 0)
     for word, count in counts.items():
         if count > n_stories:
@@ -157,11 +157,11 @@ def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
 def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
     for word, value in table.items():
         if not isinstance(word, str):
-            raise UsageError(f"`idf` must have words as its keys, got {shown(word)}")
+            raise UsageError.about("idf", f"must have words as its keys, got {shown(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # A comparison, because the largest whole numbers are no floats.
         if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
-            raise UsageError(f"`idf` must have a number for each word, got {shown(value)} for {shown(word)}")
+            raise UsageError.about("idf", f"must have a number for each word, got {shown(value)} for {shown(word)}")
     if not table:
-        raise UsageError("`idf` must have at least one word, got none")
+        raise UsageError.about("idf", "must have at least one word, got none")
     return dict(table)

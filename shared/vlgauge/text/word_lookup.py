@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vlgauge.errors import UsageError
+from vlgauge.errors import UsageError, as_setting
 from vlgauge.text.word_vectors import UNKNOWN, WordVectorFile
 
 OOV = ("unk", "lower", "skip")
@@ -45,7 +45,7 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
     if oov != "skip" and UNKNOWN not in found:
         raise UsageError(
             f'`oov="{oov}"` needs the word {UNKNOWN!r} in the file of word vectors, got none in {vectors.path.name}; '
-            'choose oov="skip", which leaves unknown nouns out'
+            f"choose {as_setting('oov', 'skip')}, which leaves unknown nouns out"
         )
     spelled = {word: _spelling(word, found, oov) for word in dict.fromkeys(words)}
     distinct = sorted({name for name in spelled.values() if name is not None})

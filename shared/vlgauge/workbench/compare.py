@@ -167,7 +167,7 @@ def _unless(function: Any) -> Any:
 def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown:
     chosen = tuple(one for one in systems.NAMES if one in names)
     if len(chosen) < 2:
-        raise UsageError(f"`Systems` must be two or more, got {len(chosen)}; choose another one")
+        raise UsageError.about("Systems", f"must be two or more, got {len(chosen)}; choose another one")
     _check(wanted, profile)
     if unfit := [name for name in wanted if not _fits_bundled(name)]:
         raise UsageError(
@@ -192,9 +192,9 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
 def _check(wanted: Sequence[str], profile: str) -> None:
     one_of("profile", profile, tuple(PROFILES.values()))
     if not wanted:
-        raise UsageError("`Metrics` must be at least one, got none; choose some")
+        raise UsageError.about("Metrics", "must be at least one, got none; choose some")
     if len(wanted) > MOST_METRICS:
-        raise UsageError(f"`Metrics` must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
+        raise UsageError.about("Metrics", f"must be at most {MOST_METRICS} here, got {len(wanted)}; take some out")
 
 
 def _fits_bundled(name: str) -> bool:
@@ -348,7 +348,7 @@ def compared(
 ) -> Shown:
     """What was uploaded, compared."""
     if not files:
-        raise UsageError("`Files` must be systems of yours, got none; upload a file for each, or one for all")
+        raise UsageError.about("Files", "must be systems of yours, got none; upload a file for each, or one for all")
     _check(wanted, profile)
     shared = {name: title for name, title in zip(_SHARED, titles, strict=True) if title and title != NONE}
     contents = _contents(files)

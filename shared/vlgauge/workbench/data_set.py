@@ -284,7 +284,7 @@ class _Tab:
         *titles: Any,
     ) -> list[Any]:
         if before is not None and before.is_busy:
-            raise UsageError("`Score` must wait until the run before it has ended; stop that one first")
+            raise UsageError.about("Score", "must wait until the run before it has ended; stop that one first")
         if source is None:
             raise UsageError("`Data set` must be opened or a file uploaded first, there is none")
         refuse_model(model.strip(), source.origin)

@@ -71,9 +71,9 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
 def refuse_model(model: str, origin: Origin) -> None:
     """Refuse a model that no record can name; one that is empty asks for no record."""
     if model and origin.split is None:
-        raise UsageError("`Model` must be empty for a file, since a record names a data set of the Hub")
+        raise UsageError.about("Model", "must be empty for a file, since a record names a data set of the Hub")
     if model and not is_hub_id(model):
-        raise UsageError(f"`Model` must be OWNER/NAME as on the Hub, or empty for no record, got {model[:60]!r}")
+        raise UsageError.about("Model", f"must be OWNER/NAME as on the Hub, or empty for no record, got {model[:60]!r}")
 
 
 def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:

@@ -26,7 +26,6 @@ R = TypeVar("R")
 _LOG = logging.getLogger("vlgauge.workbench")
 # What the Hub gives out, and what stands in a header or an address.
 _TOKEN = re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}|(?<=Bearer )\S+|(?<=[?&]token=)[^&\s]+")
-_ARGUMENT = re.compile(r"`(\w+)(?:\[0\](?:\[(\d+)\])?)?`")
 
 
 @contextmanager
@@ -48,7 +47,7 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
         raise
     except Exception as error:
         if is_of_user(error):
-            text = without_tokens(without_folders(" ".join(_labelled(describe(error), labels).split())))
+            text = without_tokens(without_folders(" ".join(_in_words_of(error, labels).split())))
             told = text[:LONGEST_SENTENCE]
         else:
             number = secrets.token_hex(4)
@@ -81,7 +80,7 @@ def without_tokens(text: str, *known: str | None) -> str:
 def hidden(token: object) -> Iterator[None]:
     """Let no error repeat a token, of whatever form."""
     if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
-        raise UsageError("`token` must be one word of letters, digits and signs, got something else")
+        raise UsageError.about("token", "must be one word of letters, digits and signs, got something else")
     try:
         yield
     except UsageError as error:
@@ -97,11 +96,9 @@ def without_folders(text: str) -> str:
     return text
 
 
-def _labelled(text: str, labels: Mapping[str, str]) -> str:
-    def label(found: re.Match[str]) -> str:
-        name, number = found.groups()
-        if name not in labels:
-            return found[0]
-        return f"`{labels[name]}`" + (f" {int(number) + 1}" if number else "")
-
-    return _ARGUMENT.sub(label, text)
+def _in_words_of(error: BaseException, labels: Mapping[str, str]) -> str:
+    if not isinstance(error, UsageError) or error.argument is None:
+        return describe(error)
+    name, *positions = error.argument.replace("]", "").split("[")
+    position = f" {int(positions[1]) + 1}" if len(positions) > 1 else ""
+    return error.in_words(f"`{labels[name]}`{position}") if name in labels else describe(error)

@@ -101,7 +101,7 @@ def _components(name: str, text: str) -> dict[str, float]:
     except ValueError:
         numbers = []
     if len(numbers) != len(COMPONENTS):
-        raise UsageError(f"`{name}` must be {len(COMPONENTS)} numbers with commas between, got {text[:60]!r}")
+        raise UsageError.about(name, f"must be {len(COMPONENTS)} numbers with commas between, got {text[:60]!r}")
     return dict(zip(COMPONENTS, numbers, strict=True))
 
 
@@ -130,9 +130,10 @@ def file_of(sent: Any, place: str) -> bytes | str:
     try:
         return base64.b64decode(sent.partition(",")[2] if sent.startswith("data:") else sent, validate=True)
     except (binascii.Error, ValueError, AttributeError):
-        raise UsageError(
-            f"`{place}` must be the bytes of a file in base64, got {str(sent)[:60]!r}; "
-            "gradio_client.handle_file(...) sends a file as it is"
+        raise UsageError.about(
+            place,
+            f"must be the bytes of a file in base64, got {str(sent)[:60]!r}; "
+            "gradio_client.handle_file(...) sends a file as it is",
         ) from None
 
 
@@ -144,18 +145,18 @@ def check_size(name: str, cell: Any) -> None:
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
         if len(parts) > MOST_PICTURES:
-            raise UsageError(f"`{name}` must be at most {MOST_PICTURES} pictures, got {len(parts):,}")
+            raise UsageError.about(name, f"must be at most {MOST_PICTURES} pictures, got {len(parts):,}")
         limit = LARGEST_CLIP if name == "videos" else LARGEST_FILE
         largest = max((len(one) if isinstance(one, bytes) else Path(one).stat().st_size for one in parts), default=0)
         if largest > limit:
-            raise UsageError(f"`{name}` must have at most {limit / 1e6:g} MB a file, got {largest / 1e6:.1f} MB")
+            raise UsageError.about(name, f"must have at most {limit / 1e6:g} MB a file, got {largest / 1e6:.1f} MB")
         return
     texts = [one for one in parts if isinstance(one, str)]
     if len(texts) > MOST_TEXTS:
-        raise UsageError(f"`{name}` must be at most {MOST_TEXTS} texts, got {len(texts):,}")
+        raise UsageError.about(name, f"must be at most {MOST_TEXTS} texts, got {len(texts):,}")
     n_characters = sum(map(len, texts))
     if n_characters > MOST_CHARACTERS:
-        raise UsageError(f"`{name}` must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
+        raise UsageError.about(name, f"must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
 
 
 def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
@@ -181,11 +182,11 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
     if cell is None or path == "":
         return None
     if not isinstance(path, str):
-        raise UsageError(f"`{place}` must be the bytes or the name of a file, got {type(cell).__name__}")
+        raise UsageError.about(place, f"must be the bytes or the name of a file, got {type(cell).__name__}")
     name = path.replace("\\", "/").rpartition("/")[2]
     if (found := uploads.get(name)) is None:
         what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
-        raise UsageError(f"`{place}` must be {what} {name[:60]!r}; upload it beside the table")
+        raise UsageError.about(place, f"must be {what} {name[:60]!r}; upload it beside the table")
     return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
 
 

@@ -136,7 +136,7 @@ def filled(metric: str, config: str | None, profile: str, number: Any) -> list[A
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
-        raise UsageError(f"`number` must be the number of an example, 0 to {n - 1}, got something else")
+        raise UsageError.about("number", f"must be the number of an example, 0 to {n - 1}, got something else")
     return updates(loaded, profile, number)
 
 
@@ -171,7 +171,7 @@ def scored(
                 cells["images"] = [path for path, _ in images or ()] or None
             else:
                 cells["videos"] = videos
-        if missing := [column.name for column in columns if is_needed(column) and cells[column.name] is None]:
+        if missing := [short_label(column) for column in columns if is_needed(column) and cells[column.name] is None]:
             raise UsageError(f"`{'` and `'.join(missing)}` must be given, got nothing")
         examples = [one.example for one in bundled(metric, profile, config)]
         kept = next((place for place, one in enumerate(examples) if _is_same(cells, one.cells)), None)

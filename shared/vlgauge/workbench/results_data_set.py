@@ -52,7 +52,7 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
         raise UsageError(f"{RESULTS} of {identity!r} must have at most {MOST_RECORDS:,} records, got {n_lines:,}")
     records = parse_records(content, f"{identity}/{RESULTS}")
     if not records:
-        raise UsageError(f"`dataset` must have records in its {RESULTS}, got {identity!r}, where it is empty")
+        raise UsageError.about("dataset", f"must have records in its {RESULTS}, got {identity!r}, where it is empty")
     runs, faults = _runs(data_set, records, set(files))
     return Results(records, record_groups(records, runs, faults)), data_set.revision
 

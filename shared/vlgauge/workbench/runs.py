@@ -9,12 +9,12 @@ from typing import Any
 
 from vlgauge.box import reading
 from vlgauge.errors import UsageError
+from vlgauge.media.tables import rows_called
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
 from vlgauge.scoring.columns import warn_of_repeated
 from vlgauge.scoring.sources import groups_of
-from vlgauge.scoring.wording import words_of_python
 from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, notes_of, score_checked
 from vlgauge.workbench.stopping import Cancelled, Work, this_work
@@ -127,13 +127,13 @@ class Run:
         left_out = [(one.id, one.reason) for one in reader.left_out]
         if not reader.ids:
             why = self.trouble or (left_out[0][1] if left_out else "there is no row from this number on")
-            raise UsageError(f"`rows` must have one that can be scored, got none: {why}")
+            raise UsageError.about("rows", f"must have one that can be scored, got none: {why}")
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
         groups = groups_of(reader)
         with reading("boxed"):  # as they were read
             found = score_checked(metric, columns, list(reader.ids), left_out, groups)
-        with words_of_python(), warnings.catch_warnings(record=True) as told:
+        with rows_called("`rows`"), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", UserWarning)
             # Each row has files of its own: images are told apart by what they hold.
             seen = {"images": [_content_key(cell) for cell in columns.get("images") or ()]}
@@ -161,14 +161,15 @@ def begun(
 ) -> Run:
     """A run that has read nothing yet."""
     if first < 0:
-        raise UsageError(f"`first_row` must be a whole number of at least 0, got {first}")
+        raise UsageError.about("first_row", f"must be a whole number of at least 0, got {first}")
     if rows is not None and rows < 1:
-        raise UsageError(f"`rows` must be a whole number of at least 1, got {rows}")
+        raise UsageError.about("rows", f"must be a whole number of at least 1, got {rows}")
     if hosting.most_rows is not None and (rows is None or rows > hosting.most_rows):
         asked = "all" if rows is None else f"{rows:,}"
-        raise UsageError(
-            f"`rows` must be at most {hosting.most_rows} here, got {asked}; `vlgauge workbench` and `vlgauge score` on "
-            "your own machine have no such limit"
+        raise UsageError.about(
+            "rows",
+            f"must be at most {hosting.most_rows} here, got {asked}; `vlgauge workbench` and `vlgauge score` on "
+            "your own machine have no such limit",
         )
     name, config, profile = metric
     loaded = metric_of(name, profile, config)

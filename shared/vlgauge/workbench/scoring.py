@@ -43,7 +43,7 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
     one_of("metric", name, metric_names())
     one_of("profile", profile, PROFILES)
     if not isinstance(config, str):
-        raise UsageError(f"`config` must be the name of a configuration, got {shown(config)}")
+        raise UsageError.about("config", f"must be the name of a configuration, got {shown(config)}")
     return _loaded(name, profile, config, **settings)
 
 
@@ -96,10 +96,13 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
         ids: What the rows are called.
     """
     reasons = reasons_of(metric.columns, columns, len(ids))
+    if reasons and all(reasons):
+        error = _error_of(metric.columns, columns, 0)
+        raise error if isinstance(error, UsageError) else UsageError(reasons[0])
     kept = [row for row, reason in enumerate(reasons) if not reason]
     left_out = [(ids[row], reason) for row, reason in enumerate(reasons) if reason]
     if not kept:
-        raise UsageError(left_out[0][1] if left_out else "`rows` must be at least one, got none")
+        raise UsageError("`rows` must be at least one, got none")
     return score_checked(metric, rows_of(columns, kept), [ids[row] for row in kept], left_out)
 
 
@@ -131,23 +134,24 @@ def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
 
 def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
     """Of each row why metrics with these columns cannot score it; empty if they can."""
-    return [_reason(wanted, columns, row) for row in range(n_rows)]
+    errors = [_error_of(wanted, columns, row) for row in range(n_rows)]
+    return ["" if error is None else without_folders(str(error)) for error in errors]
 
 
-def _reason(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int) -> str:
-    """Why a row cannot be scored; empty if it can."""
+def _error_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int) -> Exception | None:
+    """Return why a row cannot be scored."""
     for column in wanted:
         cells = columns.get(column.name)
         if cells is None and column.optional:
             continue
         cell = None if cells is None else cells[row]
         if isinstance(cell, Exception):
-            return without_folders(str(cell))
+            return cell
         try:
             checked_cell(column, cell, f"{column.name}[{row}]", RowLimits())
         except (UsageError, OSError) as error:
-            return without_folders(str(error))
-    return ""
+            return error
+    return None
 
 
 def score_example(

@@ -115,7 +115,7 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
         raise UsageError(f"`backbone` must have the activation of its weights, got {name!r}; use '{other}:{tag}'")
     resize, interpolation = published.get("resize_mode") or "shortest", published.get("interpolation") or "bicubic"
     if "multimodal_cfg" in config or resize not in _RESIZE or interpolation not in ("bicubic", "bilinear"):
-        raise UsageError(f"`backbone` must be a CLIP with plain preprocessing, got {name!r}")
+        raise UsageError.about("backbone", f"must be a CLIP with plain preprocessing, got {name!r}")
     return _row(name, architecture, config, published)
 
 

@@ -199,7 +199,7 @@ class ClipEncoder:
         one_of("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)
         if rows.ndim != 2 or rows.shape[1] != self._width(side):
-            raise UsageError(f"`hidden` must have the shape (n, {self._width(side)}), got {rows.shape}")
+            raise UsageError.about("hidden", f"must have the shape (n, {self._width(side)}), got {rows.shape}")
         matrix = self._towers.projection(side)
         if matrix is None:
             return rows

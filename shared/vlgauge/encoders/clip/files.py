@@ -14,7 +14,7 @@ from vlgauge.encoders.clip.architectures import (
     ClipArchitecture,
 )
 from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import read_json
 from vlgauge.weights.files import cache_folder, hub_file_at, hub_file_here, sha256_of
 
@@ -109,8 +109,8 @@ def _on_hub(
     def missing(folder: str, why: str) -> str:
         return (
             f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in {folder} "
-            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as `weights`, or "
-            "profile='embedded'"
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as "
+            f"{as_setting('weights')}, or {as_setting('profile', 'embedded')}"
         )
 
     return row.repository, files, row.revision, missing
@@ -172,10 +172,10 @@ def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path
     path = paper_adapter_path(backbone, kind)
     if path.is_file():
         return path
-    toy = ", or profile='embedded'" if kind == "pac_s" else ""
+    toy = f", or {as_setting('profile', 'embedded')}" if kind == "pac_s" else ""
     raise WeightsNotFoundError(
         f"the weights of {TITLES[kind]} for {architecture_of(backbone).name} are not in {path}: "
-        f"{manual_step(backbone, kind)}; or pass `checkpoint`{toy}"
+        f"{manual_step(backbone, kind)}; or pass {as_setting('checkpoint')}{toy}"
     )
 
 

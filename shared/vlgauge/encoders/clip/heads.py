@@ -119,7 +119,7 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
         with safe_open(file, framework="numpy") as opened:
             return dict(opened.metadata() or {})
     except SafetensorError as error:
-        raise UsageError(f"`checkpoint` must be complete safetensors, got {str(file)!r}: {error}") from error
+        raise UsageError.about("checkpoint", f"must be complete safetensors, got {str(file)!r}: {error}") from error
 
 
 def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
@@ -138,10 +138,10 @@ def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> 
         )
     for name, tensor in tensors.items():
         if not np.issubdtype(tensor.dtype, np.floating) or not np.isfinite(tensor).all():
-            raise UsageError(f"`adapter` must hold finite floats, got others in {name} of {source}")
+            raise UsageError.about("adapter", f"must hold finite floats, got others in {name} of {source}")
     heads = heads_of(tensors)
     shapes = [heads[name].shape for name in ("visual.proj", "text_projection") if name in heads]
     if any(len(shape) != 2 for shape in shapes) or len({shape[-1] for shape in shapes}) != 1:
-        raise UsageError(f"`adapter` must hold two matrices of one embedding width, got {shapes} in {source}")
+        raise UsageError.about("adapter", f"must hold two matrices of one embedding width, got {shapes} in {source}")
     ours = {name: heads[name] for name in pool}
     return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)

@@ -26,7 +26,7 @@ from vlgauge.encoders.clip.heads import FORMAT, FULL_FORMAT, Adapter, safetensor
 from vlgauge.encoders.clip.model import build_model, tokens_of
 from vlgauge.encoders.clip.tokens import Tokens
 from vlgauge.encoders.clip.towers import DTYPES, RELEASED_HALF, ClipTowers
-from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError
+from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError, as_setting
 from vlgauge.pool import pool
 from vlgauge.progress import with_size
 from vlgauge.settings import PROFILES, one_of
@@ -211,7 +211,7 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
     _check_path("feature_cache", feature_cache)
     device = resolved_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
-        raise UsageError(f"`dtype` must be 'float32' or 'bfloat16' on {device}, got 'float16'")
+        raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
     # Before the weights, which take longer.
     tokens = tokens_of(weights.row, weights.tokenizer)
@@ -233,7 +233,7 @@ def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitect
         if name not in (None, toy.TOY_NAME):
             raise UsageError(
                 f"`backbone` must be left out under the embedded profile, which has the toy CLIP only, got {name!r}; "
-                "pass profile='paper'"
+                f"pass {as_setting('profile', 'paper')}"
             )
         return toy.TOY_ROW
     if name == toy.TOY_NAME:
@@ -251,7 +251,7 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
         digest = joint_digest([path, *([tokenizer] if tokenizer else [])])
         return _Weights(row, digest, lambda: read_state(path, row), what=what, tokenizer=tokenizer)
     if weights is not None:
-        raise UsageError(f"`weights` must be left out under the embedded profile, got {str(weights)!r}")
+        raise UsageError.about("weights", f"must be left out under the embedded profile, got {str(weights)!r}")
     file = toy.toy_file()
     if not file.is_file():
         raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
@@ -266,7 +266,7 @@ def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
 def _check_path(name: str, value: object) -> None:
     """Refuse what is no path; TypeError. None stands for the default."""
     if value is not None and not isinstance(value, (str, os.PathLike)):
-        raise UsageTypeError(f"`{name}` must be a path, got {type(value).__name__}")
+        raise UsageTypeError.about(name, f"must be a path, got {type(value).__name__}")
 
 
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:

@@ -38,7 +38,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
         ) from error
     config: dict[str, Any] | None = deepcopy(dict(row.config)) if row.config else get_model_config(row.architecture)
     if config is None:
-        raise UsageError(f"`backbone` must be an architecture that open_clip knows, got {row.architecture!r}")
+        raise UsageError.about("backbone", f"must be an architecture that open_clip knows, got {row.architecture!r}")
     custom = config.pop("custom_text", False) or "hf_model_name" in config["text_cfg"]
     if "hf_model_name" in config["text_cfg"]:
         config["text_cfg"]["hf_model_pretrained"] = False

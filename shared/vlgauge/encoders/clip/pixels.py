@@ -73,7 +73,7 @@ def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
     try:
         return square(opened, row)
     except (ValueError, OSError) as error:
-        raise UsageError(f"`{picture.place}` must be a readable image, got one that fails with: {error}") from error
+        raise UsageError.about(picture.place, f"must be a readable image, got one that fails with: {error}") from error
 
 
 def distinct_pictures(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.encoders.grounding.vit import VIT_NAME, VisionEncoder, build_vit
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import DATA, read_json
 from vlgauge.media.pictures import Picture
 from vlgauge.pool import pool
@@ -177,7 +177,7 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
         raise WeightsNotFoundError(
             "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
             f"({AUTHORS_FILE}) or a folder made by vlgauge train rovist_vg, or choose "
-            'profile="embedded", which knows drawn scenes only'
+            f"{as_setting('profile', 'embedded')}, which knows drawn scenes only"
         )
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
@@ -210,7 +210,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise UsageError(f"`checkpoint` must have a {CONFIG} of the format {FORMAT}, got {found!r} in {str(path)!r}")
     for key in ("image_encoder", "word_vectors"):
         if key not in config:
-            raise UsageError(f"`checkpoint` must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
+            raise UsageError.about("checkpoint", f"must have a {CONFIG} with {key!r}, got {', '.join(sorted(config))}")
     vectors, digest = config["word_vectors"], config.get("image_encoder_sha256")
     named = isinstance(config["image_encoder"], str) and isinstance(digest, (str, type(None)))
     if not named or not isinstance(vectors, (dict, type(None))):
@@ -224,7 +224,7 @@ def read_config(path: Path) -> dict[str, Any]:
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
     """The CLIP whose vectors before the projection the image head was trained on."""
     if image:
-        raise UsageError(f"`checkpoint` must hold the two heads only, got {next(iter(image))!r} beside them")
+        raise UsageError.about("checkpoint", f"must hold the two heads only, got {next(iter(image))!r} beside them")
     name = config["image_encoder"]
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
@@ -272,7 +272,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:
     missing = [name for name in names if name not in tensors]
     if missing:
-        raise UsageError(f"`checkpoint` must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
+        raise UsageError.about("checkpoint", f"must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
     heads = Heads(*(np.asarray(tensors[name].float().numpy(), dtype=np.float64) for name in names))
     shapes = [matrix.shape for matrix in vars(heads).values()]
     if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:

@@ -111,7 +111,7 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
         told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is too much" for n in surplus), *wrong][:3])
-        raise UsageError(f"`checkpoint` must hold the tensors of a vision transformer, got others: {told}")
+        raise UsageError.about("checkpoint", f"must hold the tensors of a vision transformer, got others: {told}")
     model.load_state_dict(own)
     return model.eval().requires_grad_(False)
 

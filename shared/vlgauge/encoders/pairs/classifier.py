@@ -95,7 +95,7 @@ class LoadedScorer:
         names = {int(index): str(name) for index, name in self._model.config.id2label.items()}
         index = next((i for i, name in names.items() if name == label), -1) if isinstance(label, str) else label
         if self._model.config.num_labels == 1 and index != 1:
-            raise UsageError(f"`coherent_label` must be left at 1 for a model with one logit, got {label!r}")
+            raise UsageError.about("coherent_label", f"must be left at 1 for a model with one logit, got {label!r}")
         if self._model.config.num_labels == 2 and index not in (0, 1):
             raise UsageError(
                 f"`coherent_label` must be 0, 1 or one of {', '.join(map(repr, names.values()))}, got {label!r}"

@@ -31,7 +31,7 @@ def pair_scorer(
     """
     if callable(model):
         if base is not None:
-            raise UsageError(f"`base` must be left out where `model` is a function, got {os.fspath(base)!r}")
+            raise UsageError.about("base", f"must be left out where `model` is a function, got {os.fspath(base)!r}")
         return GivenScorer(model)
     model, base = (value if value is None else os.fspath(value) for value in (model, base))
     check_torch("a classifier of sentence pairs", PAIR_PACKAGES, "rovist-c")

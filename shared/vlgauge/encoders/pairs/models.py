@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vlgauge.errors import UsageError, WeightsNotFoundError
+from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import DATA, read_json
 from vlgauge.installed import importing
 from vlgauge.progress import quiet_transformers
@@ -37,7 +37,6 @@ BASE = "albert/albert-large-v1"
 # The last one that the public history of the repository names; both files are older.
 BASE_REVISION = "e00395aacfbe564dea329c3d1f1babc0bbf54809"
 PINNED_BASE = f"{BASE}@{BASE_REVISION}"
-_HINT = "or profile='embedded' for the small model that comes along, which knows drawn scenes only"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
 def _no_model() -> str:
     return (
         f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
-        f'path together with base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_HINT}'
+        f'path together with base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_hint()}'
     )
 
 
@@ -140,7 +139,7 @@ def _here(
         raise WeightsNotFoundError(
             f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
         )
-    return on_hub(pinned["repository"], pinned["revision"], patterns, _HINT)
+    return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
 
 
 def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
@@ -178,7 +177,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
     if classifier.config.num_labels not in (1, 2):
         raise UsageError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
     if tokenizer.pad_token_id is None:
-        raise UsageError(f"`model` must have a tokenizer with a padding token, got none in {found.name!r}")
+        raise UsageError.about("model", f"must have a tokenizer with a padding token, got none in {found.name!r}")
     return tokenizer, classifier.float().eval()
 
 
@@ -290,3 +289,8 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
 def _listed(keys: Any) -> str:
     names = sorted(map(str, keys))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _hint() -> str:
+    embedded = as_setting("profile", "embedded")
+    return f"or {embedded} for the small model that comes along, which knows drawn scenes only"

@@ -87,7 +87,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
             f"`checkpoint` must have layers that fit together, down to one number, got {sizes} in {source}"
         )
     if any(not np.isfinite(array).all() for array in arrays.values()):
-        raise UsageError(f"`checkpoint` must be finite, got NaN or infinity in {source}")
+        raise UsageError.about("checkpoint", f"must be finite, got NaN or infinity in {source}")
     return Head(
         np.concatenate([arrays[f"scalar_mix.scalar_parameters.{number}"] for number in scalars]),
         float(arrays[GAMMA][0]),

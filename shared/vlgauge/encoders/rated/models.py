@@ -10,7 +10,7 @@ from vlgauge.encoders.clip.loading import ClipEncoder, clip_encoder, look_for_cl
 from vlgauge.encoders.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
 from vlgauge.encoders.rated.files import metadata_of, read_head
 from vlgauge.encoders.rated.head import Head
-from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError
+from vlgauge.errors import UsageError, UsageTypeError, WeightsNotFoundError, as_setting
 from vlgauge.files import DATA
 from vlgauge.pool import pool
 from vlgauge.settings import shown
@@ -23,7 +23,6 @@ TEXT_ENCODER = "princeton-nlp/sup-simcse-roberta-base"
 EXTRA = "polos"
 RELEASED = "https://polos-polaris.s3.ap-northeast-1.amazonaws.com/reprod.zip"
 TOY_HEAD = DATA / "polos" / "toy_polos.safetensors"
-_HINT = "or pass the folder of one as `text_encoder`, or profile='embedded'"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
     path = TOY_HEAD if profile == "embedded" else head_place()
     if not path.is_file():
         raise WeightsNotFoundError(
-            f"the head of Polos is not in {str(path)!r}: {manual_step()}; or pass `checkpoint`, or profile='embedded'"
+            f"the head of Polos is not in {str(path)!r}: {manual_step()}; or pass {as_setting('checkpoint')}, or "
+            f"{as_setting('profile', 'embedded')}"
         )
     return path
 
@@ -75,7 +75,7 @@ def text_encoder_name(text_encoder: str | None, profile: str) -> str:
 def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> LayeredEncoder:
     """The text encoder of the settings, from the pool; see `vlgauge.encoders.hidden_layers.layered_encoder`."""
     name = text_encoder_name(text_encoder, profile)
-    return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_HINT, extra=extra)
+    return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_hint(), extra=extra)
 
 
 def look_for(
@@ -92,7 +92,7 @@ def look_for(
     look_for_clip(preflight, backbone, weights=weights, profile=profile)
     preflight.need(PAIR_PACKAGES)
     name = text_encoder_name(text_encoder, profile)
-    preflight.look(lambda: look_for_layered(name, profile=profile, setting="text_encoder", hint=_HINT))
+    preflight.look(lambda: look_for_layered(name, profile=profile, setting="text_encoder", hint=_hint()))
     preflight.look(lambda: find_head(checkpoint, profile))
     return preflight
 
@@ -141,3 +141,7 @@ def _check(models: PolosModels) -> bool:
 def clip_texts(clip: ClipEncoder, texts: Sequence[str], **how: Any) -> Any:
     """Vectors of texts behind the prompt by CLIP, shape ``(n, embed)``, not normalised."""
     return clip.project(clip.text_hidden(texts, prompt=PROMPT, **how).end, "text")
+
+
+def _hint() -> str:
+    return f"or pass the folder of one as {as_setting('text_encoder')}, or {as_setting('profile', 'embedded')}"

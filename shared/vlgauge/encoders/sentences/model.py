@@ -123,7 +123,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
             raise UsageError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
-        raise UsageError(f"`encoder` must have its weights as safetensors, got none in {str(folder)!r}")
+        raise UsageError.about("encoder", f"must have its weights as safetensors, got none in {str(folder)!r}")
     pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
     if pickled:
         raise UsageError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
@@ -132,7 +132,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
             f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
         )
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
-        raise UsageError(f"`encoder` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError.about("encoder", f"must come with its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
     digest = joint_digest([*weights, *settings])
     return SentenceModel(identity or local_name(digest), folder, joint_digest(weights), digest)

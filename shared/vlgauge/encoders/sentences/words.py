@@ -18,7 +18,7 @@ def existing_file(path: str, kind: str) -> Path:
     """The file behind a prefix of `encoder`."""
     found = Path(path).expanduser()
     if not found.is_file():
-        raise MissingFileError(f"`encoder` must name an existing file after {kind!r}, got {path!r}")
+        raise MissingFileError.about("encoder", f"must name an existing file after {kind!r}, got {path!r}")
     return found
 
 
@@ -34,7 +34,7 @@ class BagOfWords:
         lines = (line.strip() for line in read_text(file, "`encoder`").split("\n"))
         words = dict.fromkeys(line for line in lines if line)
         if not words:
-            raise UsageError(f"`encoder` must name a list of words, one per line, got none in {path!r}")
+            raise UsageError.about("encoder", f"must name a list of words, one per line, got none in {path!r}")
         if lost := sum(word.lower().split() != [word] for word in words):
             warn(
                 f"{lost} of {len(words)} words in {file.name} are in no text: texts are lower-cased and split at white "
