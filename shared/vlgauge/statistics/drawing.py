@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 # Cells of an index or sign matrix that are in memory at once: as many as the caches hold.
 _CHUNK_CELLS = 2**20
+# Cells that are counted at once; counts beyond the second level of the caches take twice as long.
+_COUNTED_CELLS = 2**15
 MOST_RESAMPLES = 10**9
 
 # The signs of eight units, for each value of a byte.
@@ -58,12 +60,13 @@ def resampled_sums(units: Floats, resamples: int, seed: int) -> Iterator[Floats]
     """
     rng = np.random.default_rng(seed)
     n = len(units)
-    step = max(1, _CHUNK_CELLS // n)
+    step, few = max(1, _CHUNK_CELLS // n), max(1, _COUNTED_CELLS // n)
     for start in range(0, resamples, step):
         drawn = rng.integers(0, n, size=(min(step, resamples - start), n))
-        cells = drawn + n * np.arange(len(drawn))[:, None]
-        # How often each sample has each unit, samples x units.
-        times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+        times = np.empty(drawn.shape)  # how often each sample has each unit
+        for first in range(0, len(drawn), few):
+            cells = drawn[first : first + few] + n * np.arange(min(few, len(drawn) - first))[:, None]
+            times[first : first + few] = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape)
         yield times @ units
 
 
