@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,14 +81,23 @@ class Drawn:
         tests = summed_tests(
             *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
         )
-        how: dict[str, Any] = {"level": self.level, "resamples": self.resamples, "seed": self.seed, "groups": labels}
         # The value of a corpus without a match is shown as the metric has it, and its interval is that of this number.
-        own_ends = summed_intervals(every, [(number,) for number in range(len(every))], metric.value, **how)
-        ends = summed_intervals(every, pairs, metric.without_noise, **how)
+        ends = iter(
+            summed_intervals(
+                every,
+                [*((number,) for number in range(len(every))), *pairs],
+                metric.value,
+                of_differences=metric.without_noise,
+                level=self.level,
+                resamples=self.resamples,
+                seed=self.seed,
+                groups=labels,
+            )
+        )
         return Tested(
             {name: summed_value(own, metric.value) for name, own in counts.items()},
-            dict(zip(counts, own_ends, strict=True)),
-            dict(zip(self.names, zip(tests, ends, strict=True), strict=True)),
+            {name: next(ends) for name in counts},
+            {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
         )
 
     def _pairs(self, systems: Iterable[str]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ from vlgauge.statistics.drawing import (
     unit_sums,
 )
 from vlgauge.statistics.scores import Floats, finite_or_nan, side_by_side
+
+Ints = npt.NDArray[np.intp]
 
 # Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
 _TIE = 1e-9
@@ -182,7 +184,7 @@ def _tests(
     resamples: int,
     seed: int,
 ) -> list[PairedTest]:
-    """The tests of pairs, of few units that differ by all signs, else by random ones.
+    """Test differences of means, whose sums with signs are linear in the two systems.
 
     Args:
         apart: Difference of each item, shape ``(n_items, n_pairs)``.
@@ -193,27 +195,53 @@ def _tests(
         resamples: Number of random assignments.
         seed: Their seed.
     """
-    n_differing = np.count_nonzero(units, axis=0)
-    exact = np.array([all_signs_fit(n, resamples) for n in n_differing.tolist()], dtype=np.bool_)
-    pvalues = np.ones(len(pairs))
-    for n in np.unique(n_differing[exact & (n_differing > 0)]).tolist():
-        of = np.flatnonzero(exact & (n_differing == n))
+
+    def all_hits(n: int, of: Ints) -> Ints:
         own = np.stack([units[units[:, index] != 0.0, index] for index in of.tolist()], axis=1)
         bounds = _bounds(own)
-        hits = sum(np.count_nonzero(np.abs(signs @ own) >= bounds, axis=0) for signs in every_sign(n))
-        pvalues[of] = hits / 2 ** (n - 1)
-    drawn = np.flatnonzero(~exact)
-    if drawn.size:
+        return sum(np.count_nonzero(np.abs(signs @ own) >= bounds, axis=0) for signs in every_sign(n))
+
+    def random_hits(drawn: Ints) -> Ints:
         some = [pairs[index] for index in drawn.tolist()]
         bounds = _bounds(units[:, drawn]) - _ROUNDING * np.abs(columns).sum(axis=0)[np.array(some)].sum(axis=1)
-        pvalues[drawn] = (1 + _sampled_hits(columns, some, bounds, resamples, seed)) / (1 + resamples)
-    if not len(apart):
-        pvalues[:] = math.nan
+        return _sampled_hits(columns, some, bounds, resamples, seed)
+
+    means = [mean_of_defined(column) for column in apart.T.tolist()]
+    n_differing = np.count_nonzero(units, axis=0)
+    return sign_tests(means, n_differing, (len(apart), n_dropped), resamples, all_hits, random_hits)
+
+
+def sign_tests(
+    values: Sequence[float],
+    n_differing: Ints,
+    counts: tuple[int, int],
+    resamples: int,
+    all_hits: Callable[[int, Ints], Ints],
+    random_hits: Callable[[Ints], Ints],
+) -> list[PairedTest]:
+    """Build the tests of pairs, of few units that differ by all signs, else by random ones.
+
+    A hit is an assignment of signs that takes the difference as far from 0 as it is.
+
+    Args:
+        values: Difference of each pair.
+        n_differing: Number of units in which the systems of each pair differ, shape ``(n_pairs,)``.
+        counts: Numbers of the items that are tested and of those that are left out.
+        resamples: Number of random assignments.
+        all_hits: From a number of units and the indices of the pairs that differ in as many to the hits of each pair
+            among `every_sign`.
+        random_hits: From indices of pairs to the hits of each among `random_signs`.
+    """
+    exact = np.array([all_signs_fit(n, resamples) for n in n_differing.tolist()], dtype=np.bool_)
+    pvalues = np.full(len(exact), 1.0 if counts[0] else math.nan)
+    for n in np.unique(n_differing[exact & (n_differing > 0)]).tolist():
+        of = np.flatnonzero(exact & (n_differing == n))
+        pvalues[of] = all_hits(n, of) / 2 ** (n - 1)
+    if (drawn := np.flatnonzero(~exact)).size:
+        pvalues[drawn] = (1 + random_hits(drawn)) / (1 + resamples)
     return [
-        PairedTest(mean_of_defined(column), pvalue, len(apart), n_dropped, is_exact, n)
-        for column, pvalue, is_exact, n in zip(
-            apart.T.tolist(), pvalues.tolist(), exact.tolist(), n_differing.tolist(), strict=True
-        )
+        PairedTest(*parts[:2], *counts, *parts[2:])
+        for parts in zip(values, pvalues.tolist(), exact.tolist(), n_differing.tolist(), strict=True)
     ]
 
 
@@ -222,9 +250,7 @@ def _bounds(units: Floats) -> Floats:
     return np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
 
 
-def _sampled_hits(
-    columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int
-) -> npt.NDArray[np.intp]:
+def _sampled_hits(columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int) -> Ints:
     """How many random assignments of signs take the difference of two columns to a bound; shape ``(n_pairs,)``."""
     firsts, seconds = np.array(pairs).T
     hits = np.zeros(len(pairs), dtype=np.intp)

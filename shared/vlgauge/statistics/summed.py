@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.errors import UsageError
-from vlgauge.statistics.comparison import PairedTest, differences
+from vlgauge.statistics.comparison import Ints, PairedTest, differences, sign_tests
 from vlgauge.statistics.drawing import (
-    all_signs_fit,
     check_labels,
     check_level,
     check_resamples,
@@ -20,7 +19,7 @@ from vlgauge.statistics.drawing import (
     random_signs,
     unit_sums,
 )
-from vlgauge.statistics.intervals import Interval, effect_ends, turn
+from vlgauge.statistics.intervals import Interval, effect_intervals, turn
 from vlgauge.statistics.scores import LARGEST, Floats
 
 # Counts of pairs that are in memory at once, several times.
@@ -47,12 +46,13 @@ def summed_intervals(
     contrasts: Sequence[tuple[int, ...]],
     statistic: Statistic,
     *,
+    of_differences: Statistic | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[Interval | None]:
-    """Intervals of a statistic and of its differences between systems, by the effects of the items; see `effect_ends`.
+    """Intervals of a statistic and of its differences between systems, see `vlgauge.statistics.intervals`.
 
     The effect of an item is (n - 1) times what the statistic loses without its counts (the jackknife; Efron and
     Tibshirani, 1993, chapter 11), for a difference without those of both systems. The order of the items does not
@@ -62,6 +62,7 @@ def summed_intervals(
         counts: Of each system the counts of each item, shape ``(n_items, n_counts)``; NaN where it is undefined.
         contrasts: Index of a system for its value, or two for first - second over the items that both define.
         statistic: From sums of counts to the value.
+        of_differences: Statistic whose differences are taken; `statistic` if None.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples, at least 1.
         seed: Seed of the samples.
@@ -84,34 +85,35 @@ def summed_intervals(
         np.asarray(defined[list(contrast)].all(axis=0) & adds[list(contrast)].any(axis=0)) for contrast in contrasts
     ]
     found: list[Interval | None] = [None] * len(contrasts)
+    how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     # Contrasts of the same items share the samples.
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
         chosen = [index for index, own in enumerate(rows_of) if (own == rows).all()]
         systems = sorted({system for index in chosen for system in contrasts[index]})
         units = _units(stacked[systems][:, rows], _chosen(groups, rows))
-        n_units = units.shape[1]
-        if n_units < 2:
+        if units.shape[1] < 2:
             continue
         every = units.sum(axis=1, keepdims=True)
-        own_values = dict(zip(systems, statistic(every[:, 0]).tolist(), strict=True))
-        # Values without each unit: n_units of each system.
-        without = dict(zip(systems, statistic(np.maximum(every - units, 0.0)), strict=True))
-        chosen = [index for index in chosen if not np.isnan(_contrast(without, contrasts[index])).any()]
-        if not chosen:
+        sums = np.concatenate([every, np.maximum(every - units, 0.0)], axis=1)
+        # Values of all units, then without each of them, shape (systems, n_units + 1).
+        values = dict(zip(systems, statistic(sums), strict=True))
+        apart = values if of_differences is None else dict(zip(systems, of_differences(sums), strict=True))
+        columns = {index: _contrast(values, apart, contrasts[index]) for index in chosen}
+        columns = {index: column for index, column in columns.items() if not np.isnan(column[1:]).any()}
+        if not columns:
             continue
-        values = np.array([_contrast(own_values, contrasts[index]) for index in chosen])
-        effects = np.stack([_effects(_contrast(without, contrasts[index])) for index in chosen], axis=1)
-        signs = np.array([turn(column) for column in effects.T])
-        there = np.ones(effects.shape, dtype=np.bool_)
-        ends = effect_ends(effects * signs, there, level=level, resamples=resamples, seed=seed)
-        ends = np.sort(ends * signs, axis=0) + values
-        for index, (low, high) in zip(chosen, ends.T.tolist(), strict=True):
-            found[index] = Interval(low, high, level, resamples, seed, n_units)
+        effects = np.stack([_effects(column[1:]) for column in columns.values()], axis=1)
+        signs, there = np.array([turn(column) for column in effects.T]), np.ones(effects.shape, dtype=np.bool_)
+        ends = effect_intervals(
+            np.array([column[0] for column in columns.values()]), effects * signs, there, signs, **how
+        )
+        for index, interval in zip(columns, ends, strict=True):
+            found[index] = interval
     return found
 
 
-def _contrast(values: Mapping[int, Any], systems: tuple[int, ...]) -> Any:
-    return values[systems[0]] if len(systems) == 1 else values[systems[0]] - values[systems[1]]
+def _contrast(values: Mapping[int, Floats], apart: Mapping[int, Floats], systems: tuple[int, ...]) -> Floats:
+    return values[systems[0]] if len(systems) == 1 else apart[systems[0]] - apart[systems[1]]
 
 
 def _effects(without: Floats) -> Floats:
@@ -168,46 +170,47 @@ def summed_tests(
     check_resamples(resamples)
     stacked = _stacked(counts, groups)
     rows = np.asarray(_defined(stacked).all(axis=0))
-    n_items, n_dropped = int(rows.sum()), int(len(rows) - rows.sum())
-    if not n_items:
-        return [PairedTest(math.nan, math.nan, 0, n_dropped, True, 0) for _ in pairs]
     totals = stacked[:, rows].sum(axis=1)
     values = statistic(totals)
     units = _units(stacked[:, rows], _chosen(groups, rows)) / 2  # systems x units x counts
     apart = [float(differences(values[first], values[second])) for first, second in pairs]
     # The same sums in another place of an array may differ in the last digits of their statistic.
-    bounds = [
-        abs(difference) - 1e-12 * float(abs(values[first]) + abs(values[second]))
-        for difference, (first, second) in zip(apart, pairs, strict=True)
-    ]
+    bounds = np.array(
+        [
+            abs(difference) - 1e-12 * float(abs(values[first]) + abs(values[second]))
+            for difference, (first, second) in zip(apart, pairs, strict=True)
+        ]
+    )
     differing = [(units[first] != units[second]).any(axis=1) for first, second in pairs]
-    exact = [all_signs_fit(int(own.sum()), resamples) for own in differing]
-    hits = np.zeros(len(pairs), dtype=np.intp)
-    for index in (index for index, is_exact in enumerate(exact) if is_exact):
-        (first, second), own = pairs[index], differing[index]
-        swapped, middle = units[first][own] - units[second][own], totals[[first, second]].mean(axis=0)
-        for signs in every_sign(int(own.sum())) if own.any() else ():
-            hits[index] += _hits(middle, signs @ swapped, statistic, bounds[index])
-    drawn = np.array([index for index, is_exact in enumerate(exact) if not is_exact], dtype=np.intp)
-    every = units.transpose(1, 0, 2)  # units x systems x counts
-    for signs in random_signs(len(every), resamples, seed) if drawn.size else ():
-        sums = (signs @ every.reshape(len(every), -1)).reshape(len(signs), *every.shape[1:])
-        step = max(1, _CELLS // (len(signs) * every.shape[2]))
-        for start in range(0, len(drawn), step):
-            some = drawn[start : start + step]
-            firsts, seconds = np.array(pairs)[some].T
-            middles = (totals[firsts] + totals[seconds]) / 2  # pairs x counts
-            swapped = sums[:, firsts] - sums[:, seconds]  # assignments x pairs x counts
-            hits[some] += _hits(middles, swapped, statistic, np.array(bounds)[some])
-    tests = []
-    for index, own in enumerate(differing):
-        n = int(own.sum())
-        pvalue = hits[index] / 2 ** (n - 1) if exact[index] else (hits[index] + 1) / (resamples + 1)
-        tests.append(PairedTest(apart[index], float(pvalue) if n else 1.0, n_items, n_dropped, exact[index], n))
-    return tests
+
+    def all_hits(n: int, of: Ints) -> Ints:
+        hits = np.zeros(len(of), dtype=np.intp)
+        for place, index in enumerate(of.tolist()):
+            (first, second), own = pairs[index], differing[index]
+            swapped, middle = units[first][own] - units[second][own], totals[[first, second]].mean(axis=0)
+            hits[place] = sum(_hits(middle, signs @ swapped, statistic, bounds[index]) for signs in every_sign(n))
+        return hits
+
+    def random_hits(drawn: Ints) -> Ints:
+        hits = np.zeros(len(drawn), dtype=np.intp)
+        every = units.transpose(1, 0, 2)  # units x systems x counts
+        for signs in random_signs(len(every), resamples, seed):
+            sums = (signs @ every.reshape(len(every), -1)).reshape(len(signs), *every.shape[1:])
+            step = max(1, _CELLS // (len(signs) * every.shape[2]))
+            for start in range(0, len(drawn), step):
+                some = drawn[start : start + step]
+                firsts, seconds = np.array(pairs)[some].T
+                middles = (totals[firsts] + totals[seconds]) / 2  # pairs x counts
+                swapped = sums[:, firsts] - sums[:, seconds]  # assignments x pairs x counts
+                hits[start : start + step] += _hits(middles, swapped, statistic, bounds[some])
+        return hits
+
+    n_differing = np.array([np.count_nonzero(own) for own in differing], dtype=np.intp)
+    n_items = int(np.count_nonzero(rows))
+    return sign_tests(apart, n_differing, (n_items, len(rows) - n_items), resamples, all_hits, random_hits)
 
 
-def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Floats) -> npt.NDArray[np.intp]:
+def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Floats) -> Ints:
     """How many swaps take the values of two systems as far apart, or leave one undefined; of one pair or of several.
 
     Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of the
