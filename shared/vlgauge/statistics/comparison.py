@@ -254,13 +254,16 @@ def _sampled_hits(columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Flo
     """How many random assignments of signs take the difference of two columns to a bound; shape ``(n_pairs,)``."""
     firsts, seconds = np.array(pairs).T
     hits = np.zeros(len(pairs), dtype=np.intp)
+    # Pairs by their first system.
+    of = [(first, np.flatnonzero(firsts == first)) for first in np.unique(firsts).tolist()]
+    of_first = [(first, own, seconds[own], bounds[own, None]) for first, own in of]
+    turned = np.ascontiguousarray(columns.T)
     for signs in random_signs(len(columns), resamples, seed):
-        sums = np.ascontiguousarray((signs @ columns).T)  # columns x assignments
-        for first in np.unique(firsts).tolist():
-            own = np.flatnonzero(firsts == first)
-            apart = sums[seconds[own]]
+        sums = turned @ signs.T  # columns x assignments
+        for first, own, others, least in of_first:
+            apart = sums[others]
             np.abs(np.subtract(apart, sums[first], out=apart), out=apart)
-            hits[own] += np.count_nonzero(apart >= bounds[own, None], axis=1)
+            hits[own] += np.count_nonzero(apart >= least, axis=1)
     return hits
 
 

@@ -103,8 +103,9 @@ def random_signs(n_units: int, total: int, seed: int) -> Iterator[Floats]:
     step = max(1, _CHUNK_CELLS // n_units)
     for start in range(0, total, step):
         drawn = rng.integers(0, 2**64, size=(min(step, total - start), words), dtype=np.uint64)
-        told = drawn.astype("<u8").view(np.uint8)[:, :n_bytes]
-        yield _SIGNS_OF_BYTE[told].reshape(len(drawn), -1)[:, :n_units]
+        octets = drawn.astype("<u8").view(np.uint8)[:, :n_bytes]
+        # `take` needs less than half of the time of an index here.
+        yield _SIGNS_OF_BYTE.take(octets, axis=0).reshape(len(drawn), -1)[:, :n_units]
 
 
 def check_labels(n_items: int, groups: Sequence[object] | None) -> None:
