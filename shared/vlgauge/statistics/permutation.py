@@ -296,6 +296,7 @@ class SetTest:
         self.zscores = np.full(n_rows, np.nan)
         self.tolerances = np.zeros(n_rows)
         self.sums = np.zeros(draws)
+        self._rounding = 0.0  # of the sums, beyond that of floats
         self._keys = range(n_rows) if keys is None else keys
 
     @property
@@ -353,16 +354,17 @@ class SetTest:
             )
             self.sums += values.take(draw)
 
-    def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike) -> None:
+    def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike, rounding: float) -> None:
         """Take in a whole corpus whose rows were added to other tests.
 
         Args:
             rows: the attributes of `ROWS`, shape ``(n_rows,)`` each.
             sums: sums over all rows, shape ``(draws,)``.
+            rounding: how far a sum may be off.
         """
         for name in self.ROWS:
             setattr(self, name, np.asarray(rows[name], dtype=np.float64))
-        self.sums = np.asarray(sums, dtype=np.float64)
+        self.sums, self._rounding = np.asarray(sums, dtype=np.float64), rounding
 
     def stratified(self) -> tuple[float, float]:
         """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined rows.
@@ -379,7 +381,7 @@ class SetTest:
         varying = np.flatnonzero(self.null_stds > 0.0)
         if len(varying) == 1:
             return float(z), float(self.pvalues[varying[0]])
-        slack = np.sum(self.tolerances)
+        slack = np.sum(self.tolerances) + self._rounding
         as_extreme = np.count_nonzero(self.sign * (self.sums - total) >= -slack)
         return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
