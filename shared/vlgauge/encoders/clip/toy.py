@@ -61,11 +61,6 @@ def _tell_once(text: str) -> None:
         warn(text)
 
 
-def is_told_once(text: str) -> bool:
-    """Whether a warning is one that comes once per process, however many rows it is about."""
-    return text in _TOLD
-
-
 def toy_file(name: str = "toy_clip.safetensors") -> Path:
     """Path of a file that belongs to the toy CLIP."""
     return DATA / "toy_clip" / name
