@@ -256,6 +256,7 @@ def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the scores of the toy CLIP")
 @pytest.mark.usefixtures("session")
 def test_pictures_as_bytes_in_parquet(tmp_path):
     """Stories in Parquet above; pictures as cells of Arrow, without Ray, are in the tests of `batches`."""
@@ -448,6 +449,14 @@ def test_without_ray_the_extra_is_named(tmp_path, capsys):
         (
             ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--limit", "3"],
             "--limit must be left out with --engine",
+        ),
+        (
+            ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--plot", "a.png"],
+            "--plot must be left out with --engine",
+        ),
+        (
+            ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--annotations", "b.json"],
+            "--annotations must be left out with --engine",
         ),
         (["bleu,meteor", "a.jsonl", "--engine", "ray", "--output", "o"], "METRIC must be one metric with --engine ray"),
     ],

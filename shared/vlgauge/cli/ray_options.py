@@ -15,7 +15,7 @@ _RAY_ONLY = {
 # What needs all rows on this machine.
 _HERE_ONLY = {
     **{"--details": "details", "--report": "report", "--limit": "limit", "--skip": "skip"},
-    "--revision": "revision",
+    **{"--revision": "revision", "--annotations": "annotations", "--without": "without", "--plot": "plot"},
 }
 
 
