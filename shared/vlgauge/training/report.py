@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RECORD = "training.json"
 PICTURE = "training.svg"
+_MARKED = 100  # steps of a curve whose points get a mark
 
 
 def write_tensors(
@@ -60,7 +61,9 @@ def write_report(
     )
     write(options.output / "README.md", filled)
     if options.plot:
-        _draw(options.output / PICTURE, record, [name.removeprefix("training_") for name in figures if "train" in name])
+        epochs, what = record["epochs"], [name.removeprefix("training_") for name in figures if "train" in name]
+        plots = {w: {side: [one[f"{side}_{w}"] for one in epochs] for side in ("training", "validation")} for w in what}
+        draw_losses(options.output / PICTURE, range(1, len(epochs) + 1), plots, record["kept_epoch"], "epoch")
 
 
 def _fact_rows(record: Mapping[str, Any]) -> str:
@@ -79,19 +82,31 @@ def _epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
     return "\n".join(rows)
 
 
-def _draw(path: Path, record: Mapping[str, Any], quantities: Sequence[str]) -> None:
-    """What changed over the epochs as a picture, each quantity of training and validation in its own plot."""
+def draw_losses(
+    path: Path, steps: Sequence[float], plots: Mapping[str, Mapping[str, Sequence[float]]], kept: float, unit: str
+) -> None:
+    """Draw what changed over a training, one plot next to another.
+
+    Args:
+        path: The picture; its ending names the format.
+        steps: Positions on the axis, such as the number of each epoch.
+        plots: By its label what a plot shows: one number for each step by the name of its line.
+        kept: The step of which the weights are kept.
+        unit: Name of a step.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(4 * len(quantities), 3.6), layout="constrained")
-    numbers = range(1, len(record["epochs"]) + 1)
-    for axes, what in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
-        for side, line in (("training", "o-"), ("validation", "s--")):
-            axes.plot(numbers, [epoch[f"{side}_{what}"] for epoch in record["epochs"]], line, label=side)
-        axes.axvline(record["kept_epoch"], color="gray", linestyle=":", label="kept")
-        axes.set(xlabel="epoch", ylabel=what)
+    figure = Figure(figsize=(4 * len(plots), 3.6), layout="constrained")
+    styles = ("o-", "s--") if len(steps) <= _MARKED else ("-", "--")
+    for axes, (what, lines) in zip(figure.subplots(1, len(plots), squeeze=False)[0], plots.items(), strict=True):
+        for (name, values), style in zip(lines.items(), styles, strict=True):
+            axes.plot(steps, values, style, label=name)
+        axes.axvline(kept, color="gray", linestyle=":", label="kept")
+        axes.set(xlabel=unit, ylabel=what)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
     with replacing(path) as part:
-        figure.savefig(part, format=PICTURE.rpartition(".")[2], metadata={"Date": None})
+        # The temporary name has another ending; without a date the same training draws the same bytes.
+        kind = path.suffix.removeprefix(".").lower()
+        figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)

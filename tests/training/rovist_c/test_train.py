@@ -286,8 +286,10 @@ def test_a_base_without_segments(script, corpus, tmp_path):
 
 
 def test_the_picture(tmp_path):
-    epochs = [{f"{side}_{what}": 0.5 for side in ("training", "validation") for what in ("loss", "accuracy")}] * 3
-    report._draw(tmp_path / report.PICTURE, {"epochs": epochs, "kept_epoch": 2}, ("loss", "accuracy"))
+    plots = {
+        what: {side: [0.5, float("nan"), 0.4] for side in ("training", "validation")} for what in ("loss", "share")
+    }
+    report.draw_losses(tmp_path / report.PICTURE, [1, 2, 3], plots, 2, "epoch")
     assert (tmp_path / report.PICTURE).read_text("utf-8").count("<svg") == 1
 
 

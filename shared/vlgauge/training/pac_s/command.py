@@ -24,9 +24,9 @@ from vlgauge.run_locks import only_run
 from vlgauge.training.loop import Progressed
 from vlgauge.training.options import check_packages, clip_options
 from vlgauge.training.pac_s.data import (
-    BatchOrder,
     Foil,
     Material,
+    all_batches,
     epoch_batches,
     material_of,
     test_pairs,
@@ -39,7 +39,7 @@ from vlgauge.training.pac_s.report import (
     Comparison,
     comparison_line,
     comparisons,
-    draw_losses,
+    draw_curve,
     margins,
     write_card,
     write_log,
@@ -107,14 +107,14 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
     learner = learner_of(options, material, encoder)
     identity = fingerprint(options, material, encoder)
     rows, held_out = material.train, material.validation
-    order = BatchOrder(rows, material.image[rows], material.group[rows], options.batch_size, options.seed)
+    batches = all_batches(rows, material.image[rows], material.group[rows], options.batch_size, options.seed)
     rng = np.random.default_rng(options.seed)
     dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
     validation = [held_out[batch] for batch in dealt]
     schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
     log, checkpoint = options.out.with_suffix(LOG), checkpoint_of(options.out)
     state = train_learner(
-        learner, order, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
+        learner, batches, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
     )
     if state.best == 0:
         # There is nothing to go on from; the log stays.
@@ -213,7 +213,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     shown = {name: value for name, value in facts.items() if name != "command"}
     write_card(options.out.with_suffix(CARD), options.out.stem, command, shown, found)
     if options.plot:
-        draw_losses(options.out.with_suffix(CURVE), state)
+        draw_curve(options.out.with_suffix(CURVE), state)
     checkpoint_of(options.out).unlink(missing_ok=True)
     say(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
     for comparison in found:

@@ -2,8 +2,9 @@
 
 import argparse
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -257,8 +258,8 @@ def epoch_batches(
     return batches
 
 
-class BatchOrder:
-    """The batch of every iteration, the same for the same seed.
+def all_batches(rows: Indices, images: Indices, groups: Indices, batch_size: int, seed: int) -> Iterator[Indices]:
+    """Yield the batches of all iterations without end, the same for the same seed.
 
     Args:
         rows: The rows to choose from, shape ``(n_rows,)``.
@@ -267,24 +268,9 @@ class BatchOrder:
         batch_size: Rows per batch.
         seed: Every epoch shuffles with ``default_rng([seed, epoch])``.
     """
-
-    def __init__(self, rows: Indices, images: Indices, groups: Indices, batch_size: int, seed: int) -> None:
-        self.rows, self.images, self.groups = rows, images, groups
-        self.batch_size, self.seed = batch_size, seed
-        self._go_to(0, 0)
-
-    def __getitem__(self, iteration: int) -> Indices:
-        """The batch of an iteration, as members of `rows`; iterations one after the other are the fastest."""
-        if iteration < self._first:
-            self._go_to(0, 0)
-        while iteration >= self._first + len(self._batches):
-            self._go_to(self._epoch + 1, self._first + len(self._batches))
-        return self.rows[self._batches[iteration - self._first]]
-
-    def _go_to(self, epoch: int, first: int) -> None:
-        self._epoch, self._first = epoch, first
-        rng = np.random.default_rng([self.seed, epoch])
-        self._batches = epoch_batches(self.images, self.groups, self.batch_size, rng)
+    for epoch in count():
+        for batch in epoch_batches(images, groups, batch_size, np.random.default_rng([seed, epoch])):
+            yield rows[batch]
 
 
 # -- The rows of a run ------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from vlgauge.encoders.clip.loading import ClipEncoder
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.training.loop import Progressed
 from vlgauge.training.pac_s.data import Foil
-from vlgauge.writing import replacing, write
+from vlgauge.training.report import draw_losses
+from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
 
@@ -138,20 +139,9 @@ def comparison_line(comparison: Comparison) -> str:
     return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
 
 
-def draw_losses(path: Path, state: Progressed) -> None:
-    """Draw training and validation loss over the iterations."""
-    from matplotlib.figure import Figure
-
-    lines = state.rounds
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-    axes = figure.add_subplot()
-    trained = [line for line in lines if "train_total" in line]
-    axes.plot([line["iteration"] for line in trained], [line["train_total"] for line in trained], label="training")
-    axes.plot([line["iteration"] for line in lines], [line["validation_total"] for line in lines], label="validation")
-    axes.axvline(lines[state.best]["iteration"], color="0.5", linestyle=":", label="best")
-    axes.set(xlabel="iteration", ylabel="loss (Eq. 3)")
-    axes.legend(frameon=False)
-    with replacing(path) as part:
-        # The temporary name has another suffix; without a date the same training draws the same bytes.
-        kind = path.suffix.removeprefix(".").lower()
-        figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)
+def draw_curve(path: Path, state: Progressed) -> None:
+    """Draw training and validation loss over the iterations; the base has no training loss."""
+    lines = {"training": "train_total", "validation": "validation_total"}
+    losses = {side: [line.get(name, np.nan) for line in state.rounds] for side, name in lines.items()}
+    iterations = [line["iteration"] for line in state.rounds]
+    draw_losses(path, iterations, {"loss (Eq. 3)": losses}, iterations[state.best], "iteration")

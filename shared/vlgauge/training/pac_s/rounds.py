@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 from vlgauge.errors import UsageError
 from vlgauge.progress import progress_bar
 from vlgauge.training.loop import Checkpoint, Figures, Plan, Progressed, train
-from vlgauge.training.pac_s.data import BatchOrder, Indices
+from vlgauge.training.pac_s.data import Indices
 from vlgauge.training.pac_s.learners import Learner
 from vlgauge.training.pac_s.losses import Losses
 from vlgauge.training.pac_s.options import Schedule
@@ -26,7 +27,7 @@ LOSS = "validation_total"
 
 def train_learner(
     learner: Learner,
-    order: BatchOrder,
+    batches: Iterator[Indices],
     validation: Sequence[Indices],
     schedule: Schedule,
     file: Path,
@@ -35,7 +36,7 @@ def train_learner(
 ) -> Progressed:
     """Train to the end, from where an earlier run was interrupted, and leave the best parameters in the learner.
 
-    The first report is of the base.
+    The first report is of the base. `batches` are those of all iterations from the first one on.
     """
     import torch
 
@@ -64,7 +65,9 @@ def train_learner(
             if before is not None:
                 first = int(before["iteration"])
                 done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
-                means = trained_losses(learner, optimizer, order, range(first, done))
+                # A resumed run passes over the batches of the earlier one.
+                some = islice(batches, first - shown, done - shown)
+                means = trained_losses(learner, optimizer, some, first)
             loss = validation_loss(learner, validation)
             advance(done - shown)
             shown = done
@@ -78,24 +81,26 @@ def train_learner(
     return state
 
 
-def trained_losses(learner: Learner, optimizer: torch.optim.Optimizer, order: BatchOrder, iterations: range) -> Figures:
-    """Some iterations; the mean of the losses by name."""
+def trained_losses(
+    learner: Learner, optimizer: torch.optim.Optimizer, batches: Iterable[Indices], first: int
+) -> Figures:
+    """Train on some batches, the first of which is that of the iteration `first`; the mean of the losses by name."""
     import torch
 
     sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
-    for iteration in iterations:
-        losses = learner.losses(order[iteration])
+    for iteration, rows in enumerate(batches, first + 1):
+        losses = learner.losses(rows)
         if not torch.isfinite(losses.total):
             raise UsageError(
                 f"`--learning-rate` must keep the loss finite, got {losses.total.item()} at iteration "
-                f"{iteration + 1}; try a smaller one"
+                f"{iteration}; try a smaller one"
             )
         optimizer.zero_grad(set_to_none=True)
         losses.total.backward()
         optimizer.step()
         learner.clamp_scale()
         sums += torch.stack([loss.detach().double().cpu() for loss in losses])
-    means = (sums / len(iterations)).tolist()
+    means = (sums / (iteration - first)).tolist()
     return {f"train_{name}": mean for name, mean in zip(Losses._fields, means, strict=True)}
 
 
