@@ -1,7 +1,7 @@
 """Time the table of the COCO caption evaluation without SPICE against pycocoevalcap, whole processes side by side.
 
 Both read the same two files of generated captions: results and annotations. pycocoevalcap needs Java; without one of
-them only vlgauge is timed. Prints seconds, memory, their ratio and the largest difference of a value.
+them only vlgauge is timed. Prints seconds, CPU seconds, memory, the ratios and the largest difference of a value.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def write_files(folder: Path, n_images: int, seed: int = 0) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-def run_process(words: list[str]) -> tuple[float, float, str]:
-    """Run a program and what it starts; return its seconds, its peak memory in MB (Linux) and what it printed."""
+def run_process(words: list[str]) -> tuple[float, float, float, str]:
+    """Run a program and what it starts; return seconds, CPU seconds, peak memory in MB (Linux) and its output."""
     with tempfile.TemporaryFile("w+") as out:
         begin = time.perf_counter()
         process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
@@ -74,7 +74,7 @@ def run_process(words: list[str]) -> tuple[float, float, str]:
         if status:
             raise SystemExit(f"{words[:3]} ended with status {status}")
         out.seek(0)
-        return seconds, usage.ru_maxrss / 1024, out.read()
+        return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.read()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,18 +94,21 @@ def main(arguments: list[str] | None = None) -> int:
         ours = [sys.executable, "-m", "vlgauge", "score", "coco", results, "--annotations", annotations]
         ours += ["--without", "spice", "--format", "json", "--no-progress"]
         for _ in range(options.repeats):
-            seconds, memory, printed = run_process(ours)
+            seconds, cpu, memory, printed = run_process(ours)
             found = json.loads(printed)
-            print(f"vlgauge        {seconds:6.1f} s {memory:6.0f} MB")
+            print(f"vlgauge        {seconds:6.1f} s, CPU {cpu:6.1f} s, {memory:6.0f} MB")
             if not has_theirs:
                 print("pycocoevalcap is not installed, or there is no Java")
                 continue
-            their_seconds, their_memory, printed = run_process([sys.executable, "-c", THEIRS, results, annotations])
+            their_seconds, their_cpu, their_memory, printed = run_process(
+                [sys.executable, "-c", THEIRS, results, annotations]
+            )
             theirs = json.loads(printed)
             apart = max(abs(theirs[name] - found[key]) for name, key in KEYS.items())
             most_apart = max(most_apart, apart)
-            print(f"pycocoevalcap  {their_seconds:6.1f} s {their_memory:6.0f} MB (without its Java)")
-            print(f"ratio {their_seconds / seconds:.1f}, largest difference of a value {apart:.1e}")
+            print(f"pycocoevalcap  {their_seconds:6.1f} s, CPU {their_cpu:6.1f} s, {their_memory:6.0f} MB")
+            ratios = f"{their_seconds / seconds:.1f}, CPU {their_cpu / cpu:.1f}"
+            print(f"ratio {ratios}, largest difference of a value {apart:.1e}")
     return int(most_apart > TOLERANCE)
 
 

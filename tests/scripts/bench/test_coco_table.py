@@ -26,11 +26,8 @@ def test_every_value_of_the_table_equals_theirs(bench):
 def test_another_value_is_told(bench, monkeypatch, apart, code):
     def answer(words):
         theirs = words[1] == "-c"
-        return (
-            1.0,
-            1.0,
-            json.dumps({(name if theirs else key): 0.5 + apart * theirs for name, key in bench.KEYS.items()}),
-        )
+        values = {(name if theirs else key): 0.5 + apart * theirs for name, key in bench.KEYS.items()}
+        return 1.0, 1.0, 1.0, json.dumps(values)
 
     monkeypatch.setattr(bench, "run_process", answer)
     monkeypatch.setattr(bench, "find_spec", lambda _: True)
