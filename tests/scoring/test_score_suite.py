@@ -154,6 +154,46 @@ def test_python_has_the_table_of_the_command(files, capsys):
         vlgauge.score(files["results"], "bleu", annotations=files["annotations"]).to_markdown()
 
 
+def test_python_passes_settings(files):
+    how = {"annotations": files["annotations"], "without": ["spice", "meteor"]}
+    given = {"bleu": {"tokenizer": str.split}, "cider": {"df": "references"}}
+    scored = vlgauge.score(files["results"], "coco", settings=given, **how)
+    predictions, references = zip(*CAPTIONS.values(), strict=True)
+    alone = vlgauge.load("bleu", tokenizer=str.split).compute(predictions=predictions, references=references)
+    assert scored.results["bleu"]["bleu_signature"] == alone["bleu_signature"]
+    assert "|tokenizer:ptb" in scored.results["rouge_l"]["rouge_l_signature"]
+    systems = {"a": files["results"], "b": files["others"]}
+    compared = vlgauge.compare(systems, "coco", settings=given, resamples=200, **how)
+    assert compared.statistics.metrics[0].signature == alone["bleu_signature"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "settings", "message"),
+    [
+        (
+            "bleu",
+            {"bleu": {"tokenizer": "ptb"}},
+            r"^`settings` must come with a suite \(coco, stories, sets\), got metrics",
+        ),
+        ("coco", {"blue": {"tokenizer": "ptb"}}, r"^`settings` must be of metrics of the suite coco .* 'blue'; .*bleu"),
+        (
+            "coco",
+            {"spice": {"parser": "rules"}},
+            r"^`settings` must be of metrics .* not left out, got those of 'spice'",
+        ),
+        ("coco", {"bleu": {"tokeniser": "ptb"}}, "tokeniser"),
+    ],
+)
+def test_settings_of_no_metric_are_refused(files, metrics, settings, message):
+    without = [] if metrics == "bleu" else ["spice", "meteor"]
+    for call, rows in (
+        (vlgauge.score, files["results"]),
+        (vlgauge.compare, {"a": files["results"], "b": files["others"]}),
+    ):
+        with pytest.raises((UsageError, TypeError), match=message):
+            call(rows, metrics, annotations=files["annotations"], without=without, settings=settings)
+
+
 def test_python_names_the_part_that_failed(files, monkeypatch):
     def fail(*_, **__):
         raise UsageError("no such thing")

@@ -63,6 +63,7 @@ def compare(
     profile: str | None = None,
     annotations: Any = None,
     without: str | Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Compare systems on the same rows, metric by metric; see `vlgauge.leaderboard.compare` for intervals and tests.
@@ -92,6 +93,8 @@ def compare(
         profile: Profile of the metrics that are given by name.
         annotations: As for `vlgauge.score`.
         without: Metrics of a suite to leave out.
+        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``; metrics without a suite
+            take theirs from `vlgauge.load`.
         progress: Whether to show bars.
 
     Returns:
@@ -106,6 +109,10 @@ def compare(
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
         raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
+    if suite is None and settings:
+        raise UsageError(
+            f"`settings` must come with a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+        )
     with rows_called("`rows`"):
         names, loaded_of = ([], []) if suite is not None else _named(metrics)
         titles = named_titles(predictions, references, images, videos, styles)
@@ -119,15 +126,15 @@ def compare(
             systems = _annotated(systems, annotations)
         if len(systems) < 2:
             raise UsageError(f"`rows` must be of at least two systems, got {', '.join(systems) or 'none'}")
-        settings: dict[str, dict[str, Any]] = {}
+        chosen: dict[str, dict[str, Any]] = {}
         if suite is not None:
-            settings = choose_compared(suite, systems, left_out)
-            names = list(settings)
+            chosen = choose_compared(suite, systems, left_out, settings)
+            names = list(chosen)
         joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
         loaded: list[Metric] = []
         if any(one.run is None for one in systems.values()):
             how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
-            loaded = load_metrics(settings, **how) if suite is not None else loaded_metrics(loaded_of, **how)
+            loaded = load_metrics(chosen, **how) if suite is not None else loaded_metrics(loaded_of, **how)
         scored = scored_systems(systems, loaded, titles, seed=seed, grouped=groups is not None)
         runs = runs_of(systems, scored)
         refuse_unknown_scores(names, runs)

@@ -65,6 +65,7 @@ def score(
     seed: int = 0,
     annotations: Any = None,
     without: str | Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     details: bool = False,
     progress: bool | None = None,
 ) -> Scores:
@@ -99,6 +100,8 @@ def score(
         annotations: Captions by image, joined to the rows by their column `id` or `image_id`: the path of COCO's
             annotations or of a table, or a dictionary as pycocoevalcap takes it.
         without: Metrics of a suite to leave out.
+        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``; metrics without a suite
+            take theirs from `vlgauge.load`.
         details: Whether to say at once how each score came about; `Scores.explain` and `Scores.report` otherwise score
             once more when they are called.
         progress: Whether to show bars; None for long work in a terminal or a notebook.
@@ -119,11 +122,15 @@ def score(
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
         raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
+    if suite is None and settings:
+        raise UsageError(
+            f"`settings` must come with a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+        )
 
     def load(there: Iterable[str]) -> list[Metric]:
         if suite is None:
             return loaded_metrics(metrics, config=config, profile=profile, progress=progress)
-        own = choose_metrics(suite, {*there, *(name for name, title in titles.items() if title)}, left_out)
+        own = choose_metrics(suite, {*there, *(name for name, title in titles.items() if title)}, left_out, settings)
         own.pop(DISTANCE, None)
         return load_metrics(own, config=config, profile=profile, progress=progress)
 

@@ -42,7 +42,10 @@ def find_suite(names: str) -> Suite | None:
 
 
 def choose_metrics(
-    suite: Suite, titles: Collection[str], without: Sequence[str] = (), settings: Mapping[str, Settings] | None = None
+    suite: Suite,
+    titles: Collection[str],
+    without: Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Settings]:
     """Return the settings of the metrics of a suite that can score some rows.
 
@@ -53,8 +56,10 @@ def choose_metrics(
         settings: Settings of metrics, which win over those of the suite.
 
     Raises:
-        UsageError: If `without` names a metric that the suite has not, or leaves nothing.
+        UsageError: If `without` names a metric that the suite has not, or leaves nothing, or settings are of a metric
+            that is not computed.
     """
+    given = settings or {}
     if unknown := [name for name in without if name not in suite.metrics]:
         raise UsageError(
             f"{as_option('without')} must name metrics of the suite {suite.name}, got {unknown[0]!r}; "
@@ -67,7 +72,12 @@ def choose_metrics(
     ]
     if not {*chosen} - {DISTANCE}:  # which is made of the others
         raise UsageError(f"{as_option('without')} must leave a metric of the suite {suite.name}, got all of them")
-    given = settings or {}
+    there = [name for name in suite.metrics if name not in without]
+    if strange := [name for name, own in given.items() if own and name not in there]:
+        raise UsageError(
+            f"`settings` must be of metrics of the suite {suite.name} that are not left out, got those of "
+            f"{strange[0]!r}; {nearest(strange[0], there)}"
+        )
     return {name: {**suite.settings.get(name, {}), **given.get(name, {})} for name in chosen}
 
 
@@ -75,7 +85,7 @@ def choose_compared(
     suite: Suite,
     systems: Mapping[str, GivenSystem],
     without: Sequence[str] = (),
-    settings: Mapping[str, Settings] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Settings]:
     """Return the settings of the metrics of a suite by which all systems can be compared.
 
