@@ -390,7 +390,7 @@ def test_a_corpus_is_restored_from_tests_of_single_examples():
         one.add([0], null[i : i + 1])
     restored = SetTest(6, draws=199, seed=3)
     rows = {name: np.concatenate([getattr(one, name) for one in singles]) for name in SetTest.ROWS}
-    restored.restore(rows, sum(one.sums for one in singles))
+    restored.restore(rows, sum(one.sums for one in singles), 6 * 2.0**-40)
     for key, value in whole.summary().items():
         np.testing.assert_allclose(restored.summary()[key], value, rtol=1e-12, err_msg=key)
 
@@ -402,3 +402,13 @@ def test_where_one_example_varies_the_corpus_has_its_p_and_nothing_is_drawn(cons
     for row in range(constant):
         test.add([1 + row], [[5.0, 5.0, 5.0]])
     assert test.summary()["pvalue"] == 1 / 3
+
+
+def test_rounded_sums_of_equal_draws_still_tie():
+    null = np.full((3, 20), 1 / 3)
+    restored = SetTest(3, draws=99)
+    whole = SetTest(3, draws=99)
+    whole.add(range(3), null, tolerance=0.0)
+    rows = {name: getattr(whole, name) for name in SetTest.ROWS} | {"null_stds": [1.0] * 3}
+    restored.restore(rows, whole.sums - 2.0**-41, 3 * 2.0**-40)
+    assert restored.stratified()[1] == 1.0
