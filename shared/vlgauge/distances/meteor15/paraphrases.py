@@ -28,6 +28,7 @@ Hashes = npt.NDArray[np.uint64]
 _LINES = 3  # of a pair: probability, phrase, paraphrase
 _FORM = 1  # of the file; another hash needs another number
 _FILTER_BITS = 22
+_POWERS = 2**16  # that are computed together
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _OF_BYTE = np.random.Generator(np.random.PCG64(15)).integers(2**64, size=256, dtype=np.uint64)
@@ -37,12 +38,12 @@ _OF_BYTE[ord("\n")] = 0  # so that a line has the hash of its text
 # -- Hashes -----------------------------------------------------------------------------------------------------------
 def powers(multiplier: int, n: int) -> Hashes:
     """Return the first powers of a number modulo 2^64, at least `n`."""
-    return _powers(multiplier, max(n, 1).bit_length())
+    return _powers(multiplier, n // _POWERS + 1)
 
 
-@lru_cache(maxsize=8)
-def _powers(multiplier: int, bits: int) -> Hashes:
-    factors = np.full(2**bits, multiplier, np.uint64)
+@lru_cache(maxsize=4)
+def _powers(multiplier: int, n_blocks: int) -> Hashes:
+    factors = np.full(n_blocks * _POWERS, multiplier, np.uint64)
     factors[0] = 1
     return np.multiply.accumulate(factors)
 
@@ -129,9 +130,10 @@ class Paraphrases:
     def write(self, path: Path) -> None:
         """Write the file that `mapped` reads."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        head = np.array([self.longest, len(self.phrases)], np.uint64)
+        head = np.array([self.longest, len(self.phrases), len(self.texts)], np.uint64)
         with replacing(path) as part, part.open("wb") as file:
-            np.save(file, np.concatenate([head, self.phrases, self.starts, self.sizes, self.texts]))
+            for column in (head, self.phrases, self.starts, self.sizes, self.texts):
+                column.tofile(file)
 
     @classmethod
     def mapped(cls, path: Path) -> "Paraphrases":
@@ -141,11 +143,11 @@ class Paraphrases:
             OSError: If there is none.
             ValueError: If it is not whole.
         """
-        words = np.lib.format.open_memmap(path, "r")
-        if words.dtype != np.uint64 or len(words) < 2 or len(words) < 2 + 3 * words[1]:
-            raise ValueError(f"{path} is not a table")
+        words = np.memmap(path, np.uint64, "r")
+        if len(words) < 3 or len(words) != 3 + 3 * int(words[1]) + int(words[2]):
+            raise ValueError(f"{path} is not whole")
         longest, n = map(int, words[:2])
-        phrases, starts, sizes, texts = np.split(words[2:], [n, 2 * n, 3 * n])
+        phrases, starts, sizes, texts = np.split(words[3:], [n, 2 * n, 3 * n])
         return cls(phrases, starts, sizes, texts, longest)
 
 
@@ -176,16 +178,17 @@ class ParaphraseTable:
             return self._pairs
 
     def _kept(self) -> Paraphrases:
-        path = cache_folder() / "paraphrases" / f"{sha256_of(self._path)[:16]}-{_FORM}.npy"
+        path = cache_folder() / "paraphrases" / f"{sha256_of(self._path)[:16]}-{_FORM}.bin"
         with suppress(OSError, ValueError):
             return Paraphrases.mapped(path)
         pairs = self._read()
-        with suppress(OSError, Unwritable):  # the next process reads the table again
+        with suppress(OSError, ValueError, Unwritable):  # the next process reads the table again
             pairs.write(path)
+            return Paraphrases.mapped(path)
         return pairs
 
     def _read(self) -> Paraphrases:
-        columns: tuple[list[Hashes], ...] = ([], [], [])
+        columns = [bytearray() for _ in range(3)]  # which grow in place, as the table fills much of the memory
         longest = 0
         for data in self._blocks():
             separators = np.flatnonzero(np.frombuffer(data, np.uint8) <= ord(" "))  # spaces and line ends alone
@@ -195,9 +198,10 @@ class ParaphraseTable:
             hashes = hashes_of_texts(data, starts).reshape(-1, _LINES)
             runs = np.flatnonzero(first_of_run(hashes[:, 1]))
             sizes = np.diff(runs, append=len(hashes)).astype(np.uint64)
-            for column, found in zip(columns, (hashes[runs, 1], sizes, hashes[:, 2].copy()), strict=True):
-                column.append(found)
-        phrases, sizes, texts = (np.concatenate([np.zeros(0, np.uint64), *column]) for column in columns)
+            for column, found in zip(columns, (hashes[runs, 1], sizes, hashes[:, 2]), strict=True):
+                column += found.tobytes()
+        _powers.cache_clear()  # 20 MB, which short texts do not need
+        phrases, sizes, texts = (np.frombuffer(column, np.uint64) for column in columns)
         order = np.argsort(phrases, kind="stable")
         return Paraphrases(phrases[order], (np.cumsum(sizes) - sizes)[order], sizes[order], texts, longest)
 
