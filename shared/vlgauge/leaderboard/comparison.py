@@ -23,9 +23,8 @@ from vlgauge.leaderboard.joined_runs import (
     labels_of_runs,
     scores_in_order,
 )
-from vlgauge.leaderboard.row_differences import Noise, RowDifferences
 from vlgauge.leaderboard.runs import Run
-from vlgauge.leaderboard.tested_systems import Drawn, Tested
+from vlgauge.leaderboard.tested_systems import Drawn, Noise, RowDifferences, Tested
 from vlgauge.settings import nearest, one_of, warn
 from vlgauge.statistics import (
     LEAST_SAMPLES,

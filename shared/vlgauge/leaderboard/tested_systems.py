@@ -1,9 +1,10 @@
-"""Intervals and tests of systems and of their pairs: of means of scores, and of counts that are added first."""
+"""Intervals and tests of systems and of their pairs, of means or of added counts, and their differences in rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ from vlgauge.statistics import (
 )
 
 Floats = npt.NDArray[np.float64]
+
+Noise: TypeAlias = Mapping[str, Sequence[bool]]
+"""By name of the system, whether the score of each row is noise; empty where none is."""
 
 
 @dataclass(frozen=True)
@@ -104,3 +108,20 @@ class Drawn:
         """The pairs as places among the systems."""
         index = {name: number for number, name in enumerate(systems)}
         return [(index[first], index[second]) for first, second in self.names]
+
+
+class RowDifferences:
+    """Differences of single rows between systems, over the rows that all of them define; noise ties."""
+
+    def __init__(self, scores: Scores, noise: Noise) -> None:
+        every = {name: np.asarray(own, dtype=np.float64) for name, own in scores.items()}
+        self._lacking = np.isnan(list(every.values())).any(axis=0)
+        self._scores = {name: np.where(self._lacking, np.nan, own) for name, own in every.items()}
+        self._noise = {name: np.asarray(own, dtype=np.bool_) for name, own in noise.items()}
+
+    def between(self, first: str, second: str) -> npt.NDArray[np.float64]:
+        """First - second of each row, shape ``(n_rows,)``: 0 where scores tie, NaN where any system has none."""
+        apart = differences(self._scores[first], self._scores[second])
+        if self._noise:
+            apart[self._noise[first] & self._noise[second] & ~self._lacking] = 0.0
+        return apart
