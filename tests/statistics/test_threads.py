@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from vlgauge.statistics import threads
+from vlgauge.statistics import comparison, intervals, threads
 from vlgauge.statistics.threads import one_blas_thread
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
@@ -80,3 +80,22 @@ def test_nothing_happens_without_threadpoolctl(two_threads, monkeypatch):
     with one_blas_thread():
         assert numbers_of_threads() == before
     threads._controller.cache_clear()
+
+
+def test_resampling_and_random_signs_run_on_one_thread(two_threads, monkeypatch):
+    seen = []
+
+    def spied(function):
+        def spy(*arguments):
+            for part in function(*arguments):
+                seen.append((function.__name__, max(numbers_of_threads())))
+                yield part
+
+        return spy
+
+    monkeypatch.setattr(intervals, "resampled_sums", spied(intervals.resampled_sums))
+    monkeypatch.setattr(comparison, "random_signs", spied(comparison.random_signs))
+    first, second = np.random.default_rng(0).normal(size=(2, 40))
+    intervals.bootstrap_interval(first, resamples=10)
+    comparison.paired_test(first, second, resamples=10)
+    assert seen == [("resampled_sums", 1), ("random_signs", 1)]

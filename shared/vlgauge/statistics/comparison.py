@@ -20,6 +20,7 @@ from vlgauge.statistics.drawing import (
     unit_sums,
 )
 from vlgauge.statistics.scores import Floats, finite_or_nan, side_by_side
+from vlgauge.statistics.threads import one_blas_thread
 
 Ints = npt.NDArray[np.intp]
 
@@ -234,11 +235,12 @@ def sign_tests(
     """
     exact = np.array([all_signs_fit(n, resamples) for n in n_differing.tolist()], dtype=np.bool_)
     pvalues = np.full(len(exact), 1.0 if counts[0] else math.nan)
-    for n in np.unique(n_differing[exact & (n_differing > 0)]).tolist():
-        of = np.flatnonzero(exact & (n_differing == n))
-        pvalues[of] = all_hits(n, of) / 2 ** (n - 1)
-    if (drawn := np.flatnonzero(~exact)).size:
-        pvalues[drawn] = (1 + random_hits(drawn)) / (1 + resamples)
+    with one_blas_thread():
+        for n in np.unique(n_differing[exact & (n_differing > 0)]).tolist():
+            of = np.flatnonzero(exact & (n_differing == n))
+            pvalues[of] = all_hits(n, of) / 2 ** (n - 1)
+        if (drawn := np.flatnonzero(~exact)).size:
+            pvalues[drawn] = (1 + random_hits(drawn)) / (1 + resamples)
     return [
         PairedTest(*parts[:2], *counts, *parts[2:])
         for parts in zip(values, pvalues.tolist(), exact.tolist(), n_differing.tolist(), strict=True)

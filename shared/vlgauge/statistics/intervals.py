@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from vlgauge.statistics.drawing import check_labels, check_level, check_resamples, resampled_sums, unit_sums
 from vlgauge.statistics.scores import Floats, finite_or_nan, side_by_side
+from vlgauge.statistics.threads import one_blas_thread
 
 METHOD = "studentised bootstrap, at least Student's t"
 """How every interval of a mean or of added counts is made."""
@@ -228,14 +229,15 @@ def _studentised_quantiles(
         parts.append(np.take_along_axis(defined, order, axis=0).astype(np.float64))
     studentised = np.empty((effects.shape[1], resamples))
     n_done = 0
-    for drawn in resampled_sums(np.hstack(parts), resamples, seed):
-        sums, squares, *counted = np.hsplit(drawn, len(parts))  # samples x columns
-        counts = counted[0] if counted else float(len(effects))
-        means = sums / counts
-        of_samples = np.maximum(squares / counts - means**2, 0.0)
-        spread = np.where(variances > 0.0, (counts * of_samples + variances) / (counts + 1.0), 1.0)
-        studentised[:, n_done : n_done + len(drawn)] = (means / np.sqrt(spread)).T
-        n_done += len(drawn)
+    with one_blas_thread():
+        for drawn in resampled_sums(np.hstack(parts), resamples, seed):
+            sums, squares, *counted = np.hsplit(drawn, len(parts))  # samples x columns
+            counts = counted[0] if counted else float(len(effects))
+            means = sums / counts
+            of_samples = np.maximum(squares / counts - means**2, 0.0)
+            spread = np.where(variances > 0.0, (counts * of_samples + variances) / (counts + 1.0), 1.0)
+            studentised[:, n_done : n_done + len(drawn)] = (means / np.sqrt(spread)).T
+            n_done += len(drawn)
     return np.quantile(studentised, [(1 - level) / 2, (1 + level) / 2], axis=1)
 
 
