@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias, TypeVar
@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 DATA = Path(__file__).resolve().parent / "data"
 
 MAX_DEPTH = 64
+_SHALLOW = f"have lists and objects at most {MAX_DEPTH} deep within each other, got more"
 STDIN = "-"
 
 # What a packed file may unpack to however small it is, and per byte of it: text is packed to a tenth, a bomb to a
@@ -75,8 +76,7 @@ class Limits:
     max_row: int = 2**23
 
 
-_LIMITS: ContextVar[Limits] = ContextVar("limits")
-_USUAL = Limits()
+_LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 (frozen)
 
 
 class TooMuch(UsageError):
@@ -107,7 +107,7 @@ def limits(
     for name, value in chosen.items():
         if value < 1:
             raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")
-    token = _LIMITS.set(Limits(**{**vars(_LIMITS.get(_USUAL)), **chosen}))
+    token = _LIMITS.set(replace(current_limits(), **chosen))
     try:
         yield
     finally:
@@ -116,7 +116,7 @@ def limits(
 
 def current_limits() -> Limits:
     """The limits that hold here."""
-    return _LIMITS.get(_USUAL)
+    return _LIMITS.get()
 
 
 def unpacked_limit(size: int) -> int:
@@ -277,12 +277,8 @@ def read_json(path: FilePath, name: str = "`path`") -> Any:
     return parse_json(read_text(path, name), name, path)
 
 
-class _Repeated(UsageError):
-    """A key that an object has twice."""
-
-
-class _ManyDigits(UsageError):
-    """A whole number that is no float."""
+class _Refused(UsageError):
+    """JSON that is not accepted; the message says what it must be instead."""
 
 
 def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
@@ -299,40 +295,29 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         raise UsageError(
             f"{name} must hold JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
         ) from None
-    except _Repeated as error:
-        raise UsageError(
-            f"{name} must have each key once, got {error} more than once in {_behind(text, place)}"
-        ) from None
+    except _Refused as error:
+        wanted = str(error)
     except RecursionError:
-        value = None
-    except _ManyDigits:
-        raise UsageError(
-            f"{name} must have whole numbers of at most {_MAX_DIGITS} digits, got more in {_behind(text, place)}"
-        ) from None
+        wanted = _SHALLOW
     else:
         if text.count("[") + text.count("{") <= MAX_DEPTH or depth_of(value) <= MAX_DEPTH:
             return value
-    raise UsageError(
-        f"{name} must have lists and objects at most {MAX_DEPTH} deep within each other, got more in "
-        f"{_behind(text, place)}"
-    )
-
-
-def _behind(text: str, place: str) -> str:
-    """The place, if the text is one line; else where it begins is all that is known."""
-    return f"the text from {place} on" if "\n" in text.strip() else place
+        wanted = _SHALLOW
+    # Where the text begins is all that is known of several lines.
+    where = f"the text from {place} on" if "\n" in text.strip() else place
+    raise UsageError(f"{name} must {wanted} in {where}")
 
 
 def _whole_number(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise _ManyDigits
+        raise _Refused(f"have whole numbers of at most {_MAX_DIGITS} digits, got more")
     return int(text)
 
 
 def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Repeated(f"{first_repeated([key for key, _ in pairs])!r:.60}")
+        raise _Refused(f"have each key once, got {first_repeated([key for key, _ in pairs])!r:.60} more than once")
     return found
 
 

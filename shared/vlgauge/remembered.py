@@ -1,7 +1,6 @@
 """What was found out before, up to a bound: a process that runs for weeks must not grow."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
 from typing import Generic, TypeVar
@@ -29,8 +28,8 @@ class Remembered(Generic[K, V]):
         self.most = most
         self.total = 0
         self._size = size
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._values: dict[K, V] = {}  # the least recently used first
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._values)
@@ -38,37 +37,31 @@ class Remembered(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of a key; None if it is not, or no longer, known."""
         with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key]
+            if key in self._values:
+                self._values[key] = self._values.pop(key)
+            return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
         """Keep a value."""
         with self._lock:
-            self._discard(key)
+            self.pop(key)
             self._values[key] = value
             self.total += self._size(value)
             while self.total > self.most:
-                self._discard(next(iter(self._values)))
+                self.pop(next(iter(self._values)))
 
     def pop(self, key: K) -> V | None:
         """Hand a value out and forget it; None if it is not, or no longer, known."""
         with self._lock:
-            return self._discard(key)
+            value = self._values.pop(key, None)
+            self.total -= 0 if value is None else self._size(value)
+            return value
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._values.clear()
             self.total = 0
-
-    def _discard(self, key: K) -> V | None:
-        if key not in self._values:
-            return None
-        value = self._values.pop(key)
-        self.total -= self._size(value)
-        return value
 
 
 def remembered_for_words(call: Callable[[str], V]) -> Callable[[str], V]:

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,23 +22,17 @@ def use_writable_folders(host: ModuleType) -> None:
         host: The module `evaluate`.
     """
     for name in _FOLDERS:
-        if not _can_write(os.path.expanduser(getattr(host.config, name))):
+        folder = os.path.expanduser(getattr(host.config, name))
+        with suppress(OSError):
+            if not folder.startswith("~"):  # of a user without a home
+                os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
             setattr(host.config, name, Path(_temporary(), name.lower()))
-
-
-def _can_write(folder: str) -> bool:
-    if folder.startswith("~"):  # nobody's
-        return False
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 @cache
 def _temporary() -> str:
-    """A folder of this process, which goes with it."""
+    """Make a folder that is removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="vlgauge-home-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

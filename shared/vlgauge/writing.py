@@ -22,12 +22,8 @@ PART = re.compile(r"\..*\.[0-9a-f]{8}\.[0-9a-f]{16}\.part", re.DOTALL)
 # Older ones are left of processes that were killed.
 STALE_SECONDS = 24 * 60 * 60
 # What the disk says, and not the caller's own files.
-_DISK = {
-    getattr(errno, name)
-    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "ENOENT")
-    if hasattr(errno, name)
-}
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_DISK = {*_FULL, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.ENOENT}
 # Libraries in Rust and C++ tell the number in words.
 _NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
 
@@ -54,11 +50,9 @@ def checked_target(
         Unwritable: If no file can be written there.
     """
     shown = os.fspath(path)
-    if "\0" in shown:
-        raise Unwritable(f"{name} must be the path of a file, got a zero byte in {shown!r}")
     try:
         target = Path(os.path.realpath(path))
-    except UnicodeEncodeError as error:
+    except ValueError as error:  # a zero byte, or half of a character
         raise Unwritable(f"{name} must be the path of a file, got {shown!r} ({error})") from None
     if target.is_symlink():
         raise Unwritable(
@@ -117,7 +111,10 @@ def replacing(
         OSError: If the disk is full or fails; the message names the target, and what stood there stays.
     """
     target = checked_target(path, name)
-    _remove_stale(target)
+    for entry in parts_of(target):
+        with suppress(OSError):
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:
+                remove_part(entry)
     made = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}.part")
     part = made / "part" if in_folder else made
     try:
@@ -175,23 +172,13 @@ def remove_part(part: str | PathLike[str]) -> None:
     """Remove a file that was being written, or its folder, as far as it is there and may be removed."""
     path = Path(part)
     with suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _prefix(target: Path) -> str:
     """Begin of the names of new files for a target and for no other one, short enough to have something behind it."""
     return f".{target.name[:40]}.{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}."
-
-
-def _remove_stale(target: Path) -> None:
-    """Remove what killed processes left behind of the same target."""
-    for entry in parts_of(target):
-        with suppress(OSError):
-            if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:
-                remove_part(entry)
 
 
 def _disk_error(error: Exception, part: Path) -> int | None:
