@@ -98,3 +98,8 @@ def test_the_command_of_the_shipped_adapter_is_that_of_its_card():
     command = read_adapter(DATA / "toy_clip" / "toy_pac_s.safetensors").metadata["command"]
     assert command in (DATA / "toy_clip" / "toy_pac_s.md").read_text("utf-8")
     assert build_parser().parse_args(shlex.split(command)[1:]).scenes == 12_000
+
+
+def test_a_seed_that_torch_does_not_take_is_refused(tmp_path, capsys):
+    assert main(["train", "rovist_c", str(tmp_path / "out"), "--scenes", "10", "--seed", "9" * 20]) == 2
+    assert "`seed` must be a whole number of at most 9,223,372,036,854,775,807, got 9999" in capsys.readouterr().err

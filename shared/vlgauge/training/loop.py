@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vlgauge.errors import UsageError
+from vlgauge.settings import whole_number
 from vlgauge.writing import replacing
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Recipe:
     epochs: int = 50
     patience: int = 5
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole_number("seed", self.seed, 0, 2**63 - 1)  # more is no seed of torch
 
 
 @dataclass(frozen=True)

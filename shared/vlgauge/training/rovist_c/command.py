@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
     device = resolved_device(options.device)
     corpus = read_corpus(options)
-    torch.manual_seed(options.seed)
+    torch.manual_seed(recipe_of(options).seed)
     if options.fresh:
         tokenizer, model, base = classifier.fresh_model(sentence for story in corpus.training for sentence in story)
     else:

@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     found, corpus = read_pairs(options)
     vectors = word_vectors(options, found)
     found, rows = with_vectors(found, vectors, say)
-    torch.manual_seed(options.seed)
+    torch.manual_seed(recipe_of(options).seed)
     images, net, config = image_side(options, found, vectors.width, device)
     data = data_digest(found, vectors, config)
     config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
