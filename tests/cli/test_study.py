@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from folders import EXAMPLES
 
 from vlgauge.cli import main
 
@@ -143,3 +144,8 @@ def test_mauve_names_its_package_before_it_encodes(file, capsys, monkeypatch):
 def test_mauve_compares_lists_of_captions(mauve, capsys):
     assert mauve(None, "--references", "id") == 2
     assert "`references[0]` must be a list of captions, got int" in capsys.readouterr().err
+
+
+def test_splits_without_end_are_refused(capsys):
+    assert main(["study", "splits", str(EXAMPLES / "caption_sets.jsonl"), "--draws", "9" * 30]) == 2
+    assert "`draws` must be a whole number of at most 10,000, got 9999" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import numpy as np
 
 from vlgauge.errors import UsageError
 from vlgauge.results import mean_of_defined
+from vlgauge.settings import whole_number
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly
 from vlgauge.studies.sensitivity import SensitivityRow, rows_of_result
 
@@ -87,8 +88,7 @@ def people_splits(
     seed: int = 0,
 ) -> list[SplitRow]:
     """Tests of people's captions against people's; a metric that is any good finds nothing."""
-    if draws < 1:
-        raise UsageError(f"`draws` must be at least 1, got {draws}")
+    whole_number("draws", draws, 1, 10_000)
     references = caption_sets("references", references)
     splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]
     found: dict[str, list[SensitivityRow]] = {}
