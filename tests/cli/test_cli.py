@@ -183,6 +183,10 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nr", "excel.tsv"], "must have tabs between its cells, got ';' in the titles"),
         (["score", "CIDEr", "rows.jsonl"], "got 'CIDEr'; did you mean `cider`.$"),
         (
+            ["score", "coc", "pair.csv"],
+            r"no metric and no suite is called 'coc'; did you mean `coco`\? \(suites: ",
+        ),
+        (
             ["score", "cider", "pair.csv", "--set", "df=missing.gz"],
             "--set df=... must be .*, got 'missing.gz', which is no file here$",
         ),

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.catalog import metric_names
 from vlgauge.corpus_values import parser_note
 from vlgauge.errors import UsageError, as_option, describe, is_of_user
 from vlgauge.leaderboard.table import Cell, Numbers, Table
 from vlgauge.results import printable
 from vlgauge.scoring.computing import Settings, compute_all, load_metric
 from vlgauge.scoring.scored import Scored
-from vlgauge.settings import nearest
+from vlgauge.settings import meant, nearest
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.suites import SUITES, Column, Suite
 
@@ -38,6 +39,8 @@ def find_suite(names: str) -> Suite | None:
     found = [name for name in every if name in SUITES]
     if found and len(every) > 1:
         raise UsageError(f"the suite {found[0]} must be given alone, got {names!r}; its metrics: {_listed(found[0])}")
+    if len(every) == 1 and every[0] not in {*metric_names(), *SUITES} and (near := meant(every[0], SUITES)):
+        raise UsageError(f"no metric and no suite is called {every[0]!r}; {near} (suites: {', '.join(SUITES)})")
     return SUITES[found[0]] if found else None
 
 
