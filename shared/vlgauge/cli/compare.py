@@ -12,7 +12,14 @@ from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
 from vlgauge.cli.score import digits, scale
-from vlgauge.cli.scoring import add_scoring, add_suite_options, annotated_rows, metric_list, settings_by_metric
+from vlgauge.cli.scoring import (
+    add_scoring,
+    add_suite_options,
+    annotated_rows,
+    metric_list,
+    names_in,
+    settings_by_metric,
+)
 from vlgauge.errors import UsageError
 from vlgauge.files import first_repeated
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
@@ -93,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     _check_tables(options)
     check_target(options.output, options.files)
     suite = find_suite(options.metric)
-    without = [name.strip() for name in (options.without or "").split(",") if name.strip()]
+    without = names_in(options.without)
     if suite is None and without:
         raise UsageError(f"--without must come with a suite ({', '.join(SUITES)}), got {options.metric}")
     scores = [] if suite is not None else score_list(options.metric)

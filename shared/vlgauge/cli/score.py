@@ -16,7 +16,14 @@ from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
 from vlgauge.cli.ray_options import add_ray_options, check_ray_options
 from vlgauge.cli.record import add_record_options, check_record_options, record_results
-from vlgauge.cli.scoring import add_scoring, add_suite_options, annotated_rows, metric_list, settings_by_metric
+from vlgauge.cli.scoring import (
+    add_scoring,
+    add_suite_options,
+    annotated_rows,
+    metric_list,
+    names_in,
+    settings_by_metric,
+)
 from vlgauge.errors import UsageError
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
@@ -137,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     if options.details and options.format == "table" and not options.output:
         raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
     # Wrong names are reported before the file is read.
-    without = [name.strip() for name in (options.without or "").split(",") if name.strip()]
+    without = names_in(options.without)
     if suite is not None:
         choose_metrics(suite, (), without)
         if options.scale != 1.0 and (options.quiet or options.format == "json"):

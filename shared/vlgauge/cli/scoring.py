@@ -58,9 +58,14 @@ def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
     return join_references(rows, options.captions, name)
 
 
+def names_in(text: str | None) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
 def metric_list(text: str) -> list[str]:
     """Names of metrics from a list with commas."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     if not names:
         raise UsageError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
     for name in names:
