@@ -20,7 +20,7 @@ numbers = [10, 25, 50, 100, 200, 400]
 intervals = [bootstrap_interval(scores[:n]) for n in numbers]
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 axes.fill_between(
-    numbers, [one.low for one in intervals], [one.high for one in intervals], alpha=0.3, label="95 % interval"
+    numbers, [one.low for one in intervals], [one.high for one in intervals], alpha=0.3, label="95% interval"
 )
 axes.plot(numbers, [sum(scores[:n]) / n for n in numbers], marker="o", label="mean")
 axes.set(xscale="log", xticks=numbers, xticklabels=numbers, xlabel="stories", ylabel="rovist_nr")

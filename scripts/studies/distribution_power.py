@@ -139,7 +139,7 @@ class CorpusTests:
         pvalues: shape ``(5, C)``, the corpus p of the stratified test.
         harmonic: shape ``(5, C)``, the calibrated harmonic mean p, which none of them gives.
         excess: shape ``(5, C)``, mean excess.
-        intervals: shape ``(5, C, 2)``, its 95 % interval.
+        intervals: shape ``(5, C, 2)``, its 95% interval.
         expected: shape ``(5, C)``, expected mean ln p.
     """
 
@@ -192,14 +192,14 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
             np.mean((tests.intervals[:, :, 0] <= truth) & (truth <= tests.intervals[:, :, 1]), axis=1)
             for tests, truth in zip(found, truths, strict=True)
         ]
-        yield f"95 % interval of the excess holds it: {name}", inside
+        yield f"95% interval of the excess holds it: {name}", inside
     yield "expected mean ln p, no image differs", [tests.expected.mean(axis=1) for tests in null]
 
 
 def excess_coverage(
     change: Change, images: Sequence[int] = IMAGES, *, corpora: int = 2_000, resamples: int = 1_000, seed: int = 0
 ) -> list[Floats]:
-    """How often the 95 % interval of the mean excess holds the true one, per number of images, for each statistic.
+    """How often the 95% interval of the mean excess holds the true one, per number of images, for each statistic.
 
     The excess is over the mean of 49 random splits, 5 v 5; the true one is the mean of all corpora together.
     """

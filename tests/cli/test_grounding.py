@@ -53,7 +53,7 @@ def test_random_pairs_command(run, tmp_path):
     code, out, _ = run("random-pairs", "--random", "2", "--output", str(tmp_path / "out.json"))
     assert code == 0
     lines = [re.split("  +", line) for line in out.splitlines()]
-    assert lines[0] == ["groovist (higher is better), 4 image sequences", "value", "95 % from", "to"]
+    assert lines[0] == ["groovist (higher is better), 4 image sequences", "value", "95% from", "to"]
     assert ["own story wins", "1.0000", "1.0000", "1.0000"] in lines
     record = json.loads((tmp_path / "out.json").read_text("utf-8"))
     interval = record["summary"]["intervals"]["difference"]
@@ -136,7 +136,7 @@ def test_ablations_command(run, tmp_path):
     assert "left out" not in out
     lines = out.splitlines()
     assert [line.split("  ")[0] for line in lines[2:9]] == [f"{name} {FEW_MARK}" for name, *_ in study.ABLATIONS]
-    assert re.split("  +", lines[0])[-3:] == ["tau-c", "95 % from", "to"]
+    assert re.split("  +", lines[0])[-3:] == ["tau-c", "95% from", "to"]
     variants = json.loads((tmp_path / "out.json").read_text("utf-8"))["variants"]
     found = variants["GROOViST (-P)"]["agreement"]["correlations"]["tau_c"]
     assert re.split("  +", lines[4])[-3:] == [f"{found[name]:.4f}" for name in ("value", "low", "high")]

@@ -186,7 +186,7 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
 
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
-    """The table of distances, with means, 95 % intervals and signatures below it, also those of the scores."""
+    """The table of distances, with means, 95% intervals and signatures below it, also those of the scores."""
     shown = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
     details = record[f"{NAME}_details"]
     rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(shown)]
@@ -197,7 +197,7 @@ def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
     for name, interval in record["intervals"].items():
         means.append([name, record[name], *(interval or (None, None))])
     better = metric_facts(NAME).better
-    lines += ["", to_table(["result", "mean", "95 % from", "to", "better"], [[*row, better] for row in means]), ""]
+    lines += ["", to_table(["result", "mean", "95% from", "to", "better"], [[*row, better] for row in means]), ""]
     if 2 <= len(paired.ids) - record[f"{NAME}_undefined"] < FEW:
         lines.append(f"{FEW_MARK} {FEW_NOTE}")
     lines.append(f"{len(paired.ids)} stories compared, {record[f'{NAME}_undefined']} of them undefined")

@@ -131,7 +131,7 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
         rows.append([title, getattr(result, key), *((interval.low, interval.high) if interval else (None, None))])
     rows.append(["p of the difference", PValue(result.test.pvalue), None, None])
     better = metric_facts(name).better
-    print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95 % from", "to"], rows))
+    print(to_table([f"{name} ({better} is better), {result.n} image sequences", "value", "95% from", "to"], rows))
     if 2 <= result.n < FEW:
         print(f"{FEW_MARK} {FEW_NOTE}")
     _print_left_out(left_out, "a score")
@@ -154,7 +154,7 @@ def run_correlation(options: argparse.Namespace) -> int:
         [_marked(name, found[name]), n, tau.value, tau.low, tau.high, pvalue_text(tau.pvalue, least=tau.least_pvalue)]
         for name, (n, tau) in taus.items()
     ]
-    print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95 % from", "to", "p"], cells))
+    print(to_table([f"{NAME} with {options.ratings}", "stories", "tau-c", "95% from", "to", "p"], cells))
     print(f"\n{PVALUE_NOTE}")
     _print_few(found.values())
     _print_left_out(found["all stories"].n_dropped, "a score or a rating")
@@ -177,7 +177,7 @@ def run_ablations(options: argparse.Namespace) -> int:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
     table, record, agreements, left_out = [], {}, [], 0
     titles = ["variant", "own", "random", "difference", "own wins"]
-    titles += [] if ratings is None else ["tau-c", "95 % from", "to"]
+    titles += [] if ratings is None else ["tau-c", "95% from", "to"]
     for name, scores in variants.items():
         pairs = random_pairs(scores.own, scores.random, seed=options.seed)
         found = None if ratings is None else _agreement(scores.own, ratings, options)

@@ -386,7 +386,7 @@ class SetTest:
         return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
     def excess_interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined rows."""
+        """The 95% interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined rows."""
         interval = bootstrap_interval(self.excess_scores.tolist(), seed=self.seed)
         return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 

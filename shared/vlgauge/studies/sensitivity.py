@@ -25,8 +25,8 @@ class SensitivityRow:
         pvalue: The corpus p, by the stratified permutation test.
         excess: Mean over the examples of score less null mean: the size of the effect. Positive values speak against
             the candidates, of ``label:base`` negative ones do.
-        excess_low: Low end of its 95 % interval.
-        excess_high: High end of its 95 % interval.
+        excess_low: Low end of its 95% interval.
+        excess_high: High end of its 95% interval.
         z: z of the stratified permutation test, of the sign of the excess.
         mean_log_pvalue: Mean of ln p, the "log p" of the paper; lower is more sensitive.
         expected_mean_log_pvalue: The same of equal distributions, for these sizes.

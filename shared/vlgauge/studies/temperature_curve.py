@@ -20,11 +20,11 @@ class CurvePoint:
         sizes: Candidates and references of the examples that have both, such as "10v5".
         metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
         score: Mean over the defined examples.
-        low: Low end of its 95 % interval; NaN with fewer than two defined examples.
+        low: Low end of its 95% interval; NaN with fewer than two defined examples.
         high: High end.
         null_mean: What the mean is if candidates and references are of one distribution; NaN without p-values.
         excess: Score less null mean; NaN without p-values.
-        excess_low: Low end of its 95 % interval.
+        excess_low: Low end of its 95% interval.
         excess_high: High end.
         pvalue: Of the corpus, by the stratified permutation test; NaN without p-values.
         undefined: Number of undefined examples.

@@ -82,7 +82,7 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
 
         Returns:
             ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null where undefined),
-            ``mean``, ``interval`` (95 %), ``left_out`` (``id`` and ``reason``), ``trouble`` (why there are fewer rows;
+            ``mean``, ``interval`` (95%), ``left_out`` (``id`` and ``reason``), ``trouble`` (why there are fewer rows;
             empty if all were read), ``signature``, ``notes``.
 
         Raises:
