@@ -171,14 +171,6 @@ def told_of_the_toy():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def folders_of_children():
-    """A common folder of all children that read files, which else lies where the first test sends temporary files."""
-    from vlgauge.box import scratch
-
-    os.rmdir(scratch.new_folder())
-
-
-@pytest.fixture(scope="session", autouse=True)
 def no_step_is_long():
     """As if every step ended at once: which of them writes a line depends on the machine."""
     from vlgauge import progress

@@ -155,18 +155,15 @@ thread.join()
 """
     of_ray = threaded.replace("target=", "name='PythonGCThread', target=").replace('" in ', '" not in ')
     of_tqdm = of_ray.replace("PythonGCThread", "tqdm_monitor")
-    of_box = """
-import types
-from vlgauge.box import children
+    of_sandbox = """
 from vlgauge.lean_imports import lean_import
-child = children._Child.__new__(children._Child)
-child.process = types.SimpleNamespace(pid=os.getpid())
-children._watch.add(children._Watched(child, 2**60, 1000.0))
-lean_import("evaluate")
+from vlgauge.sandbox import workers
+with workers._Worker(("json",)).deadline(1000):
+    lean_import("evaluate")
 assert "evaluate.evaluator.base" not in sys.modules
 """
     code = APART.format(ready="import datasets\nassert 'evaluate' not in sys.modules\n", cases=rooms)
-    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray, of_tqdm, of_box])
+    code += APART.format(ready=f"{ALONE}import scipy.stats\n", cases=[there, threaded, of_ray, of_tqdm, of_sandbox])
     run_python(code, cwd=tmp_path)
 
 

@@ -1,10 +1,10 @@
-"""Time rows of a data set of the Hub: the first job of a new child, and 1,000 pictures beside reading them here.
+"""Time rows of a data set of the Hub: the first task of a new worker, and 1,000 images in the sandbox and here.
 
-The Hub is the one of the tests, served by a process of its own on this machine. In a child process, as `hub:` reads
+The Hub is the one of the tests, served by a process of its own on this machine. In a worker process, as `hub:` reads
 rows: card, rows and pictures are strangers'. Here: `datasets` streams the same rows in this process and Pillow decodes
 the pictures, with the same checks. Every figure is the median of rounds that alternate, each in a new process; times
 of all processes together are of the processor, which others disturb less than the clock. Exits with status 1 when the
-box takes over 10 % longer by the clock, opening included, or the first job over a second.
+sandbox takes over 10 % longer by the clock, opening included, or the first task over a second.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def one_round(how: str, n: int) -> None:
         import datasets
 
         datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
-        rows_reading.reading = lambda _: rows_reading.visitor(None)  # type: ignore[assignment]
+        rows_reading.reading = lambda _: nullcontext()  # type: ignore[assignment, return-value]
         source = _Here()
         begun = time.monotonic()  # a process has imported it once
         reader = RowReader(source, columns, titles)
@@ -125,12 +126,11 @@ def one_round(how: str, n: int) -> None:
     every = time.monotonic() - begun
     if len(reader.ids) != n:
         raise RuntimeError(f"{len(reader.ids)} rows of {n}: {reader.left_out[:1]}")
-    if how == "box":
-        from vlgauge.data_sets import tunnel
-        from vlgauge.media import boxed
+    if how == "sandbox":
+        from vlgauge.sandbox import stop_idle
 
-        for box in (tunnel.BOX, boxed.BOX):
-            box.close()  # their time counts when they have ended
+        del reader
+        stop_idle()  # Their time counts when they have ended.
     used = os.times()
     taken = used.user + used.system + used.children_user + used.children_system
     print(json.dumps({"opened": opened, "first": first, "rows": every, "processor": taken}))
@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--round", choices=("here", "box"), help=argparse.SUPPRESS)
+    parser.add_argument("--round", choices=("here", "sandbox"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve(options.rows)
@@ -154,7 +154,7 @@ def main() -> int:
     server = subprocess.Popen([*own, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None
     assert server.stdout is not None
-    figures: dict[str, list[dict[str, float]]] = {"here": [], "box": []}
+    figures: dict[str, list[dict[str, float]]] = {"here": [], "sandbox": []}
     try:
         address = server.stdout.readline().strip()
         for _ in range(options.rounds):
@@ -173,14 +173,14 @@ def main() -> int:
         how: {key: statistics.median(one[key] for one in found) for key in found[0]} for how, found in figures.items()
     }
     for how, seconds in median.items():
-        print(f"{how:5}", "  ".join(f"{key} {value:6.2f} s" for key, value in seconds.items()))
+        print(f"{how:7}", "  ".join(f"{key} {value:6.2f} s" for key, value in seconds.items()))
     whole = {how: seconds["first"] + seconds["rows"] for how, seconds in median.items()}
-    ratio = whole["box"] / whole["here"]
+    ratio = whole["sandbox"] / whole["here"]
     print(
-        f"{options.rows:,} pictures, opening included, in the box / here: {ratio:.2f}, "
-        f"without that {median['box']['rows'] / median['here']['rows']:.2f}; first job {median['box']['opened']:.2f} s"
+        f"{options.rows:,} pictures, opening included, in the sandbox / here: {ratio:.2f}, "
+        f"without that {median['box']['rows'] / median['here']['rows']:.2f}; first task {median['box']['opened']:.2f} s"
     )
-    return int(ratio > REQUIRED_RATIO or median["box"]["opened"] > REQUIRED_SECONDS)
+    return int(ratio > REQUIRED_RATIO or median["sandbox"]["opened"] > REQUIRED_SECONDS)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ PUT_OFF = {
 }
 # Libraries that another one imports.
 _FIRST = {"open_clip": ("torch", "torchvision")}
-# A worker of Ray starts the first, which only collects garbage; the second watches the children of a box; the third
+# A worker of Ray starts the first, which only collects garbage; the second kills late workers of the sandbox; the third
 # draws bars that are late.
-_IMPORTS_NOTHING = {"PythonGCThread", "vlgauge-box", "tqdm_monitor"}
+_IMPORTS_NOTHING = {"PythonGCThread", "vlgauge-sandbox", "tqdm_monitor"}
 
 
 def lean_import(library: str) -> ModuleType:

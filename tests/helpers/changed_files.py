@@ -220,7 +220,8 @@ def check(found, folder):
     assert not [message for message in found.refused if "\n" in message]
     known = (str(folder), tempfile.gettempdir(), "/proc/", "/dev/null", sys.prefix, sys.base_prefix)
     source = str(Path(__file__).resolve().parents[2])  # what Python imports
-    assert not [path for path in found.opened if not path.startswith((*known, source))]
+    # The others are names in a worker's folder, which is removed from within.
+    assert not [path for path in found.opened if os.path.isabs(path) and not path.startswith((*known, source))]
 
 
 _HOOK: dict = {}

@@ -10,10 +10,10 @@ from local_hub import be_online
 from made_runs import run_of_record
 from packaging.version import Version
 
-from vlgauge.box import bounds
 from vlgauge.cli import main
 from vlgauge.leaderboard import read_records
 from vlgauge.results import to_json
+from vlgauge.sandbox import workers
 
 pytestmark = pytest.mark.sending
 
@@ -168,8 +168,8 @@ def test_a_card_that_breaks_its_reader_is_one_sentence(hub, capsys, monkeypatch,
 
     monkeypatch.setattr("huggingface_hub.ModelCard.__init__", refuse)
     hub.files["/org/teller/resolve/main/README.md"] = f"---\n{matter}\n---\n# Teller\n".encode()
-    with bounds(seconds=0.3):
-        code = export("model-index", "--model", "org/teller", "--send")
+    monkeypatch.setattr(workers, "SECONDS", 0.3)
+    code = export("model-index", "--model", "org/teller", "--send")
     out, err = capsys.readouterr()
     assert (code, out, commits(hub)) == (2, "", [])
     assert err.startswith("vlgauge export: error: the card of org/teller ")

@@ -17,7 +17,6 @@ ALLOWED = {
 }
 # Uses that are still to be replaced by public names.
 TO_BE_REPLACED = {
-    "box/walls.py": {"ctypes"},
     "integrations/torchmetrics.py": {"_apply", "_is_synced"},
 }
 

@@ -106,7 +106,7 @@ def test_tables(tmp_path):
     found = results("from vlgauge.media.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths)
     expected = {
         "rows": "FILE must have at most 1,000,000 rows, got more",
-        "texts": "FILE must have at most 268,435,456 bytes when it is unpacked, got more",
+        "texts": "texts.parquet', cannot be read within 512 MB and 10 s",
         "list": "list.parquet', cannot be read within 512 MB and 10 s",
         "understated": "understated.parquet', cannot be read within 512 MB and 10 s",
         "start": "start.parquet', cannot be read within 512 MB and 10 s",

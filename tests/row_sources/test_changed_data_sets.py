@@ -3,11 +3,12 @@
 import io
 import json
 import zipfile
+from hashlib import sha1
 
 import pytest
 from changed_files import check, read_changed, tar
 from hub_data_sets import Repository
-from made_data_sets import COMMITS, coloured
+from made_data_sets import coloured
 
 from vlgauge.base.columns import Text
 from vlgauge.base.video_columns import OneImage
@@ -64,7 +65,8 @@ def fuzz(hub, name, rounds, folder):
     path, data, others = FILES[name]
 
     def read(content):
-        hub.repositories["org/changed"] = Repository({COMMITS[0]: {path: content, **others}})
+        commit = sha1(content).hexdigest()  # of other files, as workers keep what they read of a commit
+        hub.repositories["org/changed"] = Repository({commit: {path: content, **others}})
         try:
             source = hub_rows.HubRows(hub_rows.pinned("org/changed"), None, "test")
             texts = [title for title, kind in source.kinds.items() if kind == "text"]

@@ -1,4 +1,4 @@
-"""Data sets made to break their reader: a child process breaks, and this one says so in a sentence."""
+"""Data sets made to break their reader: a worker breaks, and this process says so in a sentence."""
 
 import ast
 import time
@@ -10,14 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hub_data_sets import TOKEN, Repository
-from made_data_sets import COMMITS
+from made_data_sets import COMMITS, N_ROWS
 
 import vlgauge
-from vlgauge.box import Answer, Beyond, Garbled
-from vlgauge.data_sets import tunnel
-from vlgauge.data_sets.cells import packed, unpacked
-from vlgauge.data_sets.tunnel import Pinned, Tunnel
 from vlgauge.row_sources import hub as hub_rows
+from vlgauge.sandbox import workers
 
 DEEP = b'{"caption": "x", "a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n"
 ALIASES = "a0: &a0 x.jsonl\n" + "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12))
@@ -54,7 +51,7 @@ def read(name, split=None):
     ids=["json", "cut", "aliases", "list", "texts"],
 )
 def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, monkeypatch, attack, seconds):
-    monkeypatch.setattr(tunnel, "_SECONDS", seconds)
+    monkeypatch.setattr(hub_rows, "_SECONDS", seconds)
     hub.repositories["org/hostile-one"] = Repository({COMMITS[0]: attack(tmp_path)})
     begun = time.monotonic()
     with pytest.raises(ValueError, match=r"^`dataset` ") as told:
@@ -77,7 +74,7 @@ def test_no_data_set_is_loaded_here(hub, monkeypatch):
     assert read("org/pictures", "test")
 
 
-def test_only_a_child_names_what_loads_data_sets():
+def test_only_a_worker_names_what_loads_data_sets():
     rooms = Path(vlgauge.__file__).parent
     found = set()
     for path in rooms.rglob("*.py"):
@@ -86,81 +83,32 @@ def test_only_a_child_names_what_loads_data_sets():
             name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
             if isinstance(name, str) and name.startswith("load_dataset"):
                 found.add(path.relative_to(rooms).as_posix())
-    assert found == {"data_sets/jobs.py"}
+    assert found == {"sandbox/data_set_tasks.py"}
 
 
 @pytest.mark.streaming
-def test_no_token_reaches_the_child(hub, monkeypatch):
+@pytest.mark.parametrize("token", [TOKEN, None, False])
+def test_a_worker_has_the_token_of_its_task_alone(hub, monkeypatch, token):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_of_the_host")
     sent = []
-    run = tunnel.BOX.run
+    send = workers.send
 
-    def watched(job, settings, content=b"", *, asked, **how):
-        def told(question):
-            answer = asked(question)
-            sent.extend((str(question), str(answer[0])))
-            return answer
+    def watched(stream, head, *body):
+        sent.append(head["settings"]["token"])
+        return send(stream, head, *body)
 
-        sent.append(str(settings))
-        return run(job, settings, content, asked=told, **how)
-
-    monkeypatch.setattr(tunnel.BOX, "run", watched)
-    source = hub_rows.HubRows(hub_rows.pinned("org/private", token=TOKEN), None, "test")
+    monkeypatch.setattr(workers, "send", watched)
+    source = hub_rows.HubRows(hub_rows.pinned("org/pictures", token=token), None, "test")
     assert next(source.rows(list(source.kinds)))
-    assert len(sent) > 5
-    assert not [one for one in sent if TOKEN in one]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "is_own"),
-    [
-        ("GET", "/datasets/org/x/resolve/{commit}/a/b.parquet", True),
-        ("HEAD", "/datasets/org/x/resolve/{commit}/README.md", True),
-        ("GET", "/api/datasets/org/x", True),
-        ("GET", "/api/datasets/org/x/tree/{commit}?recursive=true", True),
-        ("GET", "/api/datasets/org/x/tree/{commit}/data?expand=false", True),
-        ("POST", "/api/datasets/org/x/paths-info/{commit}", True),
-        ("POST", "/api/datasets/org/x/commit/{commit}", False),
-        ("DELETE", "/api/datasets/org/x", False),
-        ("GET", "/datasets/org/x/resolve/main/a", False),
-        ("GET", "/datasets/org/y/resolve/{commit}/a", False),
-        ("GET", "/datasets/org/x/resolve/{commit}/../../../../private/y", False),
-        ("GET", "/datasets/org/x/resolve/{commit}/%2e%2e/%2e%2e/a", False),
-        ("GET", "//elsewhere/datasets/org/x/resolve/{commit}/a", False),
-        ("GET", "datasets/org/x/resolve/{commit}/a", False),
-        ("GET", "/api/whoami-v2", False),
-        ("GET", "/api/datasets/org/xy", False),
-    ],
-)
-def test_a_child_may_ask_for_its_data_set_alone(method, path, is_own):
-    own = Tunnel(Pinned("org/x", COMMITS[0]))
-    assert own._is_own(method, path.format(commit=COMMITS[0])) is is_own
+    assert sent == ["hf_of_the_host" if token is None else token] * 2
 
 
 @pytest.mark.streaming
-def test_what_a_child_asks_is_counted(hub, monkeypatch):
-    monkeypatch.setattr(tunnel, "_MOST_ASKED", 100)
-    with pytest.raises(OSError, match="asks for more than 100 bytes"):
-        read("org/pictures", "test")
-
-
-def test_a_row_travels_as_it_is():
-    row = {"a": b"\0\xff", "b": [1, 2.5, None, True, {"c": b"d", "e": []}], "f": "\udc80", "g": (1,), "h": float("inf")}
-    head, body = packed(row)
-    assert unpacked(Answer({"part": head}, body)) == row | {"g": [1]}
-    head, body = packed({"a": {1, 2}})
-    assert str(unpacked(Answer({"part": head}, body))["a"]).endswith("an object or a file, got set")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"[]", b"{}x", b'{"a": ["bytes", 9]}', b'{"a": ["bytes", -1]}', b'{"a": []}', b'{"a": {}}', b'{"a": ["x", 1]}'],
-)
-def test_what_is_no_row_is_not_taken(body):
-    with pytest.raises(Garbled):
-        unpacked(Answer({"part": {"n_text": len(body)}}, body))
-
-
-def test_names_that_are_none_are_not_taken(monkeypatch):
-    monkeypatch.setattr(tunnel.BOX, "run", lambda *_, **__: [Answer({}, b'{"a": 1}')])
-    with pytest.raises(Beyond, match="has no names"):
-        hub_rows.configurations(Pinned("org/x", COMMITS[0]))
+def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub):
+    sources = [hub_rows.HubRows(hub_rows.pinned("org/pictures"), None, "test") for _ in range(2)]
+    rows = [source.rows(["caption"]) for source in sources for _ in range(3)]
+    first = [[next(one)["caption"] for _ in range(20)] for one in rows]
+    last = [[row["caption"] for row in one] for one in rows]
+    assert len(workers._waiting) <= workers._MOST_STREAMS
+    assert {len(one) + len(two) for one, two in zip(first, last, strict=True)} == {N_ROWS}
+    assert [one + two for one, two in zip(first, last, strict=True)] == [first[0] + last[0]] * 6

@@ -13,6 +13,7 @@ from vlgauge.base.video_columns import OneImage
 from vlgauge.errors import NetworkError
 from vlgauge.row_sources import Origin, RowLimits, RowReader, counted_reasons, guessed_titles
 from vlgauge.row_sources import hub as hub_rows
+from vlgauge.sandbox import stop_idle
 
 pytestmark = pytest.mark.streaming
 
@@ -42,17 +43,15 @@ def test_rows_are_those_of_the_split_with_their_numbers(hub):
     assert (reader.is_done, reader.next_row, reader.left_out) == (True, N_ROWS, [])
 
 
-def test_nothing_is_asked_twice_while_a_split_is_opened_and_again_for_another_reader(hub):
+def test_what_was_read_is_kept_for_the_same_token_alone(hub):
+    stop_idle()
     asked = []
-    for _ in range(2):
-        data_set = hub_rows.pinned("org/pictures")
+    for token in (False, False, TOKEN):
+        data_set = hub_rows.pinned("org/pictures", token=token)
         hub.asked.clear()
         hub_rows.HubRows(data_set, None, "test")
-        # Parts of files are not kept; of the card one is read, and the whole.
-        asked.append([one for one in hub.asked if "/data/" not in one[1] and one[0] + one[1][-9:] != "GETREADME.md"])
-    for one in asked:
-        assert len(one) == len(set(one)) > 3
-    assert sorted(asked[0]) == sorted(asked[1])
+        asked.append(len(hub.asked))
+    assert 0 == asked[1] < asked[0] == asked[2] < 12
 
 
 def test_only_the_columns_that_are_read_are_fetched(hub):
@@ -223,6 +222,18 @@ def test_a_hub_that_is_down_ends_the_run_and_leaves_no_row_out(hub):
     assert (reader.next_row, reader.left_out) == (1, [])
     reader.read(9)
     assert (reader.ids, reader.left_out) == ([0, 1, 2], [])
+
+
+def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
+    data_set = hub_rows.pinned("org/lines")
+    stop_idle()
+    hub.is_down = True
+    try:
+        with pytest.raises(NetworkError):
+            hub_rows.HubRows(data_set, None, None)
+    finally:
+        hub.is_down = False
+    assert hub_rows.HubRows(data_set, None, None).kinds
 
 
 def test_a_picture_that_is_not_there_is_told(hub):

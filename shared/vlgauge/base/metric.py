@@ -16,13 +16,13 @@ from packaging.version import Version
 from vlgauge.base.columns import Captions, Column, Images, Story, Text
 from vlgauge.base.host import HostedMetric, StoredRows, lock_of
 from vlgauge.base.parts import Counts, PartialResult, partial_result, shared_text
-from vlgauge.box import Reading, checked_reading
-from vlgauge.box import reading as reading_chosen
 from vlgauge.catalog import Bounds, citation, metric_facts, metric_names
 from vlgauge.errors import MissingExtraError, UsageError, UsageTypeError
 from vlgauge.media.animations import one_warning_for_animations
 from vlgauge.progress import Progress, checked_progress, progress_chosen
 from vlgauge.results import result_record
+from vlgauge.sandbox import Reading, checked_reading
+from vlgauge.sandbox import reading as reading_chosen
 from vlgauge.settings import (
     PROFILES,
     nearest,

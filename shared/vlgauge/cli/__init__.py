@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
-from vlgauge.box import reading
 from vlgauge.cli.terminal import within_terminal
 from vlgauge.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
 from vlgauge.files import Limits, limits
 from vlgauge.progress import lines_in_logs, progress_chosen
 from vlgauge.results import SIDECAR, printable
+from vlgauge.sandbox import reading
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.writing import refuse_shared
 

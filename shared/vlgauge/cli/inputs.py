@@ -33,7 +33,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     ):
         words = f"most {what} (default: {getattr(usual, option):,})".replace("%", "%%")
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, metavar="N", help=words)
-    words = "do not trust pictures, clips and text tables: read them in child processes, too"
+    words = "decode images, videos and text tables in worker processes, too"
     parser.add_argument("--untrusted", action="store_true", help=words)
 
 

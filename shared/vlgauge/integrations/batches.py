@@ -24,10 +24,10 @@ import pyarrow as pa
 import vlgauge
 from vlgauge.base import Metric, Story
 from vlgauge.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
-from vlgauge.box import reading
 from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.integrations.run_identity import identified_settings
 from vlgauge.media.tables import located
+from vlgauge.sandbox import reading
 from vlgauge.set_sizes import signed_sizes
 from vlgauge.settings import nearest, plain_number, shown, warn
 

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlgauge import errors
-from vlgauge.box import Reading, reading
 from vlgauge.errors import MissingExtraError, UsageError
 from vlgauge.files import read_bytes, unpacked_limit
 from vlgauge.installed import not_importable
@@ -32,9 +31,10 @@ from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
 from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
 from vlgauge.network.listening import check_listening
-from vlgauge.parquet import parquet_table
 from vlgauge.progress import Progress, progress_bar
 from vlgauge.run_locks import only_run
+from vlgauge.sandbox import Reading, reading
+from vlgauge.sandbox.parquet import parquet_table
 from vlgauge.settings import finite_number, shown, whole_number
 from vlgauge.statistics.drawing import is_unlabeled
 from vlgauge.version import __version__

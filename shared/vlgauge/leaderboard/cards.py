@@ -1,12 +1,11 @@
-"""Cards of models as they are on the Hub, read and merged in a child process: their metadata are anybody's YAML."""
+"""Cards of models as they are on the Hub, merged in the sandbox, because anybody may write their YAML."""
 
 from collections.abc import Iterator
 from typing import Any, cast
 
-from vlgauge.box import Ask, Box, Part
 from vlgauge.errors import UsageError
+from vlgauge.sandbox import run
 
-BOX = Box({"merged": "vlgauge.leaderboard.cards:merged"}, 1)
 _MOST_BYTES = 2**24
 
 
@@ -16,14 +15,14 @@ def merged_card(new: str, card: bytes, repository: str) -> str:
     Raises:
         ValueError: If the card has another number for the same result, or cannot be read.
     """
-    what = f"the card of {repository}"
-    (found,) = BOX.run("merged", {"new": new, "repository": repository}, card, what=what, most=_MOST_BYTES)
-    return bytes(found.body).decode("utf-8")
+    settings, subject = {"new": new, "repository": repository}, f"the card of {repository}"
+    (found,) = run("vlgauge.leaderboard.cards:merged", settings, card, subject=subject, most_bytes=_MOST_BYTES)
+    return found.body.decode("utf-8")
 
 
-# -- In the box -------------------------------------------------------------------------------------------------------
-def merged(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """The merged card."""
+# -- In a worker ------------------------------------------------------------------------------------------------------
+def merged(settings: dict[str, Any], content: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield the merged card."""
     import yaml
     from huggingface_hub import ModelCard
 
@@ -45,4 +44,4 @@ def merged(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> It
                 f"{result.dataset_type}, not {result.metric_value}; take that out there first"
             )
     own.eval_results, own.model_name = results, own.model_name or new.model_name
-    yield {}, str(card).encode()
+    yield None, str(card).encode()

@@ -10,8 +10,8 @@ from vlgauge.files import limits
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
 from vlgauge.leaderboard.runs import Run, numbers
-from vlgauge.parquet import parquet_rows
 from vlgauge.results import row_keys
+from vlgauge.sandbox.parquet import parquet_rows
 from vlgauge.settings import shown
 
 MOST_ROWS = 100_000

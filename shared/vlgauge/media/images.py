@@ -15,13 +15,13 @@ import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
-from vlgauge.box import is_boxed
 from vlgauge.errors import UsageError, UsageTypeError
 from vlgauge.files import is_address, read_bytes
-from vlgauge.media import boxed, headers
+from vlgauge.media import headers, sandboxed
 from vlgauge.media.animations import note_animation
 from vlgauge.media.large_images import decode_alone_if_large
 from vlgauge.media.limits import MAX_PIXELS
+from vlgauge.sandbox import is_boxed
 from vlgauge.settings import listed
 
 # While a picture is decoded, see `MAX_PIXELS`; of formats that take more there may be fewer pixels.
@@ -281,7 +281,7 @@ def open_image(
     """
     if is_boxed():
         content, shown = _content(cell, place), _shown(cell)
-        picture, animated = boxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
+        picture, animated = sandboxed.picture(content, place, convert=convert, max_pixels=max_pixels, shown=shown)
     else:
         picture, animated = decoded_image(cell, place, convert=convert, max_pixels=max_pixels)
     if animated:
@@ -293,7 +293,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
     """Decode one cell, and keep nothing of it."""
     if not is_boxed():
         open_image(cell, place, max_pixels=max_pixels)
-    elif boxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
+    elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
         note_animation(place)
 
 
@@ -334,7 +334,7 @@ def decoded_image(
 def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
     """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded."""
     if is_boxed():
-        return boxed.picture_head(_content(cell, place), place, _shown(cell))
+        return sandboxed.picture_head(_content(cell, place), place, _shown(cell))
     with opened_image(cell, place) as image:
         return head_of(image)
 

@@ -14,11 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json, is_boxed
 from vlgauge.errors import UsageError
 from vlgauge.files import (
     BYTES_PER_CELL,
-    MAX_DEPTH,
     STDIN,
     check_objects,
     check_row,
@@ -37,7 +35,8 @@ from vlgauge.files import (
 )
 from vlgauge.installed import importing
 from vlgauge.media.caption_files import add_columns, rows_of_object
-from vlgauge.parquet import parquet_rows
+from vlgauge.sandbox import is_boxed, run
+from vlgauge.sandbox.parquet import parquet_rows
 from vlgauge.settings import listed, warn
 
 Rows = list[dict[str, Any]]
@@ -113,24 +112,23 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
     return rows
 
 
-# -- In a box ---------------------------------------------------------------------------------------------------------
-_BOX = Box({"rows": "vlgauge.media.tables:rows_of_stranger"})
+# -- In a worker ------------------------------------------------------------------------------------------------------
 _ROWS_AT_A_TIME = 4096
-# Of what a child answers, by what it read: a sign may be written with six, and rows have brackets.
+# Bytes of a result by those of the file: a character may be written with six, and rows have brackets.
 _MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
 
 
-def rows_of_stranger(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Rows of a table, some at a time: titles if all have the same, lines of a CSV file, and cells."""
+def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield the rows of a table, some at a time: titles if all have the same, lines of a CSV file, and cells."""
     with limits(**settings["limits"]):
-        rows = READERS[settings["format"]](bytes(data), settings["path"])
+        rows = READERS[settings["format"]](data, settings["path"])
     titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
         some = rows[start : start + _ROWS_AT_A_TIME]
         lines = [row.line for row in some if isinstance(row, CsvRow)]
         cells = some if titles is None else [list(row.values()) for row in some]
         told = json.dumps([titles, lines, cells], ensure_ascii=False, separators=(",", ":"))
-        yield {}, told.encode("utf-8", "surrogatepass")
+        yield None, told.encode("utf-8", "surrogatepass")
 
 
 _TITLED = ("csv", "tsv", "txt")
@@ -138,23 +136,13 @@ _TITLED = ("csv", "tsv", "txt")
 
 def _boxed_rows(data: bytes, path: str, file_format: str) -> Rows:
     rows: Rows = []
-
-    def take(part: Answer) -> None:
-        told = bounded_json(part.body, MAX_DEPTH + 3)
-        try:
-            titles, lines, cells = told
-            some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
-            if lines:
-                some = [_with_line(row, line) for row, line in zip(some, lines, strict=True)]
-        except (TypeError, ValueError):
-            raise Garbled("rows of another form") from None
-        if not all(isinstance(row, dict) for row in some):
-            raise Garbled("rows of another form")
-        rows.extend(some)
-
     settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
     most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
-    _BOX.run("rows", settings, data, what=f"{name_of_rows()}, {path!r},", most=most, take=take)
+    subject = f"{name_of_rows()}, {path!r},"
+    for part in run("vlgauge.media.tables:rows_of_file", settings, data, subject=subject, most_bytes=most):
+        titles, lines, cells = json.loads(part.body)
+        some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
+        rows += [_with_line(row, line) for row, line in zip(some, lines, strict=True)] if lines else some
     return rows
 
 

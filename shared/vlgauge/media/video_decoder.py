@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlgauge.box import is_boxed
 from vlgauge.errors import UsageError
 from vlgauge.installed import importing
-from vlgauge.media import boxed
+from vlgauge.media import sandboxed
 from vlgauge.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
 from vlgauge.remembered import Remembered
+from vlgauge.sandbox import is_boxed
 from vlgauge.weights.files import sha256_of
 
 # In the key of every frame: a change of decoder or of the rules below must change it.
@@ -89,7 +89,7 @@ class VideoSource:
     def extent(self) -> Extent:
         """Number of frames and duration, found by reading the packets; nothing is decoded."""
         if self.is_boxed:
-            return Extent(**boxed.clip_extent(self.path, self.place))
+            return Extent(**sandboxed.clip_extent(self.path, self.place))
         end: float | None = None
         count = cut = 0
         with self._opened() as (container, stream):
@@ -232,7 +232,7 @@ class ChosenFrames:
             else:
                 decoded_frames.put(self.source.key(index), pixels)
 
-        return boxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
+        return sandboxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
 
     def _decode_to(self, index: int) -> np.ndarray:
         """Go on, or start over, up to a frame, which is returned; chosen ones on the way that wait are kept."""

@@ -1,21 +1,16 @@
-"""Files in zip archives: a child process reads the directory, and a member is unpacked here, up to so many bytes."""
+"""Files in zip archives: a worker of the sandbox reads the directory, a member is unpacked here, up to a limit."""
 
-import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vlgauge.box import Ask, Beyond, Box, Part
 from vlgauge.errors import UsageError
 from vlgauge.files import current_limits, open_file
-from vlgauge.media.asked_files import AskedFile
-
-BOX = Box({"directory": "vlgauge.media.zips:directory"})
+from vlgauge.sandbox import run
 
 _MOST_PART, _MOST_NAME = 2**16, 2**12
-_MOST_ASKED = 2**28  # bytes of the directory
 _HEADER = 30  # bytes of the header of a member before its name
 _STORED, _DEFLATED = 0, 8
 _LINK = 0o120000
@@ -67,61 +62,34 @@ class ZipMember(NamedTuple):
 
 # -- Here -------------------------------------------------------------------------------------------------------------
 def zip_members(path: str) -> list[ZipMember]:
-    """Files of an archive; folders are left out."""
+    """Return the files of an archive, without folders."""
     most = current_limits().max_rows
-    with open_file(path, "FILE") as file:
-        size, left = os.fstat(file.fileno()).st_size, _MOST_ASKED
-
-        def part(question: dict[str, Any]) -> tuple[Mapping[str, Any], bytes]:
-            nonlocal left
-            left -= _MOST_PART
-            if left < 0:
-                raise UsageError(f"FILE must be a whole zip archive, got {path!r} (its directory is too long)")
-            file.seek(max(0, int(question["start"])))
-            return {}, file.read(_MOST_PART)
-
-        what = f"FILE, {path!r},"
-        told = {"path": path, "size": size, "most": most}
-        found: list[ZipMember] = []
-        try:
-            for one in BOX.run("directory", told, what=what, most=0, asked=part):
-                member = one.head["part"]
-                n_bytes, packed, header, crc = (int(member[key]) for key in ("n_bytes", "packed", "header", "crc"))
-                if min(n_bytes, packed, header) < 0 or header + packed > size:
-                    raise UsageError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
-                name, method = str(member["name"])[:_MOST_NAME], member["method"]
-                found.append(ZipMember(name, n_bytes, packed, header, crc, method))
-        except (KeyError, TypeError, OverflowError) as error:
-            raise Beyond(f"{what} cannot be read ({error})") from None
+    with open_file(path, "FILE"):  # No pipe and no device.
+        settings = {"path": path, "file": os.path.abspath(path), "most": most}
+    parts = run("vlgauge.media.zips:directory", settings, subject=f"FILE, {path!r},", most_bytes=0)
+    found = [ZipMember(*part.facts) for part in parts]
     if len(found) > most:
         raise UsageError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
     return found
 
 
-# -- In the box -------------------------------------------------------------------------------------------------------
-def directory(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """The members, one more than may be at most."""
+# -- In a worker ------------------------------------------------------------------------------------------------------
+def directory(settings: dict[str, Any], content: bytes) -> Iterator[tuple[ZipMember, bytes]]:
+    """Yield the members, one more than the limit at most."""
     path = settings["path"]
     try:
-        with zipfile.ZipFile(io.BufferedReader(AskedFile(ask, settings["size"]), _MOST_PART)) as archive:
-            members = archive.infolist()
+        with zipfile.ZipFile(settings["file"]) as archive:
+            members, size = archive.infolist(), os.path.getsize(settings["file"])
     except MemoryError:
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(f"FILE must be a whole zip archive, got {path!r} ({why})") from error
-    for member in members[: settings["most"] + 1]:
-        if member.is_dir():
+    for one in members[: settings["most"] + 1]:
+        if one.is_dir():
             continue
-        is_plain = not member.flag_bits & 1 and (member.external_attr >> 16) & 0o170000 != _LINK
-        yield (
-            {
-                "name": member.filename,
-                "n_bytes": member.file_size,
-                "packed": member.compress_size,
-                "header": member.header_offset,
-                "crc": member.CRC,
-                "method": member.compress_type if is_plain else None,
-            },
-            b"",
-        )
+        if one.header_offset < 0 or one.header_offset + one.compress_size > size:
+            raise UsageError(f"FILE must be a whole zip archive, got {path!r} (a member is outside of it)")
+        is_plain = not one.flag_bits & 1 and (one.external_attr >> 16) & 0o170000 != _LINK
+        name, method = one.filename[:_MOST_NAME], one.compress_type if is_plain else None
+        yield ZipMember(name, one.file_size, one.compress_size, one.header_offset, one.CRC, method), b""

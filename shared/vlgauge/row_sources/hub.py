@@ -1,24 +1,75 @@
 """Rows of a data set of the Hub: streamed, of one commit, with nothing decoded or run that is in it."""
 
+import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from vlgauge.box import Answer, Beyond, bounded_json
-from vlgauge.data_sets.cells import unpacked
-from vlgauge.data_sets.tunnel import BOX, Pinned, Token, Tunnel
-from vlgauge.data_sets.words import in_words
 from vlgauge.errors import NetworkError, UsageError
 from vlgauge.installed import check_version
 from vlgauge.network import hub_requests, unreachable
 from vlgauge.row_sources.source import Kind, Origin
+from vlgauge.sandbox import MEGABYTE, EvictedError, Part, start, stream
+from vlgauge.sandbox.hub_errors import in_words
+from vlgauge.sandbox.parquet import batches_of, objects
 
 PREFIX = "hub:"
 MOST_FOUND = 20
-_MOST_DEEP = 8
+_TASKS = "vlgauge.sandbox.data_set_tasks"
+# `datasets` reads ranges of up to 128 MB ahead and a row group of a Parquet file as a whole, each several times over.
+_MEMORY, _SECONDS, _MOST_PART = 2048 * MEGABYTE, 20.0, 128 * MEGABYTE
+# How the Hub is reached, which only workers that read data sets need.
+_NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+_PLAIN = (str, int, float, bool, bytes, list, dict, type(None))
+
+# Token of the caller, True or None for the token of this machine, False for none.
+Token = str | bool | None
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A data set at a commit, with the token that opens it."""
+
+    id: str
+    revision: str
+    token: Token = field(default=None, repr=False)
+
+    @property
+    def root(self) -> str:
+        """Beginning of the path of every file of it."""
+        return f"hf://datasets/{self.id}@{self.revision}/"
+
+    def task(self, function: str, **settings: Any) -> Iterator[Part]:
+        """Run a task of `vlgauge.sandbox.data_set_tasks` on it."""
+        own = {"identity": self.id, "revision": self.revision, "token": _token_of(self.token)}
+        return stream(
+            f"{_TASKS}:{function}",
+            own | settings,
+            subject=f"`dataset` {self.id!r}",
+            most_bytes=_MOST_PART,
+            memory=_MEMORY,
+            seconds=_SECONDS,
+            environment=_environment(),
+        )
+
+
+def _token_of(token: Token) -> str | bool:
+    """Return a token for a worker, which has none of its own."""
+    from huggingface_hub import constants, get_token
+
+    is_silent = token is False or (token is None and constants.HF_HUB_DISABLE_IMPLICIT_TOKEN)
+    return token if isinstance(token, str) else False if is_silent else get_token() or False
+
+
+def _environment() -> dict[str, str]:
+    from huggingface_hub import constants
+
+    named = [name for one in _NETWORK for name in (one, one.upper()) if name in os.environ]
+    return {name: os.environ[name] for name in named} | {"HF_ENDPOINT": constants.ENDPOINT}
 
 
 def search(words: str, token: Token = None) -> list[str]:
@@ -43,7 +94,7 @@ def pinned(identity: str, revision: str | None = None, token: Token = None) -> P
         NetworkError: If the Hub cannot be asked.
     """
     if _ID.fullmatch(identity):
-        BOX.start()  # whoever wants a commit opens it next
+        start(_TASKS, _environment())  # Whoever asks for a commit opens it next.
     return pinned_with_files(identity, revision, token)[0]
 
 
@@ -89,19 +140,13 @@ def splits(data_set: Pinned, config: str) -> list[str]:
     return _names("splits", data_set, first="test", config=config)
 
 
-def _names(job: str, data_set: Pinned, *, first: str, **settings: Any) -> list[str]:
-    names = _told(Tunnel(data_set).run(job, **settings)[0])
-    if not isinstance(names, list):
-        raise Beyond(f"`dataset` must be readable, got {data_set.id!r}, which has no names")
-    return sorted(map(str, names), key=lambda name: name != first)
-
-
-def _told(part: Answer) -> Any:
-    return bounded_json(part.body, _MOST_DEEP)
+def _names(function: str, data_set: Pinned, *, first: str, **settings: Any) -> list[str]:
+    (names,) = data_set.task(function, **settings)
+    return sorted(names.facts, key=lambda name: name != first)
 
 
 class HubRows:
-    """Rows of a split, which a child process reads.
+    """Rows of a split, which a worker of the sandbox reads.
 
     Raises:
         ValueError: If there is no such configuration or split, or it cannot be read.
@@ -110,32 +155,25 @@ class HubRows:
 
     def __init__(self, data_set: Pinned, config: str | None, split: str | None) -> None:
         self._data_set = data_set
-        self._tunnel = Tunnel(data_set)
-        told = _told(self._tunnel.run("opened", config=config, split=split)[0])
-        self._own = {"config": str(told["config"]), "split": str(told["split"])}
-        self.origin = Origin(data_set.id, self._own["config"], self._own["split"], data_set.revision)
-        self.kinds: Mapping[str, Kind] = {
-            str(title): kind if kind in get_args(Kind) else "other" for title, kind in told["kinds"].items()
-        }
-        n_rows = told.get("n_rows")
-        self.n_rows: int | None = n_rows if isinstance(n_rows, int) and n_rows > 0 else None
+        (opened,) = data_set.task("opened", config=config, split=split)
+        # The configuration as it was named, because the worker keeps what it opened by that name.
+        self._own = {"config": config, "split": opened.facts["split"]}
+        self.origin = Origin(data_set.id, opened.facts["config"], opened.facts["split"], data_set.revision)
+        self.kinds: Mapping[str, Kind] = opened.facts["kinds"]
+        self.n_rows: int | None = opened.facts["n_rows"] or None
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
         """Rows from a number on, with these columns."""
-        while True:
-            rows: list[Mapping[str, Any]] = []
-            settings = {**self._own, "titles": list(titles), "start": start}
-            failure: Exception | None = None
+        is_done = False
+        while not is_done:
             try:
-                self._tunnel.run("rows", take=_taker(rows), **settings)
-            except (ValueError, OSError) as error:
-                failure = error  # of a row behind those that were read
-            yield from rows
-            if failure is not None:
-                raise failure
-            if not rows:
-                return
-            start += len(rows)
+                for part in self._data_set.task("rows", **self._own, titles=list(titles), start=start):
+                    for batch in batches_of(part.body):
+                        yield from map(_plain, objects(batch, "`dataset`", self._data_set.id))
+                    start += part.facts
+                is_done = True
+            except EvictedError:
+                pass  # Other streams were read meanwhile, so that this one is opened again where it was.
 
     def file(self, path: str, most_bytes: int) -> bytes:
         """Content of a file of the same data set at the same commit.
@@ -177,5 +215,10 @@ def _refuse_unreachable() -> None:
         raise NetworkError(f"data sets of the Hub cannot be read, because {why}")
 
 
-def _taker(rows: list[Mapping[str, Any]]) -> Callable[[Answer], None]:
-    return lambda part: rows.append(unpacked(part))
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row in which a cell that no metric reads, such as a time, is the error that says so."""
+    message = "a cell must be a text, a number, a list, an object or a file, got "
+    return {
+        title: cell if isinstance(cell, _PLAIN) else UsageError(message + type(cell).__name__)
+        for title, cell in row.items()
+    }

@@ -8,7 +8,6 @@ from typing import Any
 
 from vlgauge.base.columns import Column, Images
 from vlgauge.base.video_columns import Videos
-from vlgauge.box import current_visitor, reading, visitor
 from vlgauge.errors import UsageError, is_of_item
 from vlgauge.media.frames import check_video
 from vlgauge.media.images import check_image
@@ -16,6 +15,7 @@ from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import AS_JSON, NO_PYTHON_LIST, PICTURED, is_missing, is_python_list, side_by_side
 from vlgauge.row_sources.kept_files import KeptFiles, RunTooLarge
 from vlgauge.row_sources.source import Source
+from vlgauge.sandbox import reading
 from vlgauge.statistics.drawing import is_unlabeled
 
 Titles = Mapping[str, Sequence[str]]
@@ -70,7 +70,6 @@ class RowReader:
     left_out: list[LeftOut] = field(default_factory=list)
     _n_bytes: int = 0
     _kept: KeptFiles = field(default_factory=KeptFiles)
-    _visitor: str | None = field(default_factory=current_visitor)
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
@@ -102,7 +101,7 @@ class RowReader:
             ValueError: If the source cannot be read.
             OSError: If it cannot be had; what was read before stays, and the next call tries again from there.
         """
-        with reading("boxed"), visitor(self._visitor):
+        with reading("boxed"):
             return self._read(n_rows)
 
     def _read(self, n_rows: int) -> int:

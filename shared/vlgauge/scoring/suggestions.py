@@ -8,10 +8,10 @@ from typing import Any
 from vlgauge.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.base.components import Components
 from vlgauge.base.video_columns import Videos
-from vlgauge.data_sets.kinds import CLIPS, kind_of_cell
 from vlgauge.files import is_address
 from vlgauge.media.images import is_single_image
 from vlgauge.media.tables import Rows, is_missing
+from vlgauge.sandbox.kinds import CLIPS, kind_of_cell
 
 _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions

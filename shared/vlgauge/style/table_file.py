@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vlgauge.box import Beyond
 from vlgauge.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.files import TooMuch, read_bytes
-from vlgauge.parquet import parquet_table
+from vlgauge.sandbox import SandboxError
+from vlgauge.sandbox.parquet import parquet_table
 from vlgauge.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.style.tokenizers import TOKENIZERS
 from vlgauge.style.weights import OrderCounts, rows_among_sorted
@@ -125,7 +125,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
-    except (TooMuch, Beyond) as error:
+    except (TooMuch, SandboxError) as error:
         raise _too_large(shown, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 import gradio as gr
-from gradio.context import LocalContext
 from gradio.utils import get_upload_folder
 
-from vlgauge.box import reading, visitor
 from vlgauge.errors import UsageError, describe, is_of_user
+from vlgauge.sandbox import reading
 
 LONGEST_SENTENCE = 1000
 # A notice goes again, or it stands beside the answer to what was mended: after the time to notice it and to read it.
@@ -41,7 +40,7 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
         gradio.Error: Instead of every other exception.
     """
     try:
-        with reading("boxed"), visitor(_visitor()):
+        with reading("boxed"):
             yield
     except gr.Error:  # told already
         raise
@@ -56,12 +55,6 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
             told = f"Internal error {number}; its details are in the log of the server."
         seconds = _SECONDS + len(told) / _LETTERS_PER_SECOND
         raise gr.Error(told, title="Not scored", print_exception=False, duration=seconds) from error
-
-
-def _visitor() -> str | None:
-    """Who asks: his address, as he may choose the name of his session; None where nobody asks."""
-    client = getattr(LocalContext.request.get(None), "client", None)
-    return getattr(client, "host", None)
 
 
 def in_one_sentence(function: Callable[P, R]) -> Callable[P, R]:

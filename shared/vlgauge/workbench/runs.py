@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vlgauge.box import reading
 from vlgauge.errors import UsageError
 from vlgauge.media.tables import rows_called
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
 from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
+from vlgauge.sandbox import reading
 from vlgauge.scoring.columns import warn_of_repeated
 from vlgauge.scoring.sources import groups_of
 from vlgauge.workbench.hosting import Hosting

@@ -8,7 +8,7 @@ from typing import Any
 from vlgauge import files
 from vlgauge.errors import UsageError
 from vlgauge.files import FilePath
-from vlgauge.parquet import parquet_rows
+from vlgauge.sandbox.parquet import parquet_rows
 
 _KINDS = {str: "a text", list: "a list", dict: "an object", bool: "true or false", int: "a number", float: "a number"}
 

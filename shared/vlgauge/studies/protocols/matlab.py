@@ -1,4 +1,4 @@
-"""MATLAB files of version 5 to 7 that strangers made: cells, structures, texts and numbers, read by scipy in a box.
+"""MATLAB files of version 5 to 7 of others: cells, structures, texts and numbers, which scipy reads in the sandbox.
 
 One changed byte in the type of a text lets that reader crash its process.
 """
@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.box import Answer, Ask, Box, Garbled, Part, bounded_json
 from vlgauge.errors import UsageError
 from vlgauge.files import read_bytes, unpacked_limit
+from vlgauge.sandbox import run
 
 _HEADER_BYTES, _MAX_DEPTH = 128, 16
-_BOX = Box({"variables": "vlgauge.studies.protocols.matlab:variables"}, 1)
 
 
 def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
@@ -29,16 +28,10 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     if len(data) < _HEADER_BYTES or data[126:128] not in (b"IM", b"MI"):
         raise UsageError(f"`{path}` must be a MATLAB file of version 5 to 7, got something else")
     settings = {"path": str(path), "names": list(names)}
-    found: list[dict[str, Any]] = []
-
-    def take(part: Answer) -> None:
-        value = _unpacked(bounded_json(part.body, 2 * _MAX_DEPTH + 4))
-        if not isinstance(value, list) or len(value) != len(names):
-            raise Garbled("other variables")
-        found.append(dict(zip(names, value, strict=True)))
-
-    _BOX.run("variables", settings, data, what=f"`{path}`", most=unpacked_limit(len(data)), take=take)
-    return {name: value if isinstance(value, list) else [value] for name, value in found[0].items()}
+    task, most = "vlgauge.studies.protocols.matlab:variables", unpacked_limit(len(data))
+    (part,) = run(task, settings, data, subject=f"`{path}`", most_bytes=most)
+    found = dict(zip(names, _unpacked(json.loads(part.body)), strict=True))
+    return {name: value if isinstance(value, list) else [value] for name, value in found.items()}
 
 
 def _unpacked(value: Any) -> Any:
@@ -50,9 +43,9 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-# -- In the box -------------------------------------------------------------------------------------------------------
-def variables(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """The values of variables, in the order of their names."""
+# -- In a worker ------------------------------------------------------------------------------------------------------
+def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield the values of variables, in the order of their names."""
     from scipy import io as readers
 
     path, names = settings["path"], settings["names"]
@@ -74,7 +67,7 @@ def variables(settings: dict[str, Any], data: bytes | bytearray, ask: Ask) -> It
         plain = [_plain(read[name], 0) for name in names]
     except ValueError as error:
         raise UsageError(f"`{path}` must be a MATLAB file, got one that fails with: {error}") from None
-    yield {}, json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    yield None, json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _plain(value: Any, depth: int) -> Any:

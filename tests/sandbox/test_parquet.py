@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vlgauge import files, parquet
+from vlgauge import files
 from vlgauge.errors import UsageError
+from vlgauge.sandbox import parquet
 
 
 def written(table, **options):

@@ -1,16 +1,17 @@
-"""What a child does with pictures and clips: they are decoded as they are anywhere else."""
+"""Tasks of a worker that decode images and videos, with the functions that decode them in other processes."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.box import Ask, Part
 from vlgauge.media.images import decoded_image, head_of, opened_image
 from vlgauge.media.video_decoder import VideoSource, upright_pixels
+
+_Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
 
 _ROWS = 256
 
@@ -18,42 +19,42 @@ _ROWS = 256
 Image.init()
 
 
-def picture(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Decode a picture: its head, then bands of its rows."""
+def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode an image, and yield its head, then bands of its rows."""
     how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
-    image, animated = decoded_image({"bytes": bytes(content), "path": None}, settings["place"], **how)
-    told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated}
+    image, animated = decoded_image({"bytes": content, "path": None}, settings["place"], **how)
+    transparency = image.info.get("transparency")
+    told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
+    told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
     if image.mode in ("P", "PA"):
         mode = image.im.getpalettemode() if image.mode == "P" else "RGB"
         told |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
-    transparency = image.info.get("transparency")
-    if transparency is not None:
-        told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
     yield told, b""
     for top in range(0, image.height, _ROWS):
         bottom = min(top + _ROWS, image.height)
-        yield {"rows": bottom - top}, image.crop((0, top, image.width, bottom)).tobytes()
+        band = image.crop((0, top, image.width, bottom)).tobytes()
+        yield {"top": top, "n_rows": bottom - top}, band
 
 
-def whole(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Decode a picture, and say whether it has several frames."""
+def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode an image, and yield whether its file has several frames."""
     how = {name: settings[name] for name in ("max_pixels", "shown")}
-    cell = {"bytes": bytes(content), "path": None}
+    cell = {"bytes": content, "path": None}
     _, animated = decoded_image(cell, settings["place"], convert="early", **how)
     yield {"animated": animated}, b""
 
 
-def head(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Look size and mode up in a header."""
-    cell = {"bytes": bytes(content), "path": None}
+def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Yield size and mode of an image; nothing is decoded."""
+    cell = {"bytes": content, "path": None}
     with opened_image(cell, settings["place"], shown=settings["shown"]) as image:
         size, mode = head_of(image)
         yield {"size": size, "mode": mode}, b""
 
 
 @contextmanager
-def _clip(settings: dict[str, Any], content: bytes | bytearray) -> Iterator[VideoSource]:
-    """A clip in a file, as its decoder looks at endings, too."""
+def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
+    """Write a video to a file, because its decoder reads the name, too."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"clip{settings['ending']}")
         try:
@@ -64,14 +65,14 @@ def _clip(settings: dict[str, Any], content: bytes | bytearray) -> Iterator[Vide
         yield VideoSource(path, settings["place"], shown=settings["shown"])
 
 
-def extent(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Count frames."""
+def extent(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Yield the extent of a video."""
     with _clip(settings, content) as source:
         yield vars(source.extent()), b""
 
 
-def frames(settings: dict[str, Any], content: bytes | bytearray, ask: Ask) -> Iterator[Part]:
-    """Decode chosen frames, and say how far that went."""
+def frames(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode some frames, and yield them and how far that went."""
     wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
     last = max(wanted, default=-1)
     with _clip(settings, content) as source:

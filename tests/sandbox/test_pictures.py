@@ -1,4 +1,4 @@
-"""Pictures and clips are the same to the last bit, whether a box decodes them or not."""
+"""Pictures and clips are the same to the last bit, whether the sandbox decodes them or not."""
 
 import io
 from pathlib import Path
@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 from small_videos import write_video
 
-from vlgauge.box import Answer, Beyond, Garbled, reading
-from vlgauge.media import box_jobs, boxed, frames
+from vlgauge.media import frames, sandbox_tasks
 from vlgauge.media.frames import video_pictures
 from vlgauge.media.images import image_cell, image_head, open_image
 from vlgauge.media.video_decoder import decoded_frames
 from vlgauge.media.videos import video_cell
+from vlgauge.sandbox import reading
 
 RANDOM = np.random.default_rng(3)
 
@@ -149,7 +149,7 @@ def test_no_clip_is_opened_here(tmp_path, monkeypatch):
 
 def test_a_clip_that_cannot_be_copied_says_so():
     with pytest.raises(OSError, match=r"^`x` cannot be copied for its decoder \(No such file or directory\)$"):
-        list(box_jobs.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x", None))
+        list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x"))
 
 
 def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
@@ -161,58 +161,3 @@ def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
             frames_of(str(path))
         messages.append(str(told.value))
     assert messages[0] == messages[1]
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [{"size": [2, 2], "mode": "I;16", "animated": False}],
-        [{"size": [10**6, 10**6], "mode": "RGB", "animated": False}],
-        [{"size": [-1, -1], "mode": "RGB", "animated": False}],
-        [{"size": 3}],
-        [{"size": [2, 2], "mode": "L", "animated": False}, {"rows": 3}],
-        [{"size": [2, 2], "mode": "L", "animated": False}, {"rows": 1}],
-    ],
-)
-def test_what_is_no_picture_is_not_taken(monkeypatch, parts):
-    def answers(*_, take, **__):
-        for head in parts:
-            take(Answer({"part": head}, b"\0" * 6))
-
-    monkeypatch.setattr(boxed.BOX, "run", answers)
-    with pytest.raises((Garbled, Beyond, ValueError)):
-        boxed.picture(b"x", "x", max_pixels=100, convert="early", shown="x")
-
-
-WHOLE = {"n_frames": 3, "pixels": 4, "seconds": 1.0, "is_complete": True}
-
-
-@pytest.mark.parametrize(
-    ("ask", "told"),
-    [
-        *((boxed.clip_extent, [WHOLE | {"n_frames": number}]) for number in (-1, 10**12, "x", None)),
-        *((boxed.clip_extent, [WHOLE | {"pixels": number}]) for number in (-1, 10**12, None)),
-        *((boxed.clip_extent, [WHOLE | {"seconds": number}]) for number in (float("nan"), float("inf"), "x", [])),
-        (boxed.clip_extent, [{}]),
-        (boxed.clip_extent, []),
-        (boxed.clip_extent, [[]]),
-        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), []),
-        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"decoded": "x", "why": ""}]),
-        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"size": [1, 1], "index": 2}]),
-        (lambda path, place: boxed.clip_frames(path, place, [1], 10, print), [{"size": [10**6, 10**6], "index": 1}]),
-        (lambda path, place: boxed.picture_head(b"x", place, "x"), [{"size": [1], "mode": "L"}]),
-        (lambda path, place: boxed.picture_head(b"x", place, "x"), []),
-        (lambda path, place: boxed.is_animated(b"x", place), [{}]),
-    ],
-)
-def test_what_no_file_has_is_not_believed(tmp_path, monkeypatch, ask, told):
-    def answers(*_, take=None, **__):
-        parts = [Answer({"part": head}, b"abc") for head in told]
-        for part in parts if take else ():
-            take(part)
-        return [] if take else parts
-
-    monkeypatch.setattr(boxed.BOX, "run", answers)
-    (tmp_path / "a.mp4").write_bytes(b"x")
-    with pytest.raises((Beyond, Garbled)):
-        ask(str(tmp_path / "a.mp4"), "x")

@@ -1,4 +1,4 @@
-"""Pictures and clips made to hold their reader up: a child process is held up, and this one says so in a sentence."""
+"""Pictures and clips made to hold their reader up: a worker is held up, and this process says so in a sentence."""
 
 import time
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 from hostile_media import CLIPS, PICTURES
 from small_videos import video_frames, write_video
 
-from vlgauge.box import Beyond, bounds, reading
 from vlgauge.media.images import image_cell, open_image
+from vlgauge.sandbox import SandboxError, reading, workers
 
 MOST_EXTRA = 100  # MB
 MOST_SECONDS = 60.0  # no measure of speed: what hangs is told apart from what ends
@@ -17,7 +17,7 @@ MOST_SECONDS = 60.0  # no measure of speed: what hangs is told apart from what e
 def extra_memory(deed):
     """What a deed adds to the memory of this process, in MB, and what it says."""
     with reading("boxed"):
-        open_image(image_cell(PICTURES["fine"], "x"), "x")  # a child is there
+        open_image(image_cell(PICTURES["fine"], "x"), "x")  # a worker is there
     before, begun = resident(), time.monotonic()
     try:
         deed()
@@ -35,9 +35,10 @@ def resident():
 
 @pytest.mark.filterwarnings("ignore:.*more than one frame")
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_hostile_picture_costs_one_sentence_at_most(name):
+def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
     def deed():
-        with reading("boxed"), bounds(seconds=0.5):  # some take whatever time there is
+        monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some take whatever time there is.
+        with reading("boxed"):
             open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
 
     extra, said = extra_memory(deed)
@@ -63,8 +64,10 @@ def test_a_hostile_clip_costs_one_sentence(name, tmp_path):
     assert "\n" not in said
 
 
-def test_the_next_picture_is_read_after_one_that_broke_a_child():
+def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):
     with reading("boxed"):
-        with bounds(seconds=0.001), pytest.raises(Beyond, match=r"^`x` cannot be read within 512 MB and 0.001 s$"):
-            open_image(image_cell(PICTURES["jpeg comments"], "x"), "x")
+        with monkeypatch.context() as patched:
+            patched.setattr(workers, "SECONDS", 0.001)
+            with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 0.001 s$"):
+                open_image(image_cell(PICTURES["jpeg comments"], "x"), "x")
         assert open_image(image_cell(PICTURES["fine"], "x"), "x").size == (2, 2)

@@ -1,4 +1,4 @@
-"""Tables are the same whether a box reads them or not."""
+"""Tables are the same whether the sandbox reads them or not."""
 
 import json
 
@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vlgauge.box import reading
 from vlgauge.media.tables import CsvRow, read_rows
+from vlgauge.sandbox import reading
 
 ROWS = [{"predictions": f"a \u2028 dog {i}", "n": i / 3, "l": [1, {"a": None}], "t": "\udc80"} for i in range(5000)]
 TABLES = {
@@ -53,7 +53,7 @@ def test_a_refusal_is_the_same(tmp_path, name, content):
     assert messages[0] == messages[1]
 
 
-def test_a_table_of_parquet_is_read_in_a_box_either_way(tmp_path, monkeypatch):
+def test_a_parquet_table_is_read_in_the_sandbox_either_way(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([{"a": "x", "b": [b"y"]}] * 10), path)
 

@@ -3,7 +3,7 @@
 import pytest
 from changed_files import FORMATS, check, read_changed
 
-from vlgauge.box import reading
+from vlgauge.sandbox import reading
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*more than one frame"),

@@ -1,4 +1,4 @@
-"""Whether all files are read in boxes, or those that their libraries read well enough here, which is faster."""
+"""The setting `reading`: whether files that the user names are decoded in this process or in the sandbox."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,26 +8,26 @@ from typing import Literal, TypeAlias, cast, get_args
 from vlgauge.settings import one_of
 
 Reading: TypeAlias = Literal["direct", "boxed"]
-"""``"boxed"`` reads every file in a child process; ``"direct"`` only what is rarely one's own."""
+"""``"boxed"`` decodes every file in the sandbox; ``"direct"`` only formats whose readers crash or exhaust memory."""
 
 _reading: ContextVar[Reading] = ContextVar("reading", default="direct")
 
 
 def checked_reading(how: Reading | None) -> Reading | None:
-    """The way of reading, if it is one or None.
+    """Return a valid way of reading, or None.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If it is not valid.
     """
     return None if how is None else cast(Reading, one_of("reading", how, get_args(Reading)))
 
 
 @contextmanager
 def reading(how: Reading | None) -> Iterator[None]:
-    """Read files in this way inside the block; None for as outside of it.
+    """Read files in this way inside the block; None keeps the way of the code around it.
 
     Raises:
-        ValueError: If it is no way.
+        ValueError: If the way is not valid.
     """
     token = _reading.set(checked_reading(how) or _reading.get())
     try:
@@ -37,5 +37,5 @@ def reading(how: Reading | None) -> Iterator[None]:
 
 
 def is_boxed() -> bool:
-    """Whether every file is read in a box here."""
+    """Return whether every file is decoded in the sandbox here."""
     return _reading.get() == "boxed"

@@ -1,0 +1,31 @@
+"""Messages between a worker of the sandbox and its parent: a line of JSON, then bytes whose number it contains."""
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any
+
+
+def send(stream: IO[bytes], head: Mapping[str, Any], body: bytes | bytearray | memoryview = b"") -> None:
+    """Write a message."""
+    stream.write(json.dumps({**head, "n_bytes": memoryview(body).nbytes}).encode() + b"\n")
+    stream.write(body)
+    stream.flush()
+
+
+def receive(stream: IO[bytes], most_bytes: float = float("inf")) -> tuple[dict[str, Any], bytes]:
+    """Read a message.
+
+    Raises:
+        EOFError: If the other process ended, or the body has more bytes than `most_bytes`.
+    """
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    head = json.loads(line)
+    n_bytes = head.pop("n_bytes")
+    if n_bytes > most_bytes:
+        raise EOFError
+    body = stream.read(n_bytes)
+    if len(body) < n_bytes:
+        raise EOFError
+    return head, body

@@ -1,0 +1,90 @@
+"""Tasks for workers of the sandbox, good and bad ones, each named by what it does."""
+
+import os
+import sys
+import threading
+import time
+
+from vlgauge.errors import NetworkError, UsageError
+from vlgauge.files import TooMuch
+
+
+def _print_much():
+    sys.stdout.write("x" * 10_000)
+    sys.stdout.flush()
+    os.write(1, b"y" * 10_000)
+
+
+def _raise(error):
+    raise error
+
+
+def _fill():
+    held = []
+    while True:
+        held.append(bytes(2**20))
+
+
+def _touch():
+    with open(os.path.join(os.environ["TMPDIR"], "own"), "w") as file:
+        file.write("x")
+
+
+def _fill_disk():
+    with open(os.path.join(os.environ["TMPDIR"], "large"), "wb") as file:
+        file.seek(600 * 2**20)
+        file.write(b"x")
+
+
+def _thread():
+    threads = [threading.Thread(target=int) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+
+
+def _spin():
+    while True:
+        pass
+
+
+DEEDS = {
+    "nothing": lambda: None,
+    "print": _print_much,
+    "thread": _thread,
+    "touch": _touch,
+    "at once": lambda: bytes(600 * 2**20),
+    "fill": _fill,
+    "fill the disk": _fill_disk,
+    "sleep": lambda: time.sleep(60),
+    "spin": _spin,
+    "die": lambda: os._exit(1),
+    "abort": os.abort,
+    "value": lambda: _raise(ValueError("`x` must be y")),
+    "too much": lambda: _raise(TooMuch("too much")),
+    "os": lambda: _raise(OSError("gone")),
+    "odd": lambda: _raise(KeyError("k")),
+    "network": lambda: _raise(NetworkError("the server is silent", 503)),
+    "about": lambda: _raise(UsageError.about("x", "must be y", "write z")),
+    "environment": lambda: _raise(ValueError(" ".join(sorted(os.environ)))),
+}
+
+
+def do(settings, content):
+    """Do what the settings say, and yield the number of bytes and the content."""
+    DEEDS[settings["do"]]()
+    yield {"n": len(content), "process": os.getpid(), "scratch": os.environ["TMPDIR"]}, content
+
+
+def flood(settings, content):
+    """Yield more than anybody wants."""
+    while True:
+        yield None, bytes(2**20)
+
+
+def count(settings, content):
+    """Yield numbers; the one that is "bad" does a deed."""
+    for number in range(settings["n"]):
+        if number == settings.get("bad"):
+            DEEDS[settings["do"]]()
+        yield number, b"abc"
