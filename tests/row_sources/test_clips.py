@@ -16,7 +16,7 @@ from vlgauge.errors import MissingExtraError
 from vlgauge.row_sources import RowLimits, RowReader, guessed_titles, kept_files
 from vlgauge.row_sources.grouped_files import tar_rows
 from vlgauge.row_sources.hub import HubRows, pinned
-from vlgauge.row_sources.tables import UploadedRows, folder_rows
+from vlgauge.row_sources.tables import folder_rows, uploaded_rows
 
 COLUMNS = [Text("predictions"), Videos("videos")]
 SMALL = RowLimits(clip_bytes=60_000)
@@ -166,7 +166,7 @@ def test_segments_and_frames_of_uploads_stay_what_they_are(clips, tmp_path, cell
     (tmp_path / "a.mp4").write_bytes(clips["a.mp4"])
     (tmp_path / "red.png").write_bytes(picture("red"))
     (tmp_path / "rows.jsonl").write_text(json.dumps({"predictions": "A clip.", "videos": cell}) + "\n")
-    source = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in ("a.mp4", "red.png")])
+    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / name) for name in ("a.mp4", "red.png")])
     reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
     reader.read(9)
     (found,) = reader.columns["videos"]
@@ -182,7 +182,7 @@ def test_a_damaged_upload_and_a_clip_without_frames_are_left_out(tmp_path):
     (tmp_path / "a.mp4").write_bytes(b"no clip")
     rows = [{"predictions": "A clip.", "videos": cell} for cell in ("a.mp4", [])]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "a.mp4")])
+    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "a.mp4")])
     reader = RowReader(source, COLUMNS, {"predictions": ["predictions"], "videos": ["videos"]}, SMALL)
     reader.read(9)
     assert "must be a readable video" in reader.left_out[0].reason

@@ -127,7 +127,14 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     folder.mkdir()
     (tmp_path / "outside.png").write_bytes(picture("blue"))
     (folder / "a.png").write_bytes(picture("red"))
-    names = ["a.png", "../outside.png", str(tmp_path / "outside.png"), "http://127.0.0.1:9/x.png", "missing.png"]
+    names = [
+        "a.png",
+        "in/a.png",
+        "../outside.png",
+        str(tmp_path / "outside.png"),
+        "http://127.0.0.1:9/x.png",
+        "missing.png",
+    ]
     rows = [{"file_name": name, "text": "A red square."} for name in names]
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     reader = read(folder_rows(str(folder), MOST))
@@ -135,7 +142,7 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     assert {one.reason.partition(", got")[0] for one in reader.left_out} == {
         "a picture or clip must be a file in the folder"
     }
-    assert len(reader.left_out) == 4
+    assert len(reader.left_out) == 5
 
 
 @pytest.mark.parametrize(
@@ -234,9 +241,9 @@ def test_files_behind_the_rows_that_are_read_are_not_listed_if_rows_stand_togeth
     tmp_path, monkeypatch, members, n_listed
 ):
     monkeypatch.setattr(grouped_files, "_LOOK_AHEAD", 200)
-    listed, archive_members = [], grouped_files.archive_members
+    listed, archive_files = [], grouped_files.archive_files
     monkeypatch.setattr(
-        grouped_files, "archive_members", lambda path: (listed.append(one) or one for one in archive_members(path))
+        grouped_files, "archive_files", lambda path: (listed.append(one) or one for one in archive_files(path))
     )
     path = archive(tmp_path / "rows.tar", members)
     source, whole = tar_rows(path, MOST, 50), tar_rows(path, MOST)

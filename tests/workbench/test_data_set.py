@@ -24,7 +24,7 @@ from vlgauge.leaderboard import read_records, read_run
 from vlgauge.media import images
 from vlgauge.media.tables import read_rows
 from vlgauge.row_sources import Origin, RowLimits
-from vlgauge.row_sources.tables import UploadedRows, archive_rows
+from vlgauge.row_sources.tables import archive_rows, uploaded_rows
 from vlgauge.statistics import bootstrap_interval
 from vlgauge.workbench import data_set, runs, stopping, uploads
 from vlgauge.workbench.chosen import Chosen
@@ -424,7 +424,7 @@ def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
     path = tmp_path / "stories.jsonl"
     stories = ["It ran.", "We ran home. We ran home again.", "It sat.", None]
     path.write_text("".join(json.dumps({"story": story}) + "\n" for story in stories))
-    run, _ = run_over(UploadedRows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
+    run, _ = run_over(uploaded_rows(str(path)), {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page = kept(run)[0].replace("&lt;/b&gt;", "")
     assert "1 of 4 rows were scored, 2 undefined, 1 left out:" in page
 
@@ -432,7 +432,7 @@ def test_rows_without_a_score_are_not_counted_as_scored(tmp_path):
 def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
     path = tmp_path / "stories.jsonl"
     path.write_text('{"story": "It ran."}\n{"story": "It sat."}\n')
-    source = UploadedRows(str(path))
+    source = uploaded_rows(str(path))
     source.origin = Origin("org/stories", "default", "test", "c" * 40)
     run, _ = run_over(source, {"predictions": ["story"]}, metric=("rovist_nr", "", "embedded"))
     page, table, files = kept(run, "me/teller")
@@ -478,7 +478,7 @@ def test_a_run_that_failed_can_be_followed_by_another(page):
 def test_scores_of_an_upload_are_those_of_compute():
     path = str(EXAMPLES / "stories.jsonl")
     run, _ = run_over(
-        UploadedRows(path), {"predictions": ["story"], "id": ["id"]}, metric=("rovist_nr", "", "embedded")
+        uploaded_rows(path), {"predictions": ["story"], "id": ["id"]}, metric=("rovist_nr", "", "embedded")
     )
     rows = read_rows(path)
     expected = vlgauge.load("rovist_nr", profile="embedded").compute(predictions=[row["story"] for row in rows])
@@ -498,7 +498,7 @@ def test_files_stand_above_the_rows_and_are_brought_up(page):
 
 
 def test_columns_are_guessed_and_the_first_rows_shown():
-    source = UploadedRows(str(EXAMPLES / "styled_captions.csv"))
+    source = uploaded_rows(str(EXAMPLES / "styled_captions.csv"))
     *columns, preview = data_set.guessed("onlystyle", "demo", source)
     first = read_rows(str(EXAMPLES / "styled_captions.csv"))[0]["caption"]
     assert (f"caption: {first[:35]}…" if len(first) > 36 else f"caption: {first}", "caption") in columns[0].choices
@@ -568,7 +568,7 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     assert list(run.scored().ids) == ["r0", "r1", "r2"]
     # The same beside a table.
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
-    beside, _ = run_over(UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
+    beside, _ = run_over(uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
     assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
 
 
@@ -579,7 +579,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "pictures.zip", "w") as made:
         for name, colour in (("val/0", "red"), ("val/1", "blue"), ("old/1", "green"), ("2", "red")):
             made.writestr(f"{name}.png", picture(colour))
-    source = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
+    source = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "pictures.zip")])
     run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
     assert run.reader.ids == paths[1:]
     contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
@@ -589,7 +589,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folders.
     (tmp_path / "0.png").write_bytes(picture("red"))
-    beside = UploadedRows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
+    beside = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:
         with pytest.raises(ValueError, match=r"got that of several '0\.png'"):
             beside.file(path, 10_000)
@@ -628,7 +628,7 @@ def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
 )
 def test_an_id_is_never_suggested_as_a_caption(tmp_path, titles, guessed):
     (tmp_path / "rows.jsonl").write_text(json.dumps(dict.fromkeys(titles, "x y z")) + "\n", encoding="utf-8")
-    column, *_ = data_set.guessed("bleu", "", UploadedRows(str(tmp_path / "rows.jsonl")))
+    column, *_ = data_set.guessed("bleu", "", uploaded_rows(str(tmp_path / "rows.jsonl")))
     assert column.value == (guessed or data_set.NONE)
 
 
@@ -645,7 +645,7 @@ def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = UploadedRows(str(path), [str(tmp_path / "right.png"), str(tmp_path / "broken.png")])
+    source = uploaded_rows(str(path), [str(tmp_path / "right.png"), str(tmp_path / "broken.png")])
     run, _ = run_over(source, {"predictions": ["caption"], "images": ["image"], "id": ["id"]})
     assert run.reader.ids == ["good"]
     told = {one.id: one.reason for one in run.reader.left_out}
@@ -664,10 +664,10 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "1.png").write_bytes(picture("red"))
     (tmp_path / "rows.csv").write_text("caption\nx\n")
-    twice = UploadedRows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")])
+    twice = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png"), str(tmp_path / "b" / "1.png")])
     with pytest.raises(ValueError, match=r"must be the name of one uploaded file, got that of several '1\.png'"):
         twice.file("1.png", 10_000)
-    once = UploadedRows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
+    once = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
     with pytest.raises(ValueError, match="a picture or clip must be a file of at most 10 bytes, got a larger one"):
         once.file("1.png", 10)
 
@@ -690,7 +690,7 @@ def test_an_archive_is_uploaded_through_the_same_path(tmp_path):
 def rows_of_file(tmp_path, count=30, name="rows.jsonl"):
     rows = [{"caption": f"a dog {i} runs home", "references": [f"a dog {i} ran home", "a cat"]} for i in range(count)]
     (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return UploadedRows(str(tmp_path / name))
+    return uploaded_rows(str(tmp_path / name))
 
 
 CAPTIONS = {"predictions": ["caption"], "references": ["references"]}

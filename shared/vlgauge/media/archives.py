@@ -1,75 +1,201 @@
-"""Files in tar archives, whose headers a worker of the sandbox reads."""
+"""Files in folders, tar archives and zip archives, listed and read without unpacking them to disk.
+
+If untrusted files are decoded in workers of the sandbox, archives are opened there too.
+"""
 
 import os
+import stat
 import tarfile
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from vlgauge.errors import UsageError
 from vlgauge.files import current_limits, open_file
-from vlgauge.sandbox import run
+from vlgauge.sandbox import is_boxed, run
 
-# Of members: the first ones tell what columns there are, and often nobody wants more.
-_AT_FIRST, _AT_A_TIME = 50, 1000
-_MOST_NAME = 2**12
+TAR, ZIP = ".tar", ".zip"
+_AT_A_TIME = 1000  # members
+_LONGEST_NAME = 2**12
+
+Task: TypeAlias = Callable[[dict[str, Any], bytes], Iterator[tuple[Any, bytes]]]
 
 
-class Member(NamedTuple):
-    """A file in an archive, and where in it the file begins; None for a link or a device."""
+@dataclass(frozen=True)
+class ListedFile:
+    """File in a folder or archive.
+
+    Attributes:
+        name: Its path there, with slashes.
+        n_bytes: Its size, as the header states it.
+        read: Returns its content, at most a number of bytes; None for a link or a device.
+    """
 
     name: str
     n_bytes: int
-    first: int | None
+    read: Callable[[int], bytes] | None
+
+    def content(self, most_bytes: int) -> bytes:
+        """Return its content.
+
+        Raises:
+            UsageError: If it is a link or a device, larger, or damaged.
+        """
+        if self.read is None:
+            raise UsageError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
+        if self.n_bytes > most_bytes:
+            raise UsageError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+        return self.read(most_bytes)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether systems make such files next to those of the user."""
+        return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
 
 
-# -- Here -------------------------------------------------------------------------------------------------------------
-def archive_members(path: str) -> Iterator[Member]:
-    """Yield the files of an archive in their order, without folders."""
-    n_left = current_limits().max_rows
-    with open_file(path, "FILE"):  # No pipe and no device.
-        start: int | None = 0
+def folder_files(folder: Path) -> Iterator[ListedFile]:
+    """Yield the files in a folder and its subfolders, without following links.
+
+    Raises:
+        OSError: If a subfolder cannot be read.
+    """
+    paths = (Path(place, name) for place, _, names in os.walk(folder, onerror=_raise) for name in names)
+    for path in _limited(paths):
+        status = path.lstat()
+        read = partial(_part, str(path), 0, status.st_size) if stat.S_ISREG(status.st_mode) else None
+        yield ListedFile(path.relative_to(folder).as_posix(), status.st_size, read)
+
+
+def archive_files(path: str) -> Iterator[ListedFile]:
+    """Yield the files of a tar or zip archive in its order, without folders; a tar archive is read as far as needed.
+
+    Raises:
+        UsageError: If it is damaged, or has too many files.
+    """
+    with open_file(path, "FILE"):  # It must be no pipe and no device.
+        is_zip = path.lower().endswith(ZIP)
+    for member in _limited(_members(zip_members if is_zip else tar_members, path)):
+        if member is not None:
+            name, n_bytes, place = member
+            read = partial(_zip_content, path, place, name) if is_zip else partial(_part, path, place, n_bytes)
+            yield ListedFile(name, n_bytes, None if place is None else read)
+
+
+def _members(task: Task, path: str) -> Iterator[tuple[str, int, Any] | None]:
+    start: int | None = 0
     while start is not None:
-        settings = {"path": path, "file": os.path.abspath(path), "start": start}
-        settings |= {"most": _AT_A_TIME if start else _AT_FIRST}
-        parts = run("vlgauge.media.archives:members", settings, subject=f"FILE, {path!r},", most_bytes=0)
-        *found, (n_members, start) = (part.facts for part in parts)
-        yield from (Member(*one) for one in found[: max(0, n_left)])
-        n_left -= n_members
-        if n_left < 0:
-            raise UsageError(
-                f"FILE must have at most {current_limits().max_rows:,} files, got more; raise the limit with --max-rows"
-            )
+        for (found, following), _ in _run(task, path, start=start, most=_AT_A_TIME):
+            yield from found
+            start = following
 
 
-# -- In a worker ------------------------------------------------------------------------------------------------------
-def members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield members from a position on, then their number and the position of the next ones."""
-    path, most = settings["path"], settings["most"]
-    with open(settings["file"], "rb") as file:
+def _limited(files: Iterable[Any]) -> Iterator[Any]:
+    most = current_limits().max_rows
+    for number, one in enumerate(files):
+        if number >= most:
+            raise UsageError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
+        yield one
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _part(path: str, first: int, n_bytes: int, most_bytes: int) -> bytes:
+    with open_file(path, "FILE") as file:
+        file.seek(first)
+        return file.read(min(n_bytes, most_bytes))
+
+
+def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
+    return b"".join(body for _, body in _run(zip_content, path, most_bytes, number=number, name=name[-60:]))
+
+
+def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[tuple[Any, bytes]]:
+    """Run a task on an archive, in a worker if untrusted files are decoded in workers."""
+    settings |= {"path": os.path.abspath(path), "shown": path}
+    if is_boxed():
+        return run(f"{__name__}:{task.__name__}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
+    return task(settings, b"")
+
+
+# -- Tasks ------------------------------------------------------------------------------------------------------------
+def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield some members from a position on, and the position of the next one, None at the end.
+
+    A member is its name, its size and the position of its content, which is None for a link or a device; the member is
+    None for a folder.
+    """
+    found: list[tuple[str, int, int | None] | None] = []
+    expected = f"FILE must be a whole tar archive, not packed, got {settings['shown']!r}"
+    with _damaged_refused(expected), open(settings["path"], "rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(settings["start"])
-        archive = _read_header(path, lambda: tarfile.TarFile(fileobj=file))
-        for number in range(most):
-            member = _read_header(path, archive.next)
-            if member is None:
-                yield (number, None), b""
-                return
-            archive.members = []  # It would keep all of them.
+        archive = tarfile.TarFile(fileobj=file)
+        while len(found) < settings["most"] and (member := archive.next()) is not None:
             first = member.offset_data if member.isreg() and not member.issparse() else None
             if member.size < 0 or (first is not None and first + member.size > size):
-                raise UsageError(f"FILE must be a whole tar archive, not packed, got {path!r} (a member outside of it)")
-            if not member.isdir():
-                yield (member.name[:_MOST_NAME], member.size, first), b""
-        yield (most, archive.offset), b""
+                raise UsageError("a member is not inside")
+            found.append(None if member.isdir() else (member.name[:_LONGEST_NAME], member.size, first))
+        if member is None:
+            # The library takes any block that is no header for the end.
+            file.seek(archive.offset)
+            if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                raise UsageError(f"the header at byte {archive.offset:,} is damaged")
+    yield (found, None if member is None else archive.offset), b""
 
 
-def _read_header(path: str, read: Any) -> Any:
-    """What a function of `tarfile` gives."""
+def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield all members as `tar_members` does, with their number in the directory for the position."""
+    with _damaged_refused(f"FILE must be a whole zip archive, got {settings['shown']!r}"):
+        found = [
+            None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
+            for number, one in enumerate(_opened_zip(settings["path"]).infolist())
+        ]
+    for start in range(0, len(found), settings["most"]):
+        yield (found[start : start + settings["most"]], None), b""
+    yield ([], None), b""
+
+
+def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield the content of a member, which has no more bytes than its header states."""
+    archive, name = _opened_zip(settings["path"]), settings["name"]
+    member = archive.infolist()[settings["number"]]
+    if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise UsageError(f"`{name}` must be packed by deflate or not at all, without a password")
+    with _damaged_refused(f"`{name}` must be a whole file, got a damaged one"), archive.open(member) as file:
+        found = file.read(member.file_size)
+        if len(found) < member.file_size:
+            raise UsageError("it is too short")
+    yield None, found
+
+
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_ISLNK(member.external_attr >> 16)
+
+
+def _opened_zip(path: str) -> zipfile.ZipFile:
+    status = os.stat(path)
+    # A fork has to open the file again, because its parent moves the position in it.
+    return _open_zip(path, (status.st_mtime_ns, status.st_size, os.getpid()))
+
+
+@lru_cache(maxsize=2)
+def _open_zip(path: str, state: tuple[int, ...]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+@contextmanager
+def _damaged_refused(expected: str) -> Iterator[None]:
+    """Turn any error of the libraries into a usage error: they trust sizes and positions in the file."""
     try:
-        return read()
+        yield
     except MemoryError:
         raise
     except Exception as error:
-        # The reader trusts the inside of the file: thousands of headers of one member, sizes beyond the end.
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UsageError(f"FILE must be a whole tar archive, not packed, got {path!r} ({why})") from error
+        raise UsageError(f"{expected} ({why})") from error

@@ -5,24 +5,19 @@ one, since names such as "shot 10.15.23.png" have others. A name is a label: no 
 by the archive or folder that listed it.
 """
 
-import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vlgauge.errors import UsageError
-from vlgauge.files import check_objects, current_limits, decoded, json_bytes, open_file, parse_json
-from vlgauge.media.archives import archive_members
+from vlgauge.files import check_objects, current_limits, decoded, json_bytes, parse_json
+from vlgauge.media.archives import ListedFile, archive_files
 from vlgauge.media.limits import RowLimits
-from vlgauge.media.zips import zip_members
 from vlgauge.row_sources.source import CLIPS, Kind, Origin, kind_of_cell
 
 KEY = "__key__"
-TAR, ZIP = ".tar", ".zip"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
 _LOOK_AHEAD = 1000  # files that are listed however few rows are read
@@ -34,28 +29,6 @@ _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_PICTURES, "image"),
     **dict.fromkeys(CLIPS, "video"),
 }
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A file in an archive or folder, and what gives so many bytes of it; None where it is a link or a device."""
-
-    name: str
-    n_bytes: int
-    read: Callable[[int], bytes] | None
-
-    def content(self, most_bytes: int) -> bytes:
-        """What is in it."""
-        if self.read is None:
-            raise UsageError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
-        if self.n_bytes > most_bytes:
-            raise UsageError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
-        return self.read(most_bytes)
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether it is what systems put beside files of the user."""
-        return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
 
 
 def parted(name: str, *, at_first_dot: bool) -> tuple[str, str]:
@@ -86,7 +59,7 @@ class GroupedRows:
     def __init__(
         self,
         origin: Origin,
-        files: Iterable[Listed],
+        files: Iterable[ListedFile],
         limits: RowLimits,
         *,
         at_first_dot: bool,
@@ -94,7 +67,7 @@ class GroupedRows:
     ) -> None:
         self.origin = origin
         self._limits = limits
-        self._rows: dict[str, dict[str, Listed]] = {}
+        self._rows: dict[str, dict[str, ListedFile]] = {}
         self.n_rows: int | None = None
         last, is_scattered, has_several = "", False, False
         for number, one in enumerate(files):
@@ -149,7 +122,7 @@ class GroupedRows:
         for key, files in islice(self._rows.items(), start, None):
             yield {title: self._cell(title, key, files) for title in titles}
 
-    def _cell(self, title: str, key: str, files: Mapping[str, Listed]) -> Any:
+    def _cell(self, title: str, key: str, files: Mapping[str, ListedFile]) -> Any:
         if title == KEY:
             return key
         try:
@@ -168,7 +141,7 @@ class GroupedRows:
         except UsageError as error:
             return error
 
-    def _any_of(self, title: str, files: Mapping[str, Listed]) -> str:
+    def _any_of(self, title: str, files: Mapping[str, ListedFile]) -> str:
         """The ending of the image or clip of a row, empty if it has none."""
         if in_all := self._in_all[title]:
             return in_all
@@ -187,7 +160,7 @@ class GroupedRows:
         raise UsageError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
 
 
-def _object(file: Listed, most_bytes: int) -> dict[str, Any] | UsageError:
+def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
     """The object in a file of JSON, or why there is none.
 
     Read here: Python's reader is no danger to the process, and a text of few objects becomes no large one.
@@ -204,47 +177,12 @@ def _object(file: Listed, most_bytes: int) -> dict[str, Any] | UsageError:
 
 def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> GroupedRows:
     """Return the rows of a WebDataset archive, which is not unpacked; see `GroupedRows`."""
-    rows = GroupedRows(Origin(Path(path).name), _members(path), limits, at_first_dot=True, most_rows=most_rows)
+    rows = GroupedRows(Origin(Path(path).name), archive_files(path), limits, at_first_dot=True, most_rows=most_rows)
     if rows.kinds.keys() == {KEY}:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
 
 
-def listed_files(path: str) -> list[Listed]:
-    """Files of a tar or zip archive."""
-    if path.lower().endswith(ZIP):
-        return [Listed(one.name, one.n_bytes, partial(one.content, path)) for one in zip_members(path)]
-    return list(_members(path))
-
-
-def _members(path: str) -> Iterator[Listed]:
-    """Files of an archive, as they follow one another."""
-    for one in archive_members(path):
-        read = None if one.first is None else partial(_part, path, one.first, one.n_bytes)
-        yield Listed(one.name, one.n_bytes, read)
-
-
-def _part(path: str | Path, first: int, n_bytes: int, most_bytes: int) -> bytes:
-    """So many bytes of a file, from one on."""
-    with open_file(path, "FILE") as stream:
-        stream.seek(first)
-        return stream.read(min(n_bytes, most_bytes))
-
-
-def listed_folder(folder: Path) -> list[Listed]:
-    """Return the files in a folder and its subfolders in the order of their rows, without following links."""
-    found: list[Listed] = []
-    for place, _, names in os.walk(folder):
-        for name in names:
-            path = Path(place, name)
-            known = path.lstat()
-            read = partial(_part, path, 0, known.st_size) if stat.S_ISREG(known.st_mode) else None
-            found.append(Listed(path.relative_to(folder).as_posix(), known.st_size, read))
-            if len(found) > current_limits().max_rows:
-                raise UsageError(f"FILE must have at most {current_limits().max_rows:,} files; raise --max-rows")
-    return in_order(found)
-
-
-def in_order(files: Iterable[Listed]) -> list[Listed]:
+def in_order(files: Iterable[ListedFile]) -> list[ListedFile]:
     """Files of a folder or zip archive by their rows."""
     return sorted(files, key=lambda one: (parted(one.name, at_first_dot=False), one.name))

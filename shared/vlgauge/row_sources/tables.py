@@ -1,25 +1,17 @@
 """Rows of a table whose cells name images and videos: uploaded files, or those of an archive or a folder."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
 from vlgauge.errors import UsageError
+from vlgauge.media.archives import TAR, ZIP, ListedFile, archive_files, folder_files
 from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, read_rows
-from vlgauge.row_sources.grouped_files import (
-    TAR,
-    ZIP,
-    GroupedRows,
-    Listed,
-    in_order,
-    listed_files,
-    listed_folder,
-    parted,
-)
+from vlgauge.row_sources.grouped_files import GroupedRows, in_order, parted
 from vlgauge.row_sources.source import Kind, Origin, Source, is_clip, kinds_of_rows
 
 ARCHIVES = (TAR, ZIP)
@@ -59,30 +51,20 @@ class UploadedRows(TableRows):
     """Rows of a table; an image or video is the uploaded file whose name ends the path in the cell.
 
     Args:
-        path: Path of the table.
-        uploads: Paths of the other uploads; the files in an archive count as uploads.
+        rows: Rows of the table.
+        origin: Name of the table.
+        packed: Uploaded files that are in archives.
+        paths: Paths of the other uploads.
     """
 
-    def __init__(self, path: str, uploads: Sequence[str] = ()) -> None:
-        uploaded = [one for one in uploads if not one.lower().endswith(ARCHIVES)]
-        packed = [one for path in uploads if path not in uploaded for one in listed_files(path)]
-        names = [Path(one).name for one in uploaded]
-        self._fill(read_rows(path), Origin(Path(path).name), packed, dict(zip(names, uploaded, strict=True)))
-        self._twice = {name for name in names if names.count(name) > 1}
-
-    @classmethod
-    def of(cls, rows: Rows, origin: Origin, packed: Sequence[Listed]) -> "UploadedRows":
-        """Return the rows of a table that was read already, with the files of an archive."""
-        made = cls.__new__(cls)
-        made._fill(rows, origin, packed, {})
-        return made
-
-    def _fill(self, rows: Rows, origin: Origin, packed: Sequence[Listed], paths: Mapping[str, str]) -> None:
+    def __init__(self, rows: Rows, origin: Origin, packed: Iterable[ListedFile], paths: Iterable[str] = ()) -> None:
         super().__init__(rows, origin)
-        self._paths, self._twice = paths, set[str]()
-        self._packed: dict[str, list[Listed]] = {}
+        self._packed: dict[str, list[ListedFile]] = {}
         for one in packed:
             self._packed.setdefault(one.name.rpartition("/")[2], []).append(one)
+        self._paths: dict[str, list[str]] = {}
+        for path in paths:
+            self._paths.setdefault(Path(path).name, []).append(path)
 
     @cached_property
     def _n_named(self) -> Mapping[str, int]:
@@ -96,23 +78,23 @@ class UploadedRows(TableRows):
         """
         whole = _parts_of(path)
         name = whole[-1]
-        packed, found = self._packed.get(name, []), self._paths.get(name)
+        packed, paths = self._packed.get(name, []), self._paths.get(name, [])
         # Of one name in several folders, that whose folders are those of the path.
         alike = [_n_alike(whole, _parts_of(one.name)) for one in packed]
         most = max(alike, default=0)
         packed = [one for one, n in zip(packed, alike, strict=True) if n == most]
-        n_found = len(packed) + (found is not None) + (name in self._twice)
+        n_found = len(packed) + len(paths)
         # Where the table names several files so, one that is in none of their folders may be any of them.
         if n_found == 1 and most < min(2, len(whole)) and self._n_named.get(name, 0) > 1:
             n_found = 2
         if n_found != 1:
             what = "the name of one uploaded file, got that of several" if n_found else "an uploaded file, got"
             raise UsageError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
-        if found is None:
+        if packed:
             return packed[0].content(most_bytes)
-        if Path(found).stat().st_size > most_bytes:
+        if Path(paths[0]).stat().st_size > most_bytes:
             raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
-        return found
+        return paths[0]
 
 
 class FolderTable(TableRows):
@@ -124,7 +106,7 @@ class FolderTable(TableRows):
         files: Files in the folder.
     """
 
-    def __init__(self, rows: Rows, origin: Origin, files: Sequence[Listed]) -> None:
+    def __init__(self, rows: Rows, origin: Origin, files: Sequence[ListedFile]) -> None:
         super().__init__(rows, origin)
         self._files = {one.name: one for one in files}
 
@@ -183,9 +165,17 @@ def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
+def uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
+    """Return the rows of an uploaded table, with the other uploads, of which archives count as their files."""
+    archives = [one for one in uploads if one.lower().endswith(ARCHIVES)]
+    packed = [one for archive in archives for one in archive_files(archive)]
+    paths = [one for one in uploads if one not in archives]
+    return UploadedRows(read_rows(path), Origin(Path(path).name), packed, paths)
+
+
 def folder_rows(folder: str, limits: RowLimits) -> Source:
     """Return the rows of a folder: of the table in it that names its images, or of files with the same name."""
-    files, origin = listed_folder(Path(folder)), Origin(Path(folder).absolute().name)
+    files, origin = in_order(folder_files(Path(folder))), Origin(Path(folder).absolute().name)
     names = {one.name for one in files}
     if table := next((name for name in _FOLDER_TABLES if name in names), None):
         return FolderTable(read_rows(str(Path(folder, table))), origin, files)
@@ -197,21 +187,21 @@ def folder_rows(folder: str, limits: RowLimits) -> Source:
 
 def archive_rows(path: str, limits: RowLimits) -> Source:
     """Rows of an archive: of the table in it that names its pictures, or of files of one name."""
-    files = listed_files(path)
+    files = list(archive_files(path))
     is_tar = path.lower().endswith(TAR)
     keys = [parted(one.name, at_first_dot=is_tar)[0] for one in files]
     tables = [one for one in files if one.name.lower().endswith(_TABLES) and not one.is_hidden]
     origin = Origin(Path(path).name)
     # A file of JSON beside a picture of its name is a row of these, as in WebDataset.
     if len(tables) == 1 and keys.count(parted(tables[0].name, at_first_dot=is_tar)[0]) == 1:
-        return UploadedRows.of(_rows_of(tables[0], limits), origin, files)
+        return UploadedRows(_rows_of(tables[0], limits), origin, files)
     rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
     if len(rows.kinds) == 1:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
     return rows
 
 
-def _rows_of(table: Listed, limits: RowLimits) -> Rows:
+def _rows_of(table: ListedFile, limits: RowLimits) -> Rows:
     """Rows of a table in an archive."""
     with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")

@@ -11,7 +11,7 @@ from vlgauge.errors import UsageError
 from vlgauge.media.tables import rows_called
 from vlgauge.row_sources import RowReader, Source
 from vlgauge.row_sources.hub import HubRows, pinned
-from vlgauge.row_sources.tables import ARCHIVES, UploadedRows, archive_rows
+from vlgauge.row_sources.tables import ARCHIVES, archive_rows, uploaded_rows
 from vlgauge.sandbox import reading
 from vlgauge.scoring.columns import warn_of_repeated
 from vlgauge.scoring.sources import groups_of
@@ -189,4 +189,4 @@ def opened(
 def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
     """Return the rows of an uploaded table or archive, with the files that were uploaded beside a table."""
     is_archive = table.lower().endswith(ARCHIVES)
-    return archive_rows(table, hosting.limits) if is_archive else UploadedRows(table, files)
+    return archive_rows(table, hosting.limits) if is_archive else uploaded_rows(table, files)
