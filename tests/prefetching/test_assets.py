@@ -11,10 +11,11 @@ from vlgauge.catalog import metric_names
 from vlgauge.cli import main
 from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TABLE
 from vlgauge.encoders.pairs.models import BASE, PINNED_BASE
-from vlgauge.encoders.sentences.model import MINILM_REVISION, MINILM_SHA256
+from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
 from vlgauge.errors import NetworkError
+from vlgauge.judges.sources import LLAVA
 from vlgauge.network import ListedFile
-from vlgauge.prefetching.assets import assets_of
+from vlgauge.prefetching.assets import ByHand, assets_of
 from vlgauge.settings import setting_names
 
 COMMIT = "c" * 40
@@ -271,3 +272,35 @@ def test_the_authors_files_of_rovist_vg_are_named(capsys):
     out = run(capsys, "prefetch", "--list", "rovist_vg")[1]
     for part in ("10eudslypWf7p8DoA_vPrR8J-_niFyrR8", "1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR", 'nouns="embedded"'):
         assert part in out
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_files_by_hand_have_an_address_a_licence_a_digest_and_a_setting(capsys, name):
+    settings = {one for part in (name, "rovist_vg", "rovist_c") for one in setting_names(type(vlgauge.load(part)))}
+    for asset in assets_of(name):
+        if isinstance(asset, ByHand) and asset.about is not None:
+            listed = run(capsys, "prefetch", "--list", name)[1]
+            assert f"  address: {asset.url or asset.about.origin}\n" in listed
+            assert re.match("https://", asset.url or asset.about.origin)
+            assert f"  licence: {asset.about.licence}\n" in listed
+            assert f"  sha256: {asset.sha256 or 'none is known; known by'}" in listed
+            assert f"  setting: `{asset.setting}`\n" in listed
+            assert asset.setting in settings
+
+
+def test_licences_are_named_before_the_first_byte(capsys, hub, monkeypatch):
+    hub.files = {"config.json": b"{}", "model.safetensors": b"x"}
+    fetch, printed = hub.fetch, []
+
+    def told(*arguments):
+        printed.append(capsys.readouterr().out)
+        return fetch(*arguments)
+
+    monkeypatch.setattr("vlgauge.network.hub_folder", told)
+    for name, licence in (
+        (f"judge:{LLAVA}", "to which you agree by its use"),
+        (f"sentence:{MINILM}@{COMMIT}", "Apache-2.0"),
+    ):
+        hub.files["modules.json"] = b"[]"
+        assert run(capsys, "prefetch", name)[0] == 0
+        assert licence in printed.pop()

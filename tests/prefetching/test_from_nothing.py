@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import pickle
-import re
 import shutil
 import sys
 
@@ -251,11 +250,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
         settings = {**settings, "model": str(folder)}
     unplug()
     converted(name, downloads)
-    if name in BROUGHT:
-        capsys.readouterr()
-        metric = by_hand(name, downloads, capsys)
-    else:
-        metric = vlgauge.load(name, keep_in_memory=True, **settings)
+    metric = by_hand(name, downloads) if name in BROUGHT else vlgauge.load(name, keep_in_memory=True, **settings)
     result = metric.compute(**data)
     assert math.isfinite(result[name])
     if name in DETECTING:
@@ -264,13 +259,12 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
     assert f"{name}|v:" in result[f"{name}_signature"]
 
 
-def by_hand(name, downloads, capsys):
-    """The metric by the call that `--from` prints."""
-    assert main(["prefetch", name, "--from", str(downloads)]) == 0
-    out = capsys.readouterr().out
-    for command in re.findall(r"^run first: vlgauge (.*)$", out, re.MULTILINE):
-        assert main(command.split()) == 0
-    call = re.search(r"^vlgauge\.load\((.*?)^\)", out, re.MULTILINE | re.DOTALL)[1]
-    assert name == "rovist_vg" or PINNED_BASE in call
-    settings = eval(f"dict(name={call.strip()})")
-    return vlgauge.load(settings.pop("name"), keep_in_memory=True, **settings)
+def by_hand(name, downloads):
+    """The metric by the calls of the how-to, with the files that a user downloads."""
+    table = downloads / "idf.json"
+    assert main(["idf", str(table), "--pickle", str(downloads / "idf.pkl")]) == 0
+    grounding = {"checkpoint": str(downloads / "r2p_model_epoch2.pth.tar"), "idf": str(table)}
+    grounding["glove_path"] = str(downloads / "glove.6B.300d.txt")
+    order = {"model": str(downloads / "sop_model_epoch4.pth.tar"), "base": PINNED_BASE}
+    settings = {"rovist_vg": grounding, "rovist_c": order, "rovist": {"vg": grounding, "c": order}}
+    return vlgauge.load(name, keep_in_memory=True, **settings[name])

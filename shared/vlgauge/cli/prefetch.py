@@ -1,14 +1,21 @@
 """`vlgauge prefetch`: fetch what metrics and encoders need, so that scoring works without network."""
 
 import argparse
-from pathlib import Path
 
 from vlgauge.catalog import metric_names
-from vlgauge.errors import UsageError, WeightsNotFoundError
-from vlgauge.prefetching.assets import Asset, ByHand, Download, HubFiles, assets_of, described, title
+from vlgauge.errors import WeightsNotFoundError
+from vlgauge.prefetching.assets import (
+    Asset,
+    ByHand,
+    Download,
+    HubFiles,
+    assets_of,
+    described,
+    licence_of,
+    manual_facts,
+    title,
+)
 from vlgauge.prefetching.fetching import checked_files, folder_of, is_there, sizes
-from vlgauge.prefetching.load_call import TAKING, load_call
-from vlgauge.prefetching.sorting import sorted_files
 from vlgauge.results import to_table
 from vlgauge.weights.files import sha256_of
 
@@ -25,27 +32,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "layers:ID, judge:ID, factual:ID, detector:NAME)",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--list", action="store_true", help="list what would be fetched, without network")
+    mode.add_argument("--list", action="store_true", help="list what would be fetched, and by hand, without network")
     mode.add_argument("--check", action="store_true", help="exit with 1 if something is missing, without network")
-    mode.add_argument(
-        "--from",
-        dest="folder",
-        metavar="FOLDER",
-        help="recognise the files of a folder and print the call that loads the metric with them, without network",
-    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, check, sort or fetch."""
-    if options.folder is not None:
-        return sort(options.names, Path(options.folder))
+    """List, check or fetch."""
     assets = wanted(options.names)
     if not assets:
         print(f"{', '.join(options.names)}: nothing to fetch")
         return 0
     if options.list:
         for asset in assets:
-            print(described(asset))
+            print("\n".join([described(asset), *(manual_facts(asset) if isinstance(asset, ByHand) else ())]))
         return 0
     return check(assets) if options.check else fetch(assets)
 
@@ -57,23 +56,6 @@ def wanted(names: list[str]) -> list[Asset]:
     for name in expanded:
         assets += [asset for asset in assets_of(name) if title(asset) not in map(title, assets)]
     return assets
-
-
-def sort(names: list[str], folder: Path) -> int:
-    """Tell what the files of a folder are, and how a metric takes them; 1 if it lacks something."""
-    if len(names) != 1 or names[0] not in TAKING:
-        raise UsageError(f"--from must come with one of {', '.join(TAKING)}, got {' '.join(names)}")
-    found = sorted_files(folder)
-    sizes = [megabytes(one.path.stat().st_size) if one.path.is_file() else "folder" for one in found]
-    rows = [[one.path.name, size, one.what] for one, size in zip(found, sizes, strict=True)]
-    print(to_table(["file", "size", "what it is"], rows) if rows else f"{folder}: empty")
-    call = load_call(names[0], found)
-    for command in call.first:
-        print(f"run first: {command}")
-    print(f"\n{call}\n")
-    for told in call.missing:
-        print(f"missing: {told}")
-    return int(bool(call.missing))
 
 
 def check(assets: list[Asset]) -> int:
@@ -93,8 +75,10 @@ def fetch(assets: list[Asset]) -> int:
         WeightsNotFoundError: If files cannot be had; says so of all of them, after the others were fetched.
     """
     for asset in assets:
-        if isinstance(asset, ByHand):
-            print(f"{asset.what}: {'there' if is_there(asset) else f'by hand: {asset.steps}'}", flush=True)
+        if isinstance(asset, ByHand) and is_there(asset):
+            print(f"{asset.what}: there")
+        elif isinstance(asset, ByHand):
+            print("\n".join([f"{asset.what}: by hand: {asset.steps}", *manual_facts(asset)]), flush=True)
     lacking = []
     for asset in sorted(assets, key=lambda asset: isinstance(asset, Download)):
         try:
@@ -110,7 +94,7 @@ def fetch(assets: list[Asset]) -> int:
 
 
 def _fetch(files: HubFiles) -> None:
-    print(title(files), flush=True)
+    print(f"{title(files)}\n  licence: {licence_of(files)}", flush=True)
     for name, n_bytes in sizes(files).items():
         print(f"  {name} ({megabytes(n_bytes)})", flush=True)
     folder = folder_of(files)
@@ -123,7 +107,7 @@ def _fetch(files: HubFiles) -> None:
 
 
 def _download(file: Download) -> None:
-    print(file.what, flush=True)
+    print(f"{file.what}\n  licence: {licence_of(file)}", flush=True)
     path = file.fetch()
     row = [path.name, megabytes(path.stat().st_size), sha256_of(path)[:16], "as its name tells"]
     print(to_table(_COLUMNS, [row]), flush=True)

@@ -71,6 +71,9 @@ class ByHand:
         instead_of: The files of the Hub that are not needed then.
         about: What tables tell of it.
         has_toy: Whether a small model of our own stands for it under the profile "embedded".
+        setting: Setting of the metric that takes the file.
+        url: Where the file is, if the page of `about` has only a link to it.
+        sha256: SHA-256 of the file, if it was published.
     """
 
     what: str
@@ -79,6 +82,9 @@ class ByHand:
     instead_of: HubFiles | None = None
     about: About | None = None
     has_toy: bool = False
+    setting: str = ""
+    url: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,8 @@ _CONCRETENESS = ByHand(
         "MIT; of the ratings: no derivatives",
         f"version {PACKAGE_VERSION}, sha256 of the ratings {RATINGS_SHA256}",
     ),
+    setting="concreteness_path",
+    sha256=RATINGS_SHA256,
 )
 # The authors' checkpoint has the weights; this is what surrounds them.
 _ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
@@ -138,6 +146,8 @@ _ROVIST_C = ByHand(
         _NONE_STATED,
         "names and shapes of its tensors; no digest was published",
     ),
+    setting="model",
+    url=AUTHORS_FILE,
 )
 _ROVIST_VG = (
     ByHand(
@@ -151,6 +161,8 @@ _ROVIST_VG = (
             "names and shapes of its tensors; no digest was published",
         ),
         has_toy=True,
+        setting="checkpoint",
+        url=GROUNDING_FILE,
     ),
     ByHand(
         "word vectors of RoViST-VG",
@@ -162,6 +174,7 @@ _ROVIST_VG = (
             "PDDL 1.0",
             "400,000 lines of a word and 300 numbers; no digest was published",
         ),
+        setting="glove_path",
     ),
     ByHand(
         "idf of RoViST-VG",
@@ -174,6 +187,8 @@ _ROVIST_VG = (
             _NONE_STATED,
             "words with finite numbers; no digest was published",
         ),
+        setting="idf",
+        url=GROUNDING_IDF,
     ),
 )
 
@@ -191,6 +206,7 @@ def _pipeline(setting: str) -> ByHand:
             "MIT",
             f"its version, {PAPER_VERSION}",
         ),
+        setting=setting,
     )
 
 
@@ -239,7 +255,9 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     release = RELEASES[kind].get(architecture_of(backbone).name)
     known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
     told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
-    return [clip_files(backbone), ByHand(f"weights of {TITLES[kind]} for {backbone}", steps, path.is_file, about=told)]
+    what = f"weights of {TITLES[kind]} for {backbone}"
+    url = release.link if release else ""
+    return [clip_files(backbone), ByHand(what, steps, path.is_file, about=told, setting="checkpoint", url=url)]
 
 
 def detector_files(name: str) -> HubFiles | Download:
@@ -276,6 +294,7 @@ _POLOS = ByHand(
         "BSD-3-Clause-Clear of the repository; nothing separate is said of the weights",
         "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
     ),
+    setting="checkpoint",
 )
 
 
@@ -291,6 +310,7 @@ _JUDGE = ByHand(
         f"commit {LLAVA.partition('@')[2]}",
     ),
     has_toy=True,
+    setting="model",
 )
 
 
@@ -300,6 +320,7 @@ _ANY_JUDGE = ByHand(
     f"judge:{SMALL} fetches it and tells its commit",
     about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
     has_toy=True,
+    setting="model",
 )
 
 
@@ -388,6 +409,24 @@ def title(asset: Asset) -> str:
 def described(asset: Asset) -> str:
     """Name of an asset, and its files or what is to be done."""
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
+
+
+def manual_facts(asset: ByHand) -> list[str]:
+    """Return the lines about a file that the user downloads: URL, license, SHA-256 and the setting that takes it."""
+    if asset.about is None:
+        return []
+    return [
+        f"  address: {asset.url or asset.about.origin}",
+        f"  licence: {asset.about.licence}",
+        f"  sha256: {asset.sha256 or f'none is known; known by {asset.about.known_by}'}",
+        f"  setting: `{asset.setting}`",
+    ]
+
+
+def licence_of(asset: HubFiles | Download) -> str:
+    """Return the license of files that are downloaded."""
+    binding = terms_of(asset.repository) if isinstance(asset, HubFiles) else ""
+    return binding or about(asset).licence
 
 
 def hub_files_of(name: str) -> list[HubFiles]:

@@ -1,16 +1,13 @@
 """Fetching named files of the Hub at a pinned commit, and checking that they are what they should be."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from vlgauge.errors import NetworkError, UsageError, WeightsNotFoundError
-from vlgauge.network import hub_listing, unreachable
+from vlgauge.network import announced_digest, hub_listing, remove_file, unreachable
 from vlgauge.prefetching.assets import Asset, HubFiles
 from vlgauge.weights.files import hub_folder, sha256_of
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -72,16 +69,12 @@ def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
 
 def _checked(path: Path, name: str, recorded: Mapping[str, str]) -> Fetched:
     found = sha256_of(path)
-    announced = path.resolve().name
-    expected, origin = "", "nothing is recorded"
-    if name in recorded:
-        expected, origin = recorded[name], "as recorded"
-    elif _SHA256.fullmatch(announced):
-        expected, origin = announced, "as the Hub announced"
-    if expected and found != expected:
-        for file in {path.resolve(), path}:
-            file.unlink(missing_ok=True)
+    expected, origin = recorded.get(name), "as recorded"
+    if expected is None:
+        expected, origin = announced_digest(path), "as the Hub announced"
+    if expected is not None and found != expected:
+        remove_file(path)
         raise UsageError(
             f"{path} must have the SHA-256 {expected[:16]}, got {found[:16]}; it was removed, fetch it again"
         )
-    return Fetched(name, path.stat().st_size, found, origin)
+    return Fetched(name, path.stat().st_size, found, origin if expected else "nothing is recorded")

@@ -66,20 +66,6 @@ def test_the_head_of_the_checkpoint(oracle, checkpoint):
         np.testing.assert_array_equal(array, wanted[name], err_msg=name)
 
 
-def test_the_checkpoint_is_known_by_what_is_in_it(oracle, checkpoint, capsys, monkeypatch):
-    monkeypatch.setitem(TABLE, "ViT-B/32", ROW)
-    assert main(["prefetch", "polos", "--from", str(checkpoint.parent)]) == 0
-    printed = capsys.readouterr().out
-    assert "checkpoint of Polos" in printed
-    command = next(line for line in printed.splitlines() if line.startswith("run first: "))
-    words = [*command.split()[3:], "--base", str(oracle.clip), "--text-encoder", str(oracle.text_encoder)]
-    assert main(words) == 0
-    assert read_head(checkpoint.with_suffix(".safetensors")).digest == converted(oracle, checkpoint).digest
-    capsys.readouterr()
-    assert main(["prefetch", "polos", "--from", str(checkpoint.parent)]) == 0
-    assert "run first" not in capsys.readouterr().out
-
-
 @pytest.mark.filterwarnings("ignore:.*captions and references")
 def test_the_command_and_a_score(oracle, checkpoint, capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(TABLE, "tiny-polos", ROW)
