@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from tqdm import tqdm
-
 from vlgauge.errors import NetworkError
 from vlgauge.writing import replacing
 
@@ -263,6 +261,11 @@ def hub_folder(
         NetworkError: If a file cannot be downloaded or has another digest.
     """
     from huggingface_hub import snapshot_download, try_to_load_from_cache
+    from tqdm import tqdm
+
+    class NoBar(tqdm):
+        def __init__(self, *arguments: Any, **settings: Any) -> None:
+            super().__init__(*arguments, **{**settings, "disable": True})
 
     commit, listed = hub_listing(repository, revision, patterns, sha256 or ())
     lacking = [
@@ -272,18 +275,11 @@ def hub_folder(
         tell(sum(listed[name].n_bytes for name in lacking))
     # Each file is compared with its digest before the next one is downloaded.
     for name in lacking:
-        hub_file(repository, name, commit, sha256=(sha256 or {}).get(name))
+        hub_file(repository, name, commit, sha256=(sha256 or {}).get(name) or listed[name].sha256)
     # Downloads nothing any more, but stores the list of files, by which a folder is known to be complete.
     with hub_requests(repository):
-        settings: dict[str, Any] = {"allow_patterns": list(patterns), "tqdm_class": _NoBar}
+        settings: dict[str, Any] = {"allow_patterns": list(patterns), "tqdm_class": NoBar}
         return Path(snapshot_download(repository, revision=revision, **settings))
-
-
-class _NoBar(tqdm):
-    """Progress bar that shows nothing."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{**settings, "disable": True})
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
