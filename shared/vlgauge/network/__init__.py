@@ -351,7 +351,7 @@ def _network_error(error: Exception, host: str, about: str) -> NetworkError | No
         return NetworkError(f"{host} {reason} (status {status})", status)
     if isinstance(cause, OfflineModeIsEnabled):
         return NetworkError("an offline switch was set when the Hub's client was imported")
-    if (unreadable := misread(error, about)) is not None:
+    if (unreadable := _misread(error, about)) is not None:
         return unreadable
     modules = {kind.__module__.partition(".")[0] for kind in type(cause).__mro__}
     of_client = modules & {"httpx", "httpx2", "requests", "huggingface_hub"}
@@ -364,13 +364,8 @@ def _network_error(error: Exception, host: str, about: str) -> NetworkError | No
     return None
 
 
-def misread(error: Exception, about: str = "") -> NetworkError | None:
-    """Return the error for an answer that the Hub's client cannot parse, or None if it is another error.
-
-    Args:
-        error: Exception that the client raised.
-        about: What was asked about, for the message.
-    """
+def _misread(error: Exception, about: str) -> NetworkError | None:
+    """Return the error for an answer that the Hub's client cannot parse, or None if it is another error."""
     if not isinstance(error, _PARSE_ERRORS) or type(error).__module__ not in ("builtins", "json.decoder"):
         return None
     frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
