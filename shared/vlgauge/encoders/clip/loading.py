@@ -267,6 +267,12 @@ def _check_path(name: str, value: object) -> None:
     """Refuse what is no path; TypeError. None stands for the default."""
     if value is not None and not isinstance(value, (str, os.PathLike)):
         raise UsageTypeError.about(name, f"must be a path, got {type(value).__name__}")
+    try:
+        os.lstat(value or "")
+    except ValueError as error:  # a zero byte, or half of a character
+        raise UsageError.about(name, f"must be a path, got {value!r:.200} ({error})") from None
+    except OSError:
+        pass
 
 
 def _existing(checkpoint: str | os.PathLike[str]) -> Path:
