@@ -94,26 +94,29 @@ def summed_intervals(
         if units.shape[1] < 2:
             continue
         every = units.sum(axis=1, keepdims=True)
-        sums = np.concatenate([every, np.maximum(every - units, 0.0)], axis=1)
-        # Values of all units, then without each of them, shape (systems, n_units + 1).
-        values = dict(zip(systems, statistic(sums), strict=True))
-        apart = values if of_differences is None else dict(zip(systems, of_differences(sums), strict=True))
-        columns = {index: _contrast(values, apart, contrasts[index]) for index in chosen}
-        columns = {index: column for index, column in columns.items() if not np.isnan(column[1:]).any()}
+        tables = {
+            size: [dict(zip(systems, of(sums), strict=True)) for sums in (every[:, 0], np.maximum(every - units, 0.0))]
+            for size, of in ((1, statistic), (2, of_differences or statistic))
+            if size in {len(contrasts[index]) for index in chosen}
+        }
+        # Value of each contrast, and its values without each unit.
+        columns = {
+            index: [_contrast(table, contrasts[index]) for table in tables[len(contrasts[index])]] for index in chosen
+        }
+        columns = {index: column for index, column in columns.items() if not np.isnan(column[1]).any()}
         if not columns:
             continue
-        effects = np.stack([_effects(column[1:]) for column in columns.values()], axis=1)
+        values = np.array([value for value, _ in columns.values()])
+        effects = np.stack([_effects(without) for _, without in columns.values()], axis=1)
         signs, there = np.array([turn(column) for column in effects.T]), np.ones(effects.shape, dtype=np.bool_)
-        ends = effect_intervals(
-            np.array([column[0] for column in columns.values()]), effects * signs, there, signs, **how
-        )
+        ends = effect_intervals(values, effects * signs, there, signs, **how)
         for index, interval in zip(columns, ends, strict=True):
             found[index] = interval
     return found
 
 
-def _contrast(values: Mapping[int, Floats], apart: Mapping[int, Floats], systems: tuple[int, ...]) -> Floats:
-    return values[systems[0]] if len(systems) == 1 else apart[systems[0]] - apart[systems[1]]
+def _contrast(values: Mapping[int, Any], systems: tuple[int, ...]) -> Any:
+    return values[systems[0]] if len(systems) == 1 else values[systems[0]] - values[systems[1]]
 
 
 def _effects(without: Floats) -> Floats:
