@@ -3,19 +3,22 @@
 import ast
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import datasets
 import hostile_files
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from changed_files import resident
 from hub_data_sets import TOKEN, Repository
 from made_data_sets import COMMITS, N_ROWS
 
 import vlgauge
 from vlgauge.row_sources import hub as hub_rows
-from vlgauge.sandbox import workers
+from vlgauge.sandbox import data_set_tasks, workers
 
+MOST_EXTRA = 200  # MB
 DEEP = b'{"caption": "x", "a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n"
 ALIASES = "a0: &a0 x.jsonl\n" + "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12))
 CARD = f"---\n{ALIASES}configs:\n- config_name: default\n  data_files: *a12\n---\n".encode()
@@ -53,9 +56,10 @@ def read(name, split=None):
 def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, monkeypatch, attack, seconds):
     monkeypatch.setattr(hub_rows, "_SECONDS", seconds)
     hub.repositories["org/hostile-one"] = Repository({COMMITS[0]: attack(tmp_path)})
-    begun = time.monotonic()
+    begun, before = time.monotonic(), resident()
     with pytest.raises(ValueError, match=r"^`dataset` ") as told:
         read("org/hostile-one")
+    assert resident() - before < MOST_EXTRA
     assert "\n" not in str(told.value)
     assert time.monotonic() - begun < 60  # no measure of speed: what hangs is told apart from what ends
     monkeypatch.undo()
@@ -112,3 +116,25 @@ def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub):
     assert len(workers._waiting) <= workers._MOST_STREAMS
     assert {len(one) + len(two) for one, two in zip(first, last, strict=True)} == {N_ROWS}
     assert [one + two for one, two in zip(first, last, strict=True)] == [first[0] + last[0]] * 6
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/etc/hostname",
+        "https://example.org/rows.json",
+        f"hf://datasets/org/other@{COMMITS[0]}/a.json",
+        f"hf://datasets/org/x@{COMMITS[1]}/a.json",
+    ],
+)
+def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch, file):
+    class Builder:
+        __module__ = "datasets.packaged_modules.json"
+        config = SimpleNamespace(
+            name="default", data_files={"train": [f"hf://datasets/org/x@{COMMITS[0]}/a.json", file]}
+        )
+
+    monkeypatch.setattr(data_set_tasks, "_check_card", lambda *_: None)
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
+    with pytest.raises(ValueError, match="must have its data files in its own repository, got 'org/x'"):
+        data_set_tasks._opened.__wrapped__("org/x", COMMITS[0], False, None)
