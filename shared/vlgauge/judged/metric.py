@@ -1,4 +1,4 @@
-"""Bases of the metrics that ask a model: their settings, and what comes of a picture and its captions."""
+"""Base classes of the metrics that ask a judge model: settings, preflight and signature fields."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from vlgauge.weights.preflight import Preflight
 
 
 class JudgeMetric(Metric):
-    """Base of the metrics that ask a model of pictures and text, once per row.
+    """Base class of metrics that ask a model of images and text, once per row.
 
     Attributes:
-        paper_model: The model under the profile "paper" where none is named; None for none.
-        opening: What LLaVA and CLIP-FlanT5 read around the question.
+        paper_model: Default model under the profile "paper". None for no default.
+        opening: Text around the question for LLaVA and CLIP-FlanT5.
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
@@ -33,9 +33,9 @@ class JudgeMetric(Metric):
     source_settings = ("model", "dtype", "tower", "adapter")
     paper_model: ClassVar[str | None] = LLAVA
     opening: ClassVar[Opening]
-    # The image tower of a model that has none of its own; only vqascore asks such models.
+    # Image tower of a model that does not include one. Only vqascore supports such models.
     tower: Any = None
-    # What is added to a LLaVA; only fleur does.
+    # Adapter for a LLaVA model. Only fleur supports it.
     adapter: Any = None
 
     def __init__(
@@ -60,11 +60,11 @@ class JudgeMetric(Metric):
 
     @property
     def chosen_model(self) -> Any:
-        """The setting, or the model of the paper."""
+        """The model of the settings, or the default model of the paper."""
         return self.paper_model if self.model is None and self.profile == "paper" else self.model
 
     def look_for_sources(self) -> Preflight:
-        """What every call needs; nothing is loaded or fetched."""
+        """Return a preflight of the requirements of every call, without loading or downloading anything."""
         preflight = Preflight(self.name, self.needs[0])
         lacking = (
             f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {other_models()}"
@@ -73,7 +73,14 @@ class JudgeMetric(Metric):
         return preflight
 
     def judge(self, own: bool = False) -> Judge:
-        """The judge of the settings, from the pool; metrics with the same model share it, but for a copy to train."""
+        """Return the judge model of the settings from the pool, where metrics with the same model share it.
+
+        Args:
+            own: Whether to load a separate copy that will be trained.
+
+        Raises:
+            SourcesMissing: If a package or model is missing.
+        """
         self.look_for_sources().end()
         return judge_of(
             self.chosen_model,
@@ -87,12 +94,19 @@ class JudgeMetric(Metric):
         )
 
     def made_with(self, judge: Judge) -> dict[str, Any]:
-        """What names the judge in the signature, and how it sees pictures and reads questions."""
+        """Return the signature fields of a judge: its identity, dtype, image preparation and template."""
         names = {"enc": judge.identity, "dtype": judge.dtype, "prep": judge.preparation}
         return {**names, "turn": judge.opening(self.opening)}
 
     def tell_altered(self, judge: Judge, questions: Sequence[Question]) -> int:
-        """How many questions have captions that spell special tokens, with a warning if any has."""
+        """Count the questions with captions that spell special tokens, and warn if the count is not 0.
+
+        Returns:
+            Number of these questions.
+
+        Warns:
+            UserWarning: If the number is not 0.
+        """
         n = sum(judge.altered(questions))
         if n:
             warn(
@@ -102,7 +116,11 @@ class JudgeMetric(Metric):
         return n
 
     def tell_untold(self, n_untold: int, n_answers: int) -> None:
-        """Warn of answers whose score is undefined because a server did not tell their digits."""
+        """Warn about answers whose score is undefined because a server did not return their digits.
+
+        Warns:
+            UserWarning: If `n_untold` is not 0.
+        """
         if n_untold:
             warn(
                 f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; let it "
@@ -111,14 +129,14 @@ class JudgeMetric(Metric):
 
 
 class PictureJudgeMetric(JudgeMetric):
-    """Base of the metrics that ask about a caption and its picture, and read no references."""
+    """Base class of metrics that ask about a caption and its image, without references."""
 
     columns = (Text("predictions"), OneImage("images"))
     has_reference_scores = False
 
 
 class TextJudgeMetric(JudgeMetric, CaptionMetric):
-    """Base of the metrics that ask a language model about a caption and its references, without the picture."""
+    """Base class of metrics that ask a language model about a caption and its references, without the image."""
 
     columns = CaptionMetric.columns
     has_reference_scores = False
@@ -126,6 +144,6 @@ class TextJudgeMetric(JudgeMetric, CaptionMetric):
 
 
 def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[ImagePicture]:
-    """The picture of each row; equal ones are one object."""
+    """Return the image of each row. Rows with equal images share one object."""
     pictures, which = distinct_images(images)
     return [pictures[int(i)] for i in np.asarray(which)]

@@ -1,4 +1,4 @@
-"""Models of pictures and text as judges: what they are asked, and what they answer with which probability."""
+"""Judge models of images and text: the protocol, the questions, and the answers with their probabilities."""
 
 from vlgauge.judges.questions import Answer, Judge, Opening, Question
 from vlgauge.judges.served import ServedJudge

@@ -1,8 +1,9 @@
-"""Adapters in the layout that LLaVA's training writes, added to the LLaVA of transformers (Hu et al., 2022: LoRA).
+"""LoRA adapters (Hu et al., 2022) in the format of LLaVA's training code, merged into the LLaVA model of transformers.
 
-A folder has ``adapter_config.json``, two thin matrices for each matrix of the language model in
-``adapter_model.safetensors`` or ``adapter_model.bin``, and the layers between picture and text, which were trained
-whole, in ``non_lora_trainables.bin``. Tensors are read, and nothing else: neither peft nor LLaVA's code is needed.
+A folder contains ``adapter_config.json``, two low-rank matrices per matrix of the language model in
+``adapter_model.safetensors`` or ``adapter_model.bin``, and the projection layers between image and text, which were
+trained without LoRA, in ``non_lora_trainables.bin``. Only tensors are read, so neither peft nor LLaVA's code is
+required.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 MATRICES = ("adapter_model.safetensors", "adapter_model.bin")
 WHOLE = "non_lora_trainables.bin"
 
-# What LLaVA calls a layer, and what transformers calls it.
+# Names of layers in LLaVA, and the corresponding names in transformers.
 _LAYERS = (
     (re.compile(r"model\.(?=layers\.)"), "model.language_model."),
     (re.compile(r"model\.mm_projector\.0\."), "model.multi_modal_projector.linear_1."),
     (re.compile(r"model\.mm_projector\.2\."), "model.multi_modal_projector.linear_2."),
 )
-# Both are around a name, whatever the class of the model that was trained.
+# Both prefixes may occur, depending on the class of the trained model.
 _WRAPPED = re.compile(r"(base_model\.)?(model\.(?=model\.))?")
 _THIN = re.compile(r"(?P<layer>.+)\.lora_(?P<side>[AB])(\.default)?\.weight")
-# Fields of adapter_config.json that would change the arithmetic, and what each must be.
+# Fields of adapter_config.json that would change the computation, and their supported values.
 _PLAIN: dict[str, tuple[Any, ...]] = {
     "peft_type": ("LORA",),
     "bias": (None, "none"),
@@ -48,9 +49,18 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
 
 
 def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
-    """Add an adapter to a LLaVA for good: ``W + s B A`` for each matrix, with ``s`` of its configuration.
+    """Merge an adapter into a LLaVA model in place.
 
-    Every tensor of the adapter goes into the model, each once.
+    Each adapted matrix W becomes ``W + s B A``, with the scale ``s`` of `scale_of`. Layers that were trained without
+    LoRA are replaced. Every tensor of the adapter must match exactly one parameter of the model.
+
+    Args:
+        model: The LLaVA model of transformers.
+        files: Files and configuration of the adapter.
+
+    Raises:
+        ValueError: If the adapter is not a plain LoRA of this model, has a layer twice or makes a weight infinite, or
+            if parts of the model are not in memory.
     """
     import torch
 
@@ -101,7 +111,11 @@ def add_adapter(model: torch.nn.Module, files: JudgeFiles) -> None:
 
 
 def scale_of(config: Mapping[str, Any]) -> float:
-    """What the product of the thin matrices is multiplied by: alpha / r, or alpha / sqrt(r) of "rslora"."""
+    """Return the factor of the product of the low-rank matrices: alpha / r, or alpha / sqrt(r) for "rslora".
+
+    Raises:
+        ValueError: If the adapter is not a plain LoRA, or alpha or r is not a positive number.
+    """
     for field, plain in _PLAIN.items():
         if config.get(field) not in plain:
             raise UsageError(f"`adapter` must be a plain LoRA, got {field}: {shown(config.get(field))} in its settings")
@@ -110,13 +124,16 @@ def scale_of(config: Mapping[str, Any]) -> float:
         isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < math.inf for one in (alpha, rank)
     ):
         raise UsageError(f"`adapter` must have lora_alpha and r, two numbers above 0, got {alpha!r} and {rank!r}")
-    assert alpha is not None  # looked at above
+    assert alpha is not None  # checked above
     assert rank is not None
     return float(alpha) / (math.sqrt(rank) if config.get("use_rslora") else rank)
 
 
 def own_name(name: str) -> str:
-    """The name that a tensor or layer of LLaVA has in transformers; itself where it has none."""
+    """Return the name of a LLaVA tensor or layer in transformers.
+
+    Names without a counterpart are returned without the prefixes of wrappers.
+    """
     bare = _WRAPPED.sub("", name, count=1)
     for pattern, here in _LAYERS:
         if pattern.match(bare):
@@ -125,7 +142,7 @@ def own_name(name: str) -> str:
 
 
 def _product(layer: str, pair: Mapping[str, torch.Tensor], rank: int, name: str) -> torch.Tensor:
-    """``B A`` in float32, of shape ``(n_out, n_in)``."""
+    """Return ``B A`` in float32, shape ``(n_out, n_in)``."""
     fits = pair.keys() == {"A", "B"} and all(value.dim() == 2 for value in pair.values())
     if not fits or {pair["B"].shape[1], len(pair["A"])} != {rank}:
         raise UsageError(

@@ -1,6 +1,7 @@
-"""CLIP-FlanT5, the model of VQAScore's paper (Lin et al., 2024), on the T5 and the CLIP of transformers.
+"""CLIP-FlanT5, the model of the VQAScore paper (Lin et al., 2024), built on T5 and CLIP of transformers.
 
-T5's encoder reads the first half of a prompt, the patches of a picture through two linear layers, and the second half.
+The input of the T5 encoder is the first half of the prompt, the image patches after two linear layers, and the second
+half of the prompt.
 """
 
 from __future__ import annotations
@@ -18,19 +19,29 @@ from vlgauge.weights.reading import given_as, read_tensors
 if TYPE_CHECKING:
     import torch
 
-# The patches of this layer are seen, where the configuration names no other one.
+# Hidden layer of the image tower whose patches are used, unless the configuration names another one.
 _LAYER = -2
 _PROJECTOR = "mlp2x_gelu"
 _LAYERS = {f"mm_projector.{layer}.{part}": f"{layer}.{part}" for layer in (0, 2) for part in ("weight", "bias")}
 
 
 def is_clip_t5(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of a T5 with an image tower."""
+    """Return whether a configuration describes a T5 with an image tower."""
     return "mm_vision_tower" in config and "d_model" in config
 
 
 def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) -> Parts:
-    """The parts of a CLIP-FlanT5, every tensor of them from the files."""
+    """Load a CLIP-FlanT5 whose tensors are all read from the files.
+
+    Args:
+        files: Files of the T5 and of the projection layers.
+        tower: Files of the image tower.
+        dtype: Torch data type.
+        device: Torch device.
+
+    Raises:
+        ValueError: If tensors are missing or unknown, or the projection layers have an unsupported type.
+    """
     import torch
     import transformers
 
@@ -42,7 +53,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     read: Any = transformers.CLIPVisionModel.from_pretrained
     seeing, told = read(str(tower.folder), use_safetensors=True, output_loading_info=True, **common)
     if unread := sorted(map(str, told["missing_keys"])):
-        # The library makes them up, and says so where nobody looks.
+        # The library initializes them randomly, and reports this only in its log.
         raise UsageError(f"the image tower must have the tensors of its configuration, lacks {', '.join(unread[:3])}")
     model: Any = transformers.T5ForConditionalGeneration(config)
     between: Any = torch.nn.Sequential(
@@ -53,7 +64,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     state = _state(files)
     between.load_state_dict({short: state.pop(name) for name, short in _LAYERS.items() if name in state})
     lacking, more = model.load_state_dict(state, strict=False)
-    # A matrix that several layers share needs only one of its names.
+    # A matrix that is shared by several layers needs only one of its names.
     there = {id(value) for name, value in model.named_parameters(remove_duplicate=False) if name not in lacking}
     tied = {name for name, value in model.named_parameters(remove_duplicate=False) if id(value) in there}
     wrong = [*(set(lacking) - tied), *known_tensors.surplus(more, known_tensors.CLIP_T5)]
@@ -62,14 +73,14 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     model.tie_weights()
     parts: tuple[Any, ...] = (seeing, between, model)
     seeing, between, model = (part.to(device, dtype).eval() for part in parts)
-    # What belongs to the model is counted, moved and trained with it.
+    # Submodules of the model are counted, moved and trained with it.
     model.add_module("vision_tower", seeing)
     model.add_module("mm_projector", between)
     layer = int(files.config.get("mm_vision_select_layer", _LAYER))
 
     def sight(pixels: torch.Tensor) -> torch.Tensor:
         seen = seeing(pixels.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
-        return between(seen[:, 1:])  # without the token of the whole picture
+        return between(seen[:, 1:])  # without the class token
 
     def embedded(before: Sequence[int], seen: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
         words = model.get_input_embeddings()
@@ -84,7 +95,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
 
 
 def _state(files: JudgeFiles) -> dict[str, torch.Tensor]:
-    """All tensors of a folder, of safetensors or else of the authors' pickles."""
+    """Read all tensors of a folder, from safetensors files or otherwise from the pickles of the authors."""
     paths = sorted(files.folder.glob("*.safetensors")) or sorted(files.folder.glob(PICKLED))
     found: dict[str, torch.Tensor] = {}
     with given_as("model"):

@@ -1,4 +1,4 @@
-"""What a server tells of an answer, in the form of OpenAI's chat completions: text, tokens, and likely others."""
+"""Parser for responses in the format of OpenAI's chat completions: text, tokens and alternative tokens."""
 
 import math
 import re
@@ -11,12 +11,12 @@ import numpy as np
 from vlgauge.errors import UsageError
 from vlgauge.judges.questions import Floats
 
-# A probability that is not told is at most the smallest told one. Where all that is not told is above this share of
-# what is, no number is made of it.
+# The probability of a token that is not returned is at most the smallest returned one. If the bound for all digits that
+# are not returned is above this share of the returned digits, the probabilities are NaN.
 MOST_UNTOLD = 1e-3
-_ROUNDING = 1e-2  # of probabilities that were made in half precision
-_MOST_TOKENS = 1e6  # of a vocabulary
-# Bytes that are no letter, as some servers spell them, and whatever is not ASCII: servers spell it in several ways.
+_ROUNDING = 1e-2  # tolerance for probabilities in half precision
+_MOST_TOKENS = 1e6  # upper bound on the size of a vocabulary
+# Bytes that are not letters, as some servers spell them, and all non-ASCII characters, which servers spell differently.
 _UNSPELLED = re.compile(r"<0x[0-9A-Fa-f]{2}>|[^!-~]")
 _HALF_A_LETTER = re.compile("[\ud800-\udfff]")
 _DIGIT = re.compile("[0-9]")
@@ -24,7 +24,10 @@ _SEVERAL_DIGITS = re.compile(r"\s*[0-9]{2,}\s*")
 
 
 class Unreadable(UsageError):
-    """What a server told is no answer with probabilities; the message says why, as the end of a sentence."""
+    """Raised if a response is not an answer with probabilities.
+
+    The message continues a sentence that begins with the name of the server.
+    """
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class ToldToken:
     """One token of an answer.
 
     Attributes:
-        text: As it is spelled.
-        likeliest: Spelling and probability of the likeliest tokens in its place.
+        text: Spelling of the token.
+        likeliest: Spelling and probability of the most likely tokens at its position.
     """
 
     text: str
@@ -41,20 +44,21 @@ class ToldToken:
 
     @property
     def untold(self) -> float:
-        """What each token that is not told has at most."""
+        """Upper bound on the probability of each token that was not returned."""
         return min(chance for _, chance in self.likeliest)
 
     @property
     def joins_digits(self) -> bool:
-        """Whether a token with several digits stood here, or might have."""
+        """Whether a token with several digits is among the most likely tokens at this position."""
         return any(_SEVERAL_DIGITS.fullmatch(text) for text, _ in self.likeliest)
 
     @property
     def digits(self) -> Floats:
-        """Probability of each digit, shape ``(10,)``; NaN where too much of it is not told.
+        """Probability of each digit, shape ``(10,)``.
 
-        A digit that is not told counts as 0, which is too low by at most `MOST_UNTOLD` of all told digits. Of two
-        tokens that are spelled as one digit, nobody tells which is the digit.
+        A digit that was not returned counts as 0, which is too low by at most `MOST_UNTOLD` of the sum of all returned
+        digits. All values are NaN if this bound may be exceeded, or if two tokens are spelled as the same digit,
+        because they cannot be distinguished.
         """
         spelled = [text for text, _ in self.likeliest]
         told = [spelled.count(str(digit)) for digit in range(10)]
@@ -69,7 +73,7 @@ class ToldToken:
         return np.full(10, math.nan) if untold > MOST_UNTOLD * found.sum() else found
 
     def chance_of(self, spelled: str) -> float | None:
-        """Probability of the token of a spelling; None where it is not told.
+        """Return the probability of the token with this spelling, or None if it was not returned.
 
         Raises:
             Unreadable: If two tokens have that spelling.
@@ -82,9 +86,13 @@ class ToldToken:
 
 @dataclass(frozen=True)
 class Completion:
-    """An answer of a server: text and tokens without the end token, and whether it ended by itself.
+    """Answer of a server.
 
-    `names` are what the server calls its model, and its fingerprint, as far as it tells them.
+    Attributes:
+        text: The text of the answer.
+        tokens: Its tokens, without the end token.
+        ended: Whether the answer ended with its end token and not at the length limit.
+        names: Name of the model and fingerprint of the server, as far as the response contains them.
     """
 
     text: str
@@ -94,10 +102,14 @@ class Completion:
 
 
 def read_completion(told: Any, longest: int) -> Completion:
-    """An answer whose tokens spell it, each the likeliest in its place.
+    """Parse a response whose tokens spell its text, each being the most likely token at its position.
+
+    Args:
+        told: The decoded JSON of the response.
+        longest: Maximum number of tokens that were requested.
 
     Raises:
-        Unreadable: If it is none.
+        Unreadable: If the response does not have this form.
     """
     choice = _first(told, "choices")
     message = choice.get("message")
@@ -115,7 +127,7 @@ def read_completion(told: Any, longest: int) -> Completion:
         raise Unreadable(f"wrote {len(rows)} tokens where at most {longest} were asked for")
     tokens = [_token(row) for row in rows]
     spelled = _letters([text])
-    # Some servers tell the end token too.
+    # Some servers also return the end token.
     if tokens and reason == "stop" and spelled != _letters(one.text for one in tokens):
         tokens.pop()
     if spelled != _letters(one.text for one in tokens):
@@ -155,11 +167,11 @@ def _token(row: Any) -> ToldToken:
 
 
 def _spelled(row: Any) -> tuple[str, float]:
-    """Spelling and probability of a token."""
+    """Return the spelling and the probability of a token."""
     text, value = (row.get("token"), row.get("logprob")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Unreadable("returned a token without spelling or log-probability")
-    # Of a large whole number no float can be made.
+    # A very large integer cannot be converted to float.
     if not (value <= 1e-4 and value >= -1e9):
         raise Unreadable(f"returned an impossible log-probability, {str(value)[:20]}")
     return text, min(1.0, math.exp(value))
@@ -170,6 +182,9 @@ def _letters(texts: Any) -> str:
 
 
 def digits_of(tokens: Sequence[ToldToken]) -> tuple[list[int], list[Floats]]:
-    """The digit that each token is, -1 for none, and what stands beside it, see `ToldToken.digits`."""
+    """Return the digit of each token, or -1 for other tokens, and the digit probabilities at its position.
+
+    The probabilities are all 0 at positions of other tokens. See `ToldToken.digits`.
+    """
     at = [int(one.text) if _DIGIT.fullmatch(one.text) else -1 for one in tokens]
     return at, [one.digits if digit >= 0 else np.zeros(10) for one, digit in zip(tokens, at, strict=True)]

@@ -1,4 +1,4 @@
-"""Judges from the pool of the process: one copy of a model, however many metrics ask it."""
+"""Loading of judge models into the model pool of the process, which keeps one copy per model."""
 
 import os
 from collections.abc import Mapping
@@ -32,7 +32,8 @@ from vlgauge.weights.preflight import Preflight
 from vlgauge.weights.reading import RefusedModel, loading, refused
 
 PACKAGES = ("torch", "torchvision", "transformers", "safetensors")
-# Before, the greedy answer of a Qwen-VL depended on the rows beside it, and PaliGemma's question saw its answer.
+# In older versions, the greedy answer of a Qwen-VL depended on the other rows of a batch, and the question of PaliGemma
+# could attend to its answer.
 LEAST = "5.0"
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 DTYPES = tuple(BYTES)
@@ -50,17 +51,22 @@ def judge_of(
     adapter: str | None = None,
     own: bool = False,
 ) -> Judge:
-    """The judge of a setting.
+    """Return the judge model of a setting, loading it into the pool if necessary.
 
     Args:
-        model: A folder, a Hub id with its commit, or a `Judge` of the user's own, which is taken as it is.
-        profile: "paper", or "embedded" for the toy.
-        device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
+        model: A folder, a Hub id with its commit, or a custom `Judge`, which is returned unchanged.
+        profile: "paper", or "embedded" for the demo model.
+        device: ``"auto"`` for the first available device of cuda, mps and cpu, or a torch device.
         dtype: One of `DTYPES`.
-        device_map: As of transformers, for a model that is larger than one device; then `device` plays no part.
-        tower: Folder or pinned id of the image tower, for CLIP-FlanT5 alone.
-        adapter: Folder or pinned id of what is added to a LLaVA, as LLaVA's training writes it.
-        own: Whether to load a copy that no metric shares, because it will be trained.
+        device_map: Device map of transformers, for a model that is larger than one device. It replaces `device`.
+        tower: Folder or pinned id of the image tower, for CLIP-FlanT5 only.
+        adapter: Folder or pinned id of an adapter for a LLaVA model, in the format of LLaVA's training code.
+        own: Whether to load a separate copy that is not shared with metrics, because it will be trained.
+
+    Raises:
+        SourcesMissing: If CLIP-FlanT5 has no `tower`.
+        WeightsNotFoundError: If the files of a model cannot be found.
+        ValueError: If a setting is invalid or not supported by the model.
     """
     if isinstance(model, Judge):
         refuse_parts(tower, adapter, "a judge of your own")
@@ -89,7 +95,7 @@ def judge_of(
     if more is not None:
         if files.config.get("model_type") != "llava":
             raise UsageError.about("adapter", f"must be left out for a model that is no LLaVA, got {adapter!r}")
-        scale_of(more.config)  # is refused before the model is loaded
+        scale_of(more.config)  # raises before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)
     return load() if own else pool.get(key, load, f"{files.name} in {dtype}")
@@ -98,7 +104,16 @@ def judge_of(
 def look_for_model(
     preflight: Preflight, model: Any, tower: Any, adapter: Any = None, *, profile: str, lacking: str
 ) -> None:
-    """Have a preflight look for what `judge_of` needs; nothing is loaded or fetched."""
+    """Make a preflight check the requirements of `judge_of`, without loading or downloading anything.
+
+    Args:
+        preflight: The preflight.
+        model: Model setting. See `judge_of`.
+        tower: Image tower setting. See `judge_of`.
+        adapter: Adapter setting. See `judge_of`.
+        profile: "paper" or "embedded".
+        lacking: Message if no model is set.
+    """
     if isinstance(model, Judge):
         return
     preflight.need(PACKAGES)
@@ -121,7 +136,7 @@ def _loaded(
     dtype: str,
     device_map: str | Mapping[str, Any] | None,
 ) -> LoadedJudge:
-    """A judge whose every tensor is from the files."""
+    """Load a judge model whose tensors are all read from the files."""
     with importing('judges need more packages; run: pip install "vlgauge[fleur]"'):
         import torch
         import transformers  # noqa: F401
@@ -143,7 +158,16 @@ def _loaded(
 
 
 def refuse_parts(tower: Any, adapter: Any, of: str) -> None:
-    """Check that nothing is given that this kind of judge has no use for; ValueError."""
+    """Check that no tower and no adapter is set for a judge that does not support them.
+
+    Args:
+        tower: Image tower setting.
+        adapter: Adapter setting.
+        of: Description of the judge, for messages.
+
+    Raises:
+        ValueError: If one of them is set.
+    """
     for name, value in (("tower", tower), ("adapter", adapter)):
         if value is not None:
             raise UsageError.about(name, f"must be left out for {of}, got {shown(value)}")
@@ -172,7 +196,7 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
         **({} if device_map is None else {"device_map": device_map}),
         **common,
     )
-    # What a file lacks is filled with random numbers by the library.
+    # The library initializes tensors that are missing in the files randomly.
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     more = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.JUDGE)
     for what, names in (("no weights for", lacking), ("unknown weights", more)):
@@ -184,18 +208,28 @@ def _parts(files: JudgeFiles, dtype: Any, device: str, device_map: str | Mapping
     processor = transformers.AutoProcessor.from_pretrained(folder, **common)
     if not hasattr(processor, "image_processor"):
         raise refused(_EXPECTED, files.name, "its files name no processor of pictures")
-    # Pillow resizes here as everywhere.
+    # Use Pillow for resizing, as everywhere in this package.
     processor.image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
     return Parts(kind, model, processor.tokenizer, processor)
 
 
 def _reads_text_alone(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of a text model, of a family that also has models of pictures."""
+    """Return whether a configuration describes a text-only model of a family that also has models of images."""
     return not any(key in config for key in ("vision_config", "image_token_id", "image_token_index"))
 
 
 def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None:
-    """Check that the weights of a model fit into the free memory of a device, before anything is read."""
+    """Check that the weights of a model fit into the free memory of a device, before anything is read.
+
+    Args:
+        name: Name of the model, for messages.
+        n_numbers: Number of weights.
+        dtype: One of `DTYPES`.
+        device: Torch device.
+
+    Raises:
+        RefusedModel: If they do not fit.
+    """
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
     if free is not None:
@@ -209,7 +243,7 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
 
 
 def free_bytes(device: str) -> int | None:
-    """Free memory of a device in bytes; None where the system does not say."""
+    """Return the free memory of a device in bytes, or None if the system does not report it."""
     if device.startswith("cuda"):
         import torch
 

@@ -1,4 +1,4 @@
-"""What an image tower made of pictures, kept so that each picture goes through it once, however much is asked of it."""
+"""Cache of the outputs of image towers, so that each image is encoded once for all questions about it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-# Of the CPU. LLaVA-1.5 13B makes 11.8 MB of a picture in float32, so that the latest 180 stay.
+# Maximum size of the cache in CPU memory, in bytes. LLaVA-1.5 13B produces 11.8 MB per image in float32, so about 180
+# images are kept.
 MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """One picture: its tokens, shape ``(n_tokens, width)``, and those for deeper layers of the text model."""
+    """Features of one image.
+
+    Attributes:
+        tokens: Its tokens, shape ``(n_tokens, width)``.
+        deeper: Additional tokens for deeper layers of the text model.
+    """
 
     tokens: torch.Tensor
     deeper: tuple[torch.Tensor, ...] = ()
@@ -32,19 +38,19 @@ class _Seen:
 
 
 class PictureFeatures:
-    """Stands in the place of a model's `get_image_features`, where it has one; else nothing is kept.
+    """Caching replacement for the method `get_image_features` of a model. Without this method, nothing is cached.
 
-    While gradients are taken every picture goes through the tower.
+    While gradients are enabled, every image is encoded again.
 
     Attributes:
-        passes: Pictures that went through the tower so far, but for those of gradients.
+        passes: Number of images encoded so far, without passes for gradients.
     """
 
     def __init__(self, model: Any) -> None:
         self.passes = 0
         self._kept: OrderedDict[bytes, _Seen] = OrderedDict()
         self._n_bytes = 0
-        # Of two threads that see one picture, the second takes what the first one kept.
+        # If two threads request the same image, the second one uses the cached features of the first.
         self._lock = threading.RLock()
         self._parameters = list(model.parameters())
         self._saved = _saved_for_gradients(self._parameters)
@@ -56,12 +62,16 @@ class PictureFeatures:
         if self._make is not None:
             self._arguments = inspect.signature(self._make)
             stand_in: Any = partial(self._features)
-            stand_in.__signature__ = self._arguments  # by which generation knows what to give
+            stand_in.__signature__ = self._arguments  # `generate` inspects it to find the supported arguments
             inner.get_image_features = stand_in
 
     @contextmanager
     def of(self, pictures: Sequence[bytes]) -> Iterator[None]:
-        """Within it, the rows that the model gets are of these pictures, in this order; each known by its key."""
+        """Declare that the image rows passed to the model inside the context are these images, in this order.
+
+        Args:
+            pictures: Key of each image. The cache is disabled in the context if one of them is empty.
+        """
         with self._lock:
             self._forget_older()
         token = self._keys.set(pictures if all(pictures) else None)
@@ -71,7 +81,15 @@ class PictureFeatures:
             self._keys.reset(token)
 
     def tokens(self, key: bytes, make: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """The tokens of one picture, shape ``(1, n_tokens, width)``, made unless they are kept."""
+        """Return the cached tokens of one image, or compute and cache them.
+
+        Args:
+            key: Key of the image. Empty to bypass the cache.
+            make: Function that computes the tokens.
+
+        Returns:
+            Tokens, shape ``(1, n_tokens, width)``.
+        """
         import torch
 
         if not key or torch.is_grad_enabled():
@@ -88,10 +106,10 @@ class PictureFeatures:
             return self._kept[key].tokens[None]
 
     def _features(self, *args: Any, **named: Any) -> Any:
-        """As the model's own, of the pictures that are not kept; the others are put between."""
+        """Return the features of the images, computing only the missing ones."""
         import torch
 
-        assert self._make is not None  # else the model has another
+        assert self._make is not None  # the replacement is only installed if the method exists
         keys, found = self._keys.get(), None
         if keys is not None and not torch.is_grad_enabled():
             given = self._arguments.bind(*args, **named).arguments
@@ -100,10 +118,10 @@ class PictureFeatures:
         return self._make(*args, **named) if found is None else found
 
     def _known(self, keys: Sequence[bytes], given: Mapping[str, Any]) -> Any:
-        """What the model makes of these pictures; None where nobody knows which part is of which picture."""
+        """Return the features of these images, or None if inputs or outputs cannot be split by image."""
         import torch
 
-        assert self._make is not None  # else nobody asks
+        assert self._make is not None  # only called by the replacement of the method
         parts = _by_picture(given, len(keys)) if self._is_known else None
         if parts is None:
             return None
@@ -121,7 +139,11 @@ class PictureFeatures:
         return found
 
     def _learn(self, keys: Sequence[bytes], made: Any) -> bool:
-        """Keep what the model made of pictures, and how it gives them; False for a form that is not known."""
+        """Cache the features of images, and how to assemble outputs from them.
+
+        Returns:
+            False if the output has an unknown form.
+        """
         import torch
 
         tokens, deeper = getattr(made, "pooler_output", None), getattr(made, "deepstack_features", None)
@@ -151,15 +173,15 @@ class PictureFeatures:
         self._n_bytes += seen.n_bytes
 
     def _forget_older(self) -> None:
-        """Drop what was made with other weights, which whoever trains the model has changed in their place."""
+        """Clear the cache if the weights were changed in place, for example by training."""
         try:
             _ = self._saved.saved_tensors
-        except RuntimeError:  # one was changed since it was saved
+        except RuntimeError:  # a weight was changed since it was saved
             self.forget()
             self._saved = _saved_for_gradients(self._parameters)
 
     def forget(self) -> None:
-        """Drop all that is kept."""
+        """Clear the cache."""
         self._kept.clear()
         self._n_bytes = 0
 
@@ -169,7 +191,7 @@ class PictureFeatures:
 
 
 def _saved_for_gradients(tensors: Sequence[torch.Tensor]) -> Any:
-    """Return a node of a graph of gradients that refers to tensors, and raises RuntimeError if one has changed."""
+    """Return an autograd node that refers to tensors, and raises RuntimeError if one of them was changed."""
     import torch
 
     class Save(torch.autograd.Function):
@@ -184,7 +206,7 @@ def _saved_for_gradients(tensors: Sequence[torch.Tensor]) -> Any:
 
 
 def _by_picture(given: Mapping[str, Any], n: int) -> dict[str, Sequence[torch.Tensor]] | None:
-    """Every tensor among the inputs of an image tower, cut into those of n pictures; None where one cannot be cut."""
+    """Split every input tensor of an image tower by image, or return None if a tensor cannot be split."""
     import torch
 
     grid = given.get("image_grid_thw")

@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers: a protocol, behind which a model, a toy or a fake of a test stands."""
+"""Protocol for judge models, and the questions and answers that they exchange with metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Opening:
-    """What LLaVA and CLIP-FlanT5 read around a question, which each method wrote in its own way.
+    """Text around a question in the prompts of LLaVA and CLIP-FlanT5, which differs between the methods.
 
-    Other models read the question in the chat template of their own files.
+    Other models receive the question in the chat template of their own files.
 
     Attributes:
-        name: For signatures.
-        system: What stands before the turn of the user.
-        end: What stands behind ``ASSISTANT:``.
+        name: Name used in signatures.
+        system: Text before the turn of the user.
+        end: Text after ``ASSISTANT:``.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Opening:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about captions, and about a picture where there is one.
+    """A question about captions, and about an image if there is one.
 
     Attributes:
-        words: The method's own words, before, between and behind the captions; one more than those.
-        captions: What others wrote; it is never read as part of a template.
-        picture: What is looked at; None where the method reads text alone.
-        replied: What the judge is taken to have answered, before it is asked again; "" for nothing.
-        again: The second question, about the same picture; None for none.
+        words: Text of the method before, between and after the captions. It has one entry more than `captions`.
+        captions: Untrusted captions, which are never parsed as part of a template.
+        picture: The image. None if the method uses text only.
+        replied: Answer that is attributed to the judge before it is asked again. Empty for none.
+        again: The second question, about the same image. None for none.
     """
 
     words: tuple[str, ...]
@@ -50,31 +50,35 @@ class Question:
     again: "Question | None" = None
 
     def text(self, captions: Sequence[str] | None = None) -> str:
-        """The whole question, with these captions in the place of its own if they are given."""
+        """Return the whole question as text.
+
+        Args:
+            captions: Captions to insert instead of the captions of the question. None for its own captions.
+        """
         between = [*(self.captions if captions is None else captions), ""]
         return "".join(part for pair in zip(self.words, between, strict=True) for part in pair)
 
     @property
     def key(self) -> tuple[str, bytes, str, str]:
-        """What tells questions apart: equal ones are asked once."""
+        """Key of the question. Questions with equal keys are asked once."""
         return self.text(), self.picture_key, self.replied, "" if self.again is None else self.again.text()
 
     @property
     def picture_key(self) -> bytes:
-        """What tells its picture from others; empty for none."""
+        """Key of the image, or empty bytes without an image."""
         return b"" if self.picture is None else self.picture.key
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a judge wrote, token by token, the likeliest each time.
+    """Greedy answer of a judge, token by token.
 
     Attributes:
         text: The answer without its end token.
-        digit_at: The digit that each token is, -1 for any other token, shape ``(n_tokens,)``.
-        digits: Probability of each of the ten digits in the place of each token, over the whole vocabulary, shape
-            ``(n_tokens, 10)``; NaN in a place where it is not told.
-        ended: Whether the end token came before the bound on the length.
+        digit_at: Digit of each token, -1 for other tokens, shape ``(n_tokens,)``.
+        digits: Probability of each of the ten digits at the position of each token, normalized over the whole
+            vocabulary, shape ``(n_tokens, 10)``. NaN at positions whose probabilities are not available.
+        ended: Whether the end token was generated before the length limit.
     """
 
     text: str
@@ -85,32 +89,32 @@ class Answer:
 
 @runtime_checkable
 class Judge(Protocol):
-    """What fleur, vqascore and clair need of a model.
+    """Protocol for judge models, used by fleur, vqascore and clair.
 
-    Answers do not depend on what else is asked, but for rounding: by at most 1e-5 in float32.
+    Answers do not depend on the other questions, except for rounding differences of at most 1e-5 in float32.
     """
 
     @property
     def identity(self) -> str:
-        """Name and digest of the weights, for signatures."""
+        """Name of the model and digest of its weights, used in signatures."""
 
     @property
     def dtype(self) -> str:
-        """Of the arithmetic, for signatures."""
+        """Data type of the computation, used in signatures."""
 
     @property
     def preparation(self) -> str:
-        """What is done to a picture before the model's own preprocessing, for signatures."""
+        """Processing of an image before the preprocessing of the model, used in signatures."""
 
     @property
     def reads_digits(self) -> bool:
-        """Whether each digit of a number is a token of its own, as far as that is known."""
+        """Whether each digit of a number is a separate token, as far as that is known."""
 
     def opening(self, opening: Opening) -> str:
-        """Name of what surrounds a question, for signatures: that of the method, or ``chat``."""
+        """Return the name of the text around a question, used in signatures: the name of the opening, or ``chat``."""
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
-        """Which questions have a caption that spells a special token, which is taken apart before it is read."""
+        """Return which questions have a caption that spells a special token, which is split before it is encoded."""
 
     def answers(
         self,
@@ -121,14 +125,17 @@ class Judge(Protocol):
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Answer]:
-        """What the judge writes, one answer per question.
+        """Generate one answer per question.
 
         Args:
-            questions: In any order.
-            opening: See `Opening`.
-            longest: Tokens that are written at most.
-            batch_size: Questions per forward pass.
-            progress: See `vlgauge.progress`.
+            questions: The questions, in any order.
+            opening: Text around each question. See `Opening`.
+            longest: Maximum number of generated tokens.
+            batch_size: Number of questions per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Answers in the order of the questions.
         """
 
     def chances(
@@ -140,14 +147,15 @@ class Judge(Protocol):
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """Log-probability of each token of given answers and of the end token behind them, shapes ``(n_tokens + 1,)``.
-
-        NaN of what is not told.
+        """Compute the log-probability of each token of the answers and of the end token after them.
 
         Args:
-            questions: In any order.
-            answers: One per question; no token of it is special.
-            opening: See `Opening`.
-            batch_size: Questions per forward pass.
-            progress: See `vlgauge.progress`.
+            questions: The questions, in any order.
+            answers: One answer per question, without special tokens.
+            opening: Text around each question. See `Opening`.
+            batch_size: Number of questions per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Log-probabilities of each answer, shape ``(n_tokens + 1,)``. NaN if a probability is not available.
         """

@@ -1,6 +1,6 @@
-"""A judge on a server that speaks OpenAI's protocol of chat completions, such as vLLM; never asked unless it is passed.
+"""Judge model on a server with OpenAI's chat completions API, such as vLLM. It is used only if it is passed explicitly.
 
-Nobody knows which weights answer there: a number made with it can be repeated only as long as the server stays.
+The weights behind the server are unknown. Scores are therefore reproducible only as long as the server is unchanged.
 """
 
 import base64
@@ -27,34 +27,35 @@ from vlgauge.settings import finite_number, shown, warn
 
 Result = TypeVar("Result")
 
-N_LIKELIEST = 20  # the most that OpenAI tells, and vLLM by default
-# What vLLM adds to the protocol: a model's own files may ask for a penalty, and its template for thoughts.
+N_LIKELIEST = 20  # maximum of OpenAI, and default maximum of vLLM
+# Extensions of vLLM, needed because the files of a model may set a repetition penalty, and its template may enable
+# thinking.
 VLLM_FIELDS: Mapping[str, Any] = {"repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
 _OURS = ("model", "messages", "logprobs", "top_logprobs", "temperature", "seed", "max_tokens", "stream", "n")
-# What looks like a special token; which ones the model has, no server tells.
+# Text that resembles a special token. A server does not report the special tokens of its model.
 _LOOKS_SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,20}\]")
 _NO_NAME = re.compile(r"[^\w./:-]", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class ServedJudge:
-    """A `Judge` on a server: ``vlgauge.load("fleur", model=ServedJudge("http://127.0.0.1:8000/v1", "Qwen/..."))``.
+    """`Judge` on a server: ``vlgauge.load("fleur", model=ServedJudge("http://127.0.0.1:8000/v1", "Qwen/..."))``.
 
-    The requests need the extra ``openai``. Each distinct question is one request, `batch_size` of them at once. What a
-    failed call has answers to is not asked again by the next one.
+    Requests need the extra ``openai``. Each distinct question is one request, and `batch_size` requests run at once.
+    Answers that a failed call has received are reused by the next call.
 
     Args:
-        url: Address of the protocol, such as ``http://127.0.0.1:8000/v1``; plain http on this machine and in private
-            networks only.
-        model: What the server calls the model.
-        key_from: Name of the variable of the environment that holds the key; None sends none. The key itself is read
-            for each request and kept nowhere.
-        fields: Further fields of each request, instead of those for vLLM (`VLLM_FIELDS`); ``{}`` for servers that
-            refuse what OpenAI does not know.
-        answer_seconds: Timeout in seconds of a connection and of each read of an answer.
+        url: Base URL of the API, such as ``http://127.0.0.1:8000/v1``. Plain http is allowed on this machine and in
+            private networks only.
+        model: Name of the model on the server.
+        key_from: Name of the environment variable that contains the API key. None sends no key. The key is read for
+            each request and not stored.
+        fields: Additional fields of each request, which replace the default fields for vLLM (`VLLM_FIELDS`). Use ``{}``
+            for servers that reject fields unknown to OpenAI.
+        answer_seconds: Timeout in seconds of a connection and of each read of a response.
 
     Raises:
-        ValueError: If a setting is none of these.
+        ValueError: If a setting is invalid.
     """
 
     dtype = "served"
@@ -72,7 +73,7 @@ class ServedJudge:
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
             raise UsageError.about("model", f"must be what the server calls the model, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
-            # It may be the key itself.
+            # Do not show the value, because it may be the key itself.
             raise UsageError.about("key_from", "must be the name of a variable of the environment, not a key")
         self._model, self._key_from = model, key_from
         self._fields = dict(VLLM_FIELDS if fields is None else fields)
@@ -95,7 +96,11 @@ class ServedJudge:
 
     @property
     def identity(self) -> str:
-        """``served/``, the name of the model, and in brackets what the server told of itself until now."""
+        """``served/`` and the name of the model, followed by the names that the server has reported.
+
+        The reported names are in parentheses, together with a digest of custom `fields`. They can be empty before the
+        first request.
+        """
         told = sorted(self._names - {self._model})
         if self._body != json.dumps(dict(VLLM_FIELDS), sort_keys=True):
             told.append(f"fields-{hashlib.sha256(self._body.encode()).hexdigest()[:8]}")
@@ -104,15 +109,18 @@ class ServedJudge:
 
     @property
     def reads_digits(self) -> bool:
-        """Whether no answer until now showed a token of several digits; the server does not tell its tokenizer."""
+        """Whether no answer so far has contained a token of several digits.
+
+        A server does not report its tokenizer, so this is only known from its answers.
+        """
         return not self._joins_digits
 
     def opening(self, opening: Opening) -> str:
-        """The server has a template of its own."""
+        """Return "chat", because the server applies its own template."""
         return "chat"
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
-        """Which questions have a caption with what looks like a special token, which is taken apart."""
+        """Return which questions have a caption with text that resembles a special token, which is split."""
         return [any(map(_LOOKS_SPECIAL.search, question.captions)) for question in questions]
 
     def answers(
@@ -124,7 +132,10 @@ class ServedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Answer]:
-        """See `Judge`; a place whose digits the server does not tell has NaN."""
+        """Generate one answer per question. See `Judge`.
+
+        The digit probabilities are NaN at positions where the server returns too few of them.
+        """
         keys = [(question.key, longest) for question in questions]
         return self._asked(questions, keys, lambda i: self._answer(questions[i], longest), batch_size, progress)
 
@@ -137,16 +148,19 @@ class ServedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """Log-probability of answers of one token; that of the end behind them, which no server tells, is NaN.
+        """Return the log-probability of answers of one token, and NaN for the end token, which servers do not return.
 
-        An answer that is not among the likeliest tokens has probability 0 where that is too low by at most
-        `MOST_UNTOLD`, and NaN elsewhere.
+        An answer that is not among the most likely tokens has probability 0 if that is too low by at most
+        `MOST_UNTOLD`, and NaN otherwise.
+
+        Returns:
+            Values of each answer, shape ``(2,)``.
 
         Warns:
             UserWarning: If there are such answers.
 
         Raises:
-            ValueError: If an answer cannot be one token; before anything is asked.
+            ValueError: If an answer cannot be a single token. Nothing is requested in this case.
         """
         if several := [one for one in answers if len(one.split()) != 1]:
             raise UsageError(
@@ -175,15 +189,15 @@ class ServedJudge:
         batch_size: int,
         progress: Progress,
     ) -> list[Result]:
-        """What comes of each question; equal ones are asked once, and some at a time."""
+        """Request each distinct question once, up to `batch_size` at a time, and return the results in input order."""
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        # Another thread may take them, too.
+        # Remove them, because another thread may take them at the same time.
         taken = {key: self._kept.pop(key, None) for key in first}
         found: dict[Hashable, Any] = {key: told for key, told in taken.items() if told is not None}
         asked: dict[Future[Result], Hashable] = {}
         pool = ThreadPoolExecutor(batch_size)
         try:
-            # How pictures are read is in the context, of which threads have none by themselves.
+            # Image reading settings are context variables, which new threads do not inherit.
             asked |= {
                 pool.submit(copy_context().run, work, i): key
                 for key, i in sorted(first.items(), key=lambda pair: pair[1])
@@ -194,7 +208,7 @@ class ServedJudge:
                     found[asked[done]] = done.result()
                     advance(1)
         except BaseException as error:
-            # What is under way is waited for, but not by who wants to stop.
+            # Wait for running requests, except if the user interrupts.
             pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
             answered = [one for one in asked if one.done() and not one.cancelled() and one.exception() is None]
             self._kept |= found | {asked[one]: one.result() for one in answered}
@@ -217,7 +231,7 @@ class ServedJudge:
         return Answer(told.text, np.array(at, dtype=np.int64), np.array(digits).reshape(-1, 10), told.ended)
 
     def _first_chance(self, question: Question, answer: str) -> float:
-        """Log-probability of an answer as the first token; NaN and minus infinity as of `chances`."""
+        """Return the log-probability of an answer as the first token. See `chances` for NaN and minus infinity."""
         told = self._completed(question, 1)
         if not told.tokens:
             raise NetworkError(f"{host_of(self._url)} returned no token where one was asked for")
@@ -246,7 +260,7 @@ class ServedJudge:
 
 
 def _turns(question: Question) -> list[dict[str, Any]]:
-    """A question as messages, the picture before the text."""
+    """Return a question as messages, with the image before the text."""
     text = _read(question)
     content: Any = text
     if question.picture is not None:
@@ -260,16 +274,16 @@ def _turns(question: Question) -> list[dict[str, Any]]:
 
 
 def _read(question: Question) -> str:
-    """A question whose captions spell nothing that looks like a special token."""
+    """Return the text of a question, with all text in captions split that resembles a special token."""
     return question.text(
         [_LOOKS_SPECIAL.sub(lambda found: f"{found[0][0]} {found[0][1:]}", caption) for caption in question.captions]
     )
 
 
 def _data_url(picture: Picture) -> str:
-    """A picture in RGB as PNG, which loses nothing."""
+    """Encode an image as a data URL with lossless PNG in RGB."""
     opened = picture.open()
-    opened.info.pop("transparency", None)  # Pillow would warn of its loss
+    opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
     stream = io.BytesIO()
     opened.convert("RGB").save(stream, "PNG")
     return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""Where the model of a judge lies, what it is called in a signature, how large it is, and which licence binds it."""
+"""Location, identity, size and license of judge models."""
 
 import os
 import re
@@ -13,23 +13,24 @@ from vlgauge.progress import announce
 from vlgauge.signatures import local_name
 from vlgauge.weights.files import hub_folder, hub_folder_here, joint_digest
 
-# Weights of CLIP-FlanT5 as its authors have them, which are read without running anything; fetched by the user.
+# Pickled weights of CLIP-FlanT5 in the format of its authors, downloaded by the user and read without running code.
 PICKLED = "pytorch_model*.bin"
 FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
 PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 
-# The model of FLEUR's and of VQAScore's paper that transformers loads, at the commit whose files were looked at.
+# Default model of the papers of FLEUR and VQAScore, in the format of transformers, at the commit whose files were
+# reviewed.
 LLAVA = "llava-hf/llava-1.5-13b-hf@657f531da46ada83da455ce6508de786130321ea"
-# Free, small, and loaded by transformers 4.57 and newer; its commit is told by the command.
+# Small model under a free license, supported by transformers 4.57 and newer. The command prints its commit.
 SMALL = "Qwen/Qwen3-VL-2B-Instruct"
 WHERE_COMMIT = f"git ls-remote https://huggingface.co/{SMALL} HEAD"
 SERVED = "; a model behind a server is a vlgauge.judges.ServedJudge, which Python takes as `model`"
-# An adapter as LLaVA's training writes it; its pickles are read without running anything.
+# Files of an adapter in the format of LLaVA's training code. Its pickles are read without running code.
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "non_lora_trainables.bin")
-# The adapter of EXPERT (Kim et al., 2025), whose commit is not known here.
+# Adapter of EXPERT (Kim et al., 2025). Its commit is not known here.
 EXPERT = "hjkim811/EXPERT-llava-13b-lora"
 EXPERT_HINT = f'pass "{EXPERT}@COMMIT" (COMMIT by `git ls-remote https://huggingface.co/{EXPERT} HEAD`) or its folder'
-# Licences that bind who uses a model, and gigabytes of its files, by the beginning of its repository.
+# Licenses with conditions of use, and size of the files in GB, by the beginning of the repository name.
 BINDING = {
     "llava-hf/llava-1.5-13b": ("the Llama 2 Community License", 26.7),
     "llava-hf/llava-1.5-7b": ("the Llama 2 Community License", 14.1),
@@ -40,13 +41,20 @@ BINDING = {
 }
 
 
-# Folders of whose digests this process was told.
+# Folders whose hashing was already announced in this process.
 _HASHED: set[Path] = set()
 
 
 @dataclass(frozen=True)
 class JudgeFiles:
-    """A model on disk: its name for messages and for signatures, its folder, and the content of ``config.json``."""
+    """Model on disk.
+
+    Attributes:
+        name: Name for messages.
+        identity: Name for signatures.
+        folder: Folder of the files.
+        config: Content of ``config.json``, or of ``adapter_config.json`` for an adapter.
+    """
 
     name: str
     identity: str
@@ -55,10 +63,19 @@ class JudgeFiles:
 
 
 def find_judge(model: str, setting: str = "model") -> JudgeFiles:
-    """Files of a model: a folder, or a Hub id pinned as ``owner/name@<commit>``, which is fetched."""
+    """Locate the files of a model, and download them if necessary.
+
+    Args:
+        model: A folder, or a Hub id pinned as ``owner/name@<commit>``.
+        setting: Name of the setting, for messages.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
+        ValueError: If the folder does not contain a complete model of the transformers library.
+    """
     tell_licence(model, setting)
     folder = look_for_judge(model, setting, hub_folder)
-    assert folder is not None  # the Hub's folder is fetched
+    assert folder is not None  # never None, because `hub_folder` downloads
     file = folder / "config.json"
     if not file.is_file():
         raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
@@ -83,9 +100,20 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
 
 
 def find_adapter(adapter: str) -> JudgeFiles:
-    """Files of an adapter of LLaVA: a folder, or a pinned Hub id, which is fetched; ``config`` is of the adapter."""
+    """Locate the files of a LLaVA adapter, and download them if necessary.
+
+    Args:
+        adapter: A folder, or a Hub id pinned as ``owner/name@<commit>``.
+
+    Returns:
+        The files, whose ``config`` is the content of ``adapter_config.json``.
+
+    Raises:
+        WeightsNotFoundError: If the adapter cannot be found.
+        ValueError: If the folder does not contain an adapter.
+    """
     folder = look_for_judge(adapter, "adapter", hub_folder, ADAPTER_FILES, EXPERT_HINT)
-    assert folder is not None  # the Hub's folder is fetched
+    assert folder is not None  # never None, because `hub_folder` downloads
     here = [name for name in ADAPTER_FILES if (folder / name).is_file()]
     if ADAPTER_FILES[0] not in here or not any(name.startswith("adapter_model") for name in here):
         raise UsageError(
@@ -108,7 +136,18 @@ def look_for_judge(
     patterns: Sequence[str] = FILES,
     hint: str = "",
 ) -> Path | None:
-    """The folder of a model; None where it is yet to be fetched from the Hub."""
+    """Return the folder of a model, or None if it has not been downloaded from the Hub yet.
+
+    Args:
+        model: A folder, or a Hub id pinned as ``owner/name@<commit>``.
+        setting: Name of the setting, for messages.
+        on_hub: Function that returns the local folder of a pinned repository.
+        patterns: Patterns of the required files.
+        hint: Hint for the message if the model is missing. Empty for the names of smaller models.
+
+    Raises:
+        WeightsNotFoundError: If the model is neither a folder nor a pinned Hub id.
+    """
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder.resolve()
@@ -122,7 +161,7 @@ def look_for_judge(
 
 
 def other_models() -> str:
-    """Return which small model and which demo model can be used instead, for a message."""
+    """Return a hint for messages that names a small model and the demo model as alternatives."""
     return (
         f"or {as_setting('model', f'{SMALL}@COMMIT')}, a small one under Apache-2.0 (COMMIT by `{WHERE_COMMIT}`), or "
         f"{as_setting('profile', 'embedded')} for a demo model that knows only synthetic scenes"
@@ -130,10 +169,11 @@ def other_models() -> str:
 
 
 def tell_licence(model: str, setting: str = "model") -> None:
-    """Say, before the first byte is fetched, which licence binds its user and how large it is.
+    """Announce the license and the size of a model before its download starts.
 
     Warns:
-        UserWarning: If the model is bound and not here yet, and nothing shows lines of progress.
+        UserWarning: If the license has conditions of use, the model is not downloaded yet, and progress lines are not
+            shown.
     """
     terms = terms_of(model)
     if terms and look_for_judge(model, setting) is None:
@@ -141,7 +181,7 @@ def tell_licence(model: str, setting: str = "model") -> None:
 
 
 def is_here(model: str) -> bool:
-    """Whether the files of a model are on this machine; asks no network."""
+    """Return whether the files of a model are on this machine, without network access."""
     pinned = PINNED.fullmatch(model)
     if pinned is None:
         return Path(model).is_dir()
@@ -152,7 +192,7 @@ def is_here(model: str) -> bool:
 
 
 def terms_of(model: str) -> str:
-    """Name, size and licence of a model whose licence binds its user; "" for any other."""
+    """Return name, size and license of a model whose license has conditions of use, or "" for any other model."""
     found = next((bound for start, bound in BINDING.items() if model.startswith(start)), None)
     if found is None:
         return ""
@@ -162,7 +202,7 @@ def terms_of(model: str) -> str:
 
 
 def stored_numbers(folder: Path) -> int:
-    """How many numbers the safetensors of a folder have; nothing but their headers is read."""
+    """Count the numbers in the safetensors files of a folder, reading only the headers."""
     from safetensors import safe_open
 
     total = 0

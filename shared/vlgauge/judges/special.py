@@ -1,4 +1,4 @@
-"""Special tokens that captions spell: taken apart, so that no caption ends a turn or brings a picture of its own."""
+"""Special tokens that are spelled in captions, split so that a caption cannot end a turn or insert an image."""
 
 import re
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from typing import Any
 
 from vlgauge.errors import UsageError
 
-# Tokens of a template that its files do not call special, such as "<tool_call>".
+# Template tokens that are not declared as special in the files, such as "<tool_call>".
 _MARKED = re.compile(r"<.+>|\[.+\]", re.DOTALL)
 
 
 class SpecialTokens:
-    """The special tokens of a tokenizer."""
+    """Special tokens of a tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -24,16 +24,20 @@ class SpecialTokens:
         spelled = {tokenizer.convert_ids_to_tokens(number) for number in self._ids}
         unknown = tokenizer.unk_token_id
         if unknown not in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-            self._ids.discard(unknown)  # what T5 reads where it knows a sign not, such as an emoji
+            self._ids.discard(unknown)  # T5 also uses it for unknown characters, such as emojis
         longest_first = sorted((re.escape(token) for token in spelled if token and token.strip()), key=len)[::-1]
         self._spelled = re.compile("|".join(longest_first)) if longest_first else re.compile(r"(?!)")
 
     def are_in(self, text: str) -> bool:
-        """Whether a text spells one of them."""
+        """Return whether a text spells a special token."""
         return self._spelled.search(text) is not None
 
     def taken_apart(self, text: str) -> str:
-        """The text, with a blank behind the first sign of each special token in it."""
+        """Return the text with a space after the first character of each special token.
+
+        Raises:
+            ValueError: If the text still contains a special token.
+        """
         safe = text
         while (found := self._spelled.search(safe)) is not None and len(found.group()) > 1:
             at = found.start() + 1
@@ -45,5 +49,5 @@ class SpecialTokens:
         return safe
 
     def plain_ids(self, text: str) -> Sequence[int]:
-        """Ids of a text, without what the tokenizer puts around it."""
+        """Return the token ids of a text, without the tokens that the tokenizer adds around it."""
         return self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]

@@ -1,7 +1,8 @@
-"""The toy judge of the embedded profile: the toy CLIP answers in the place of a language model.
+"""Demo judge of the embedded profile, which answers with the demo CLIP instead of a language model.
 
-It follows no instruction: whatever is asked, the answer is its belief that caption and picture, or caption and
-references, belong together, as a number with a spread over the digits. Only comparisons on drawn scenes mean anything.
+It does not follow instructions. For every question, its answer is its belief that caption and image, or caption and
+references, belong together, written as a number with a spread over the digits. Only comparisons on synthetic scenes are
+meaningful.
 """
 
 from collections.abc import Sequence
@@ -16,25 +17,25 @@ from vlgauge.encoders.clip.toy import TOY_NAME
 from vlgauge.judges.questions import Answer, Floats, Opening, Question
 from vlgauge.progress import Progress
 
-# Cosines of the toy CLIP from which its belief runs from 0 to 1: a picture with the caption of another one has about
-# -0.1, with a wrong colour 0.38, with its own 0.55.
+# Cosines of the demo CLIP at which the belief is 0 and 1. The cosine of an image is about -0.1 with the caption of
+# another image, 0.38 with a wrong color, and 0.55 with its own caption.
 _OF_PICTURES = (0.1, 0.6)
 _OF_TEXTS = (0.4, 1.0)
-_SPREAD = 1.0  # of the digits around the belief, in digits
-_ON_DIGITS = 0.98  # the rest of the probability is for other tokens
+_SPREAD = 1.0  # standard deviation of the digits around the belief, in digits
+_ON_DIGITS = 0.98  # the remaining probability is for other tokens
 _LEAST = 1e-6
 
 
 def toy_judge(device: str = "auto") -> "ToyJudge":
-    """The toy judge, on the toy CLIP of the pool."""
+    """Return the demo judge, based on the demo CLIP of the pool."""
     return ToyJudge(clip_encoder(profile="embedded", device=device))
 
 
 class ToyJudge:
-    """See the module.
+    """Demo judge. See the module docstring.
 
-    Of the captions of a question about a picture the last one is judged, of one without a picture the first; the others
-    are references.
+    For a question about an image, the last caption is judged, otherwise the first one. The other captions are
+    references.
     """
 
     dtype = "float32"
@@ -46,11 +47,11 @@ class ToyJudge:
         self._encoder = encoder
 
     def opening(self, opening: Opening) -> str:
-        """None: it reads captions and pictures, and no instruction."""
+        """Return "none", because the judge uses captions and images only and no instructions."""
         return "none"
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
-        """Which questions spell a special token of CLIP."""
+        """Return which questions spell a special token of CLIP."""
         return [any(token in one for one in question.captions for token in SPELLINGS) for question in questions]
 
     def answers(
@@ -62,7 +63,7 @@ class ToyJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Answer]:
-        """``0.7`` for a picture, ``{"score": 71, "reason": ...}`` for text alone."""
+        """Return answers such as ``0.7`` for an image and ``{"score": 71, "reason": ...}`` for text only."""
         return [
             _reason(belief) if question.again else _number(belief) if question.picture is not None else _object(belief)
             for question, belief in zip(questions, self._beliefs(questions, batch_size, progress), strict=True)
@@ -77,13 +78,16 @@ class ToyJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """The belief is the probability of every answer but "no", which has the rest."""
+        """Return the belief as the probability of every answer except "no", which has the complementary probability."""
         beliefs = self._beliefs(questions, batch_size, progress)
         sure = [1 - b if answer.lower() == "no" else b for b, answer in zip(beliefs.tolist(), answers, strict=True)]
         return [np.log([max(one, _LEAST), _ON_DIGITS]) for one in sure]
 
     def _beliefs(self, questions: Sequence[Question], batch_size: int, progress: Progress) -> Floats:
-        """Belief in each question, shape ``(n,)``, in [0, 1]: the mean of that by the picture and by references."""
+        """Compute the belief in each question, shape ``(n,)``, range [0, 1].
+
+        It is the mean of the beliefs by image and by references, as far as the question has them.
+        """
         texts = dict.fromkeys(text.replace("<|", "< |") for one in questions for text in one.captions)
         order = {text: row for row, text in enumerate(texts)}
         hidden = self._encoder.text_hidden(list(order), batch_size=batch_size, progress=progress)
@@ -105,7 +109,7 @@ class ToyJudge:
         return np.array(found)
 
     def _unit(self, hidden: np.ndarray, side: Literal["image", "text"]) -> Floats:
-        """Unit vectors; each alone, because BLAS may round a row by those beside it."""
+        """Return L2-normalized embeddings, projected one by one, because BLAS rounding may depend on the other rows."""
         rows = [self._encoder.project(row[None], side)[0].astype(np.float64) for row in hidden]
         return np.array([row / np.linalg.norm(row) for row in rows])
 
@@ -116,25 +120,25 @@ def _belief(cosine: float, ends: tuple[float, float]) -> float:
 
 
 def _spread(value: float) -> Floats:
-    """Probability of each digit, shape ``(10,)``, around a value from 0 to 9."""
+    """Return the probability of each digit, shape ``(10,)``, around a value from 0 to 9."""
     weights = np.exp(-0.5 * ((np.arange(10) - value) / _SPREAD) ** 2)
     return _ON_DIGITS * weights / weights.sum()
 
 
 def _reason(belief: float) -> Answer:
-    """What it says when it is asked again, which is no reason."""
+    """Return the answer to the second question, which does not contain a reason."""
     return Answer(f"The toy CLIP believes it by {belief:.2f}.", np.array([-1]), np.zeros((1, 10)))
 
 
 def _number(belief: float) -> Answer:
-    """A belief as "0.", and a digit."""
+    """Return a belief as "0." and one digit."""
     digits = np.stack([_spread(0.0), np.zeros(10), _spread(9 * belief)])
     digit = int(digits[2].argmax())
     return Answer(f"0.{digit}", np.array([0, -1, digit]), digits)
 
 
 def _object(belief: float) -> Answer:
-    """A belief as the object that CLAIR asks for; tokens are digits and what stands between them."""
+    """Return a belief as the JSON object that CLAIR asks for. Its tokens are the digits and the text around them."""
     value = round(99 * belief)
     shown = [int(sign) for sign in str(value)]
     nothing = np.zeros(10)

@@ -1,4 +1,4 @@
-"""A model of the transformers library that is asked about captions and pictures."""
+"""Judge model of the transformers library, which answers questions about captions and images."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# Inputs that have a number for each token.
+# Inputs with one number per token.
 _BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
 _IMAGE = "<image>"
 _THOUGHT = "<think>"
-# Colour of what makes a picture square, of models whose image processor has no mean; CLIP's.
+# Padding color of images, for models whose image processor has no mean. It is the mean of CLIP.
 _CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a judge is made of.
+    """Model, tokenizer and processor of a judge.
 
     Attributes:
-        kind: "llava" and "clip_t5" read what a method wrote around a question, "chat" and "text" their own templates,
-            and "paligemma", which has none, the question alone.
-        model: In evaluation mode, on its device.
-        tokenizer: Of the text.
-        processor: Of text and pictures; None for a model of text alone.
-        sight: Of CLIP-FlanT5: gives the vectors of a picture's pixels.
-        embedded: Of CLIP-FlanT5: gives the encoder's inputs of the halves of a prompt and of those vectors.
+        kind: "llava" and "clip_t5" use the opening of the method, "chat" and "text" use their chat templates, and
+            "paligemma" has no template and uses the question only.
+        model: The model in evaluation mode, on its device.
+        tokenizer: The tokenizer.
+        processor: Processor of text and images. None for a text-only model.
+        sight: For CLIP-FlanT5: function that encodes the pixels of an image.
+        embedded: For CLIP-FlanT5: function that returns the encoder inputs for the two halves of a prompt and the
+            encoded image.
     """
 
     kind: str
@@ -58,11 +59,17 @@ class Parts:
 
 @dataclass
 class _Prepared:
-    """One question as the model takes it, in tensors of one row, and the ids of an answer that is to be scored."""
+    """Model inputs of one question, as tensors with one row.
+
+    Attributes:
+        inputs: The tensors by name.
+        answer: Token ids of an answer to be scored.
+        picture: Key of the image. Empty without an image, or if gradients are needed.
+    """
 
     inputs: dict[str, torch.Tensor]
     answer: list[int] = field(default_factory=list)
-    picture: bytes = b""  # its key; empty for none, or where gradients are taken
+    picture: bytes = b""  # key of the image, or empty
 
     @property
     def length(self) -> int:
@@ -70,16 +77,16 @@ class _Prepared:
 
     @property
     def shapes(self) -> tuple[Any, ...]:
-        """What must be equal for two questions to go through the model together."""
+        """Shapes that must be equal for questions in the same batch."""
         others = {name: tuple(value.shape[1:]) for name, value in self.inputs.items() if name not in _BY_TOKEN}
         return tuple(sorted((name, shape) for name, shape in others.items() if name != "inputs_embeds"))
 
 
 class LoadedJudge:
-    """A model of the transformers library; each distinct question goes through it once per call.
+    """Loaded model of the transformers library, which processes each distinct question once per call.
 
     Attributes:
-        forwards: Number of questions that went through the model so far.
+        forwards: Number of questions processed by the model so far.
     """
 
     def __init__(self, identity: str, parts: Parts, dtype: str) -> None:
@@ -98,7 +105,7 @@ class LoadedJudge:
             raise UsageError.about("model", f"must have an end token, got none in {identity!r}")
         pad = self._tokenizer.pad_token_id
         self._pad = self._stops[0] if pad is None else pad
-        # The authors of a model may ask for sampling, or for penalties that change the likeliest token.
+        # The files of a model may request sampling, or penalties that change the most likely token.
         self._model.generation_config = GenerationConfig(
             do_sample=False,
             num_beams=1,
@@ -107,27 +114,30 @@ class LoadedJudge:
             decoder_start_token_id=getattr(self._model.config, "decoder_start_token_id", None),
         )
         self._digits = [self._special.plain_ids(str(digit))[-1] for digit in range(10)]
-        # Tokenizers change their own state while they work ("Already borrowed").
+        # Tokenizers are not thread-safe ("Already borrowed").
         self._lock = threading.Lock()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights."""
+        """Size of the weights in bytes."""
         return sum(p.numel() * p.element_size() for p in self._model.parameters())
 
     @property
     def model(self) -> torch.nn.Module:
-        """The module; nobody may change it but who trains through it."""
+        """The torch module. It must not be changed except for training through this judge."""
         return self._model
 
     @property
     def preparation(self) -> str:
-        """LLaVA and CLIP-FlanT5 were trained on pictures made square; others take them as they are."""
+        """Processing of an image before the preprocessing of the model, for signatures.
+
+        "square" for LLaVA and CLIP-FlanT5, which were trained on images padded to a square, and "own" for other models.
+        """
         return "square" if self._parts.kind in ("llava", "clip_t5") else "own"
 
     @property
     def reads_digits(self) -> bool:
-        """Whether the tokens of numbers have each digit apart."""
+        """Whether each digit of a number is a separate token."""
         if len(set(self._digits)) < 10:
             return False
         numbers = " ".join([*(f"0.{decimals:02d}" for decimals in range(100)), "100", "7392"])
@@ -135,13 +145,13 @@ class LoadedJudge:
         return found == [int(sign) for sign in numbers if sign.isdigit()]
 
     def opening(self, opening: Opening) -> str:
-        """That of the method where the model was trained on such a one, else the model's own."""
+        """Return the name of the method's opening for models trained with one, or otherwise "chat" or "none"."""
         if self._parts.kind in ("llava", "clip_t5"):
             return opening.name
         return "chat" if self._template is not None else "none"
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
-        """Which questions have a caption that spells a special token."""
+        """Return which questions have a caption that spells a special token."""
         return [any(map(self._special.are_in, question.captions)) for question in questions]
 
     def answers(
@@ -153,7 +163,7 @@ class LoadedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Answer]:
-        """See `Judge`."""
+        """Generate one greedy answer per question. See `Judge`."""
 
         def answered(batch: Sequence[_Prepared]) -> list[Answer]:
             return self._written(batch, longest)
@@ -172,7 +182,7 @@ class LoadedJudge:
         batch_size: int = 1,
         progress: Progress = None,
     ) -> list[Floats]:
-        """See `Judge`."""
+        """Compute the log-probability of each token of the answers and of the end token. See `Judge`."""
 
         def scored(batch: Sequence[_Prepared]) -> list[Floats]:
             return [row.double().cpu().numpy() for row in self.log_chances(batch)]
@@ -189,10 +199,20 @@ class LoadedJudge:
         opening: Opening,
         pixels: torch.Tensor | None = None,
     ) -> list[torch.Tensor]:
-        """As `chances`, in one forward pass, as tensors of which gradients can be taken.
+        """Compute `chances` in one forward pass, as tensors that support gradients.
 
-        The pixels stand in the place of pictures, as the image tower of LLaVA or CLIP-FlanT5 takes them, shape ``(n, 3,
-        height, width)``.
+        Args:
+            questions: The questions.
+            answers: One answer per question.
+            opening: Text around each question.
+            pixels: Pixels that replace the images, as input of the image tower of LLaVA or CLIP-FlanT5, shape ``(n, 3,
+                height, width)``. None to use the images of the questions.
+
+        Returns:
+            Log-probabilities of each answer, shape ``(n_tokens + 1,)``.
+
+        Raises:
+            ValueError: If pixels are passed to another kind of model.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
             raise UsageError.about("pixels", f"must be left out for {self.identity!r}, which makes patches of its own")
@@ -210,12 +230,12 @@ class LoadedJudge:
         batch_size: int,
         progress: Progress,
     ) -> list[Result]:
-        """What comes of each question; of equal ones the same, and in batches that do not depend on their order."""
+        """Process each distinct question once, in batches that do not depend on the order of the questions."""
         check_fork()
         first: dict[Any, int] = {}
         for i, key in enumerate(keys):
             first.setdefault(key, i)
-        # All questions about a picture one after the other, so that what was seen in it is at hand.
+        # Ask all questions about an image in a row, so that its features are still cached.
         seen = {key: questions[i].picture_key for key, i in first.items()}
         shortest: dict[bytes, int] = {}
         for key in first:
@@ -237,7 +257,7 @@ class LoadedJudge:
         return [found[key] for key in keys]
 
     def _written(self, batch: Sequence[_Prepared], longest: int) -> list[Answer]:
-        """Greedy answers of a batch."""
+        """Generate the greedy answers of a batch."""
         import torch
         from transformers import LogitsProcessorList
 
@@ -252,7 +272,7 @@ class LoadedJudge:
             written = self._model.generate(
                 **inputs, max_new_tokens=longest, logits_processor=LogitsProcessorList([remember])
             )
-        # What was written stands behind the question, but for those who were given vectors in place of it.
+        # The output begins with the question, except if the model received embeddings instead of it.
         given = written.shape[1] - len(seen)
         digits = torch.stack(seen, dim=1).double().numpy()
         return [self._answer(ids[given:].tolist(), digits[row]) for row, ids in enumerate(written.cpu())]
@@ -265,7 +285,11 @@ class LoadedJudge:
         return Answer(text, at, digits[:end], end < len(ids))
 
     def log_chances(self, batch: Sequence[_Prepared]) -> list[torch.Tensor]:
-        """Log-probability of each token of the answers, and of the end behind them, by one forward pass."""
+        """Compute the log-probability of each answer token and of the end token after them, in one forward pass.
+
+        Returns:
+            One tensor per question, shape ``(n_tokens + 1,)``.
+        """
         import torch
 
         if self._is_decoder:
@@ -277,10 +301,10 @@ class LoadedJudge:
             inputs["decoder_input_ids"] = _padded([torch.tensor([[*start, *one.answer]]) for one in batch], 0, False)
             inputs["decoder_input_ids"] = inputs["decoder_input_ids"].to(self._model.device)
             ends = [1 + len(one.answer) for one in batch]
-        # The logits of a token stand in the place before it.
+        # The logits of a token are at the position before it.
         places = [list(range(end - 1 - len(one.answer), end)) for end, one in zip(ends, batch, strict=True)]
         kept = sorted({place for own in places for place in own})
-        # Of the other places no logits are made, where the model can do so; an index on the CPU serves any device.
+        # Skip the logits of other positions if the model supports it. An index on the CPU works for any device.
         less = {"logits_to_keep": torch.tensor(kept)} if self._is_decoder and self._takes("logits_to_keep") else {}
         with self._features.of([one.picture for one in batch]):
             logits = self._model(**inputs, **less).logits
@@ -293,7 +317,7 @@ class LoadedJudge:
         return found
 
     def _collated(self, batch: Sequence[_Prepared], *, left: bool) -> dict[str, torch.Tensor]:
-        """Questions as one batch; padding is masked out."""
+        """Collate questions into one batch with masked padding."""
         import torch
 
         found = {}
@@ -321,11 +345,11 @@ class LoadedJudge:
             if self._parts.kind in ("llava", "clip_t5"):
                 seen = {} if picture is None else self._pixels(picture)
                 if pixels is not None:
-                    # A grey picture of that size has as many tokens.
+                    # A gray image of this size has the same number of tokens.
                     grey = Image.new("RGB", (pixels.shape[-1], pixels.shape[-2]), (128, 128, 128))
                     seen = {**self._pixels(grey), "pixel_values": pixels}
                 if again:
-                    # Fleur's and Expert's code give the grade with an end token, and LLaVA's adds another one.
+                    # The code of FLEUR and EXPERT adds an end token to the score, and LLaVA's code adds another one.
                     ends = 2 * str(self._tokenizer.eos_token)
                     text = f"{text} ASSISTANT: {question.replied}{ends}USER: {again}"
                 return self._halves(text, seen, opening, answer, b"" if pixels is not None else question.picture_key)
@@ -338,7 +362,11 @@ class LoadedJudge:
             return found
 
     def _checked(self, one: _Prepared) -> _Prepared:
-        """A question that the model can read to its end; ValueError."""
+        """Check that a question fits into the context of the model.
+
+        Raises:
+            ValueError: If it has too many tokens.
+        """
         text = self._model.config.get_text_config()
         most = getattr(text, "max_position_embeddings", None) if self._is_decoder else None
         if most is not None and one.length > most:
@@ -351,9 +379,9 @@ class LoadedJudge:
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
             raise UsageError(f"`model` must be one that sees pictures, got {self.identity!r}, which reads text alone")
-        assert question.picture is not None  # looked at by the caller
+        assert question.picture is not None  # checked by the caller
         opened = question.picture.open()
-        opened.info.pop("transparency", None)  # Pillow would warn of its loss
+        opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
         image = opened.convert("RGB")
         if self.preparation == "own":
             return image
@@ -363,13 +391,13 @@ class LoadedJudge:
     def _halves(
         self, text: str, inputs: dict[str, torch.Tensor], opening: Opening, answer: str | None, key: bytes
     ) -> _Prepared:
-        """A question behind the method's own opening, in two halves around the picture, as LLaVA's code splits it."""
+        """Prepare a question with the opening of the method, split at the image as in LLaVA's code."""
         import torch
 
         before = f"{opening.system} USER: "
         after = f"\n{text} ASSISTANT:" if inputs else f"{text} ASSISTANT:"
         if self._parts.embedded is not None and self._parts.sight is not None:
-            # Each half of T5's has an end token of its own, also that before the picture.
+            # Both halves of a T5 prompt have an end token, including the half before the image.
             tokens = [self._tokenizer(half)["input_ids"] for half in (before, after + opening.end)]
             seen = self._features.tokens(key, partial(self._parts.sight, inputs["pixel_values"])) if inputs else None
             embeds = self._parts.embedded(tokens[0], seen, tokens[1])
@@ -407,22 +435,22 @@ class LoadedJudge:
         return getattr(source, "chat_template", None) or self._tokenizer.chat_template
 
     def _behind_picture(self, text: str, picture: Image.Image) -> dict[str, torch.Tensor]:
-        """A question as PaliGemma was trained on: behind the picture, the token of the beginning, and one line."""
+        """Prepare a question in the format of PaliGemma's training: image tokens, start token, and one line of text."""
         import torch
 
         processor, tokenizer = self._parts.processor, self._tokenizer
         marks = [self._model.config.image_token_id] * processor.image_seq_length
         ids = torch.tensor([[*marks, tokenizer.bos_token_id, *self._special.plain_ids(f"{text}\n")]])
-        # 0: every token of the question sees all others.
+        # 0: the tokens of the question attend to each other in both directions.
         by_token = {"attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
         return {"input_ids": ids, **by_token, **processor.image_processor(picture, return_tensors="pt")}
 
     def _read(self, question: Question) -> str:
-        """A question whose captions spell no special token."""
+        """Return the text of a question, with all special tokens in captions split."""
         return question.text([self._special.taken_apart(caption) for caption in question.captions])
 
     def _templated(self, text: str, picture: Image.Image | None, replied: str, again: str) -> dict[str, torch.Tensor]:
-        """A question in the chat template of the model's files, or as it is where there is none."""
+        """Prepare a question with the chat template of the model's files, or without one if they have none."""
         source = self._tokenizer if self._parts.processor is None else self._parts.processor
         prompt, special = text, True
         if again and self._template is None:
@@ -456,14 +484,14 @@ class LoadedJudge:
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
-            # Most processors refuse this themselves. Not every model has a token for pictures.
+            # Most processors raise an error in this case. Some models have no image token.
             mark = getattr(self._model.config, "image_token_id", None)
             if picture is not None and mark is not None and not (found["input_ids"] == mark).any():
                 raise UsageError("it leaves the picture out")
         return {name: value for name, value in found.items() if self._takes(name)}
 
     def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
-        # Of a model that thinks first, the first token would be that of a thought.
+        # Otherwise, the first token of a thinking model would be part of a thought.
         more = {"enable_thinking": False} if "enable_thinking" in str(self._template) else {}
         with self._template_told():
             prompt: str = source.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
@@ -471,7 +499,7 @@ class LoadedJudge:
 
     @contextmanager
     def _template_told(self) -> Iterator[None]:
-        """Say whose template it was that did not work: it is a program, and may raise anything."""
+        """Add the name of the model to errors of its template, which is a program and may raise any exception."""
         try:
             yield
         except Exception as error:
@@ -489,7 +517,12 @@ class LoadedJudge:
 
 
 def squared(image: Image.Image, mean: Sequence[float]) -> Image.Image:
-    """A picture in the middle of the smallest square that holds it; the rest is the colour ``int(255 mean)``."""
+    """Pad an image to the smallest square that contains it, centered, with the color ``int(255 * mean)``.
+
+    Args:
+        image: RGB image.
+        mean: Color of the padding, three numbers from 0 to 1.
+    """
     width, height = image.size
     if width == height:
         return image
@@ -505,7 +538,7 @@ def _with_answer(one: _Prepared, kind: str) -> _Prepared:
 
     more = torch.tensor([one.answer], dtype=torch.long).reshape(1, -1)
     tails = {"input_ids": more, "attention_mask": torch.ones_like(more)}
-    if kind == "paligemma":  # whose question sees all of itself; 1 is what stands behind it, and is not seen
+    if kind == "paligemma":  # 1 marks tokens after the question, to which the question does not attend
         tails["token_type_ids"] = torch.ones_like(more)
     inputs = {
         name: torch.cat([value, tails.get(name, torch.zeros_like(more)).to(value.dtype)], dim=1)
@@ -517,7 +550,7 @@ def _with_answer(one: _Prepared, kind: str) -> _Prepared:
 
 
 def _padded(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Tensor:
-    """Rows of different lengths, shape ``(n, longest)`` or ``(n, longest, width)``."""
+    """Pad tensors to one length and concatenate them, shape ``(n, longest)`` or ``(n, longest, width)``."""
     import torch
 
     longest = max(value.shape[1] for value in values)
@@ -529,7 +562,7 @@ def _padded(values: Sequence[torch.Tensor], filler: int, left: bool) -> torch.Te
 
 
 def _alike(prepared: Sequence[_Prepared]) -> Iterator[list[int]]:
-    """Numbers of the questions that can go through a model together."""
+    """Yield the indices of questions that can be processed in the same batch."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row, one in enumerate(prepared):
         groups.setdefault(one.shapes, []).append(row)
