@@ -1,4 +1,4 @@
-"""Explanations: what a score is made of, for the rows that a user scored, as HTML that needs nothing from elsewhere."""
+"""Explanations of scores: which parts of each row raise or lower its score, as self-contained HTML."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +15,14 @@ def explain(
 
     Args:
         name: Name of the metric.
-        columns: The columns that were scored, by name, and ``"id"`` if the rows have names.
-        result: What `compute(..., return_details=True)` returned for them.
-        groups: Label per row; rows of one label, such as the captions of one image, are drawn together by the interval.
+        columns: The scored columns by name, and ``"id"`` if the rows have names.
+        result: Result of `compute(..., return_details=True)` for these columns.
+        groups: Label per row. The confidence interval resamples rows of the same label together, such as the captions
+            of one image.
 
     Raises:
-        ValueError: If no metric has this name, or columns or details are missing; all of them are named.
+        ValueError: If no metric has this name, or if columns or details are missing. The message names all missing
+            ones.
     """
     found = explanation_of(name)(columns, result)
     found.groups = groups

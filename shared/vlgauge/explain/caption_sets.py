@@ -1,4 +1,4 @@
-"""What explains the score of two sets of captions: where the captions lie, and what other splits would have scored."""
+"""Explanations of caption-set scores, by the positions of the captions and the scores of random splits."""
 
 import math
 from collections import Counter
@@ -14,16 +14,16 @@ from .explanation import Explanation
 from .pages import number, safe
 from .plots import chart, rectangle
 
-SURPRISING = 0.05  # a p-value of at most this is reported
+SURPRISING = 0.05  # maximum p-value of a reported difference
 _UNLIKELY = 0.2
 
 
 class CaptionSets(Explanation):
-    """Sets of captions by a model beside sets by people.
+    """Sets of model captions and human captions.
 
     Attributes:
-        statistic: What the score of a split is called.
-        ellipses: Whether mean and spread of each side are drawn.
+        statistic: Name of the score of a split.
+        ellipses: Whether to draw mean and spread of each side.
     """
 
     statistic: ClassVar[str] = "score"
@@ -31,7 +31,7 @@ class CaptionSets(Explanation):
     family_template = "cloud"
 
     def pvalue(self, row: int) -> float:
-        """Share of the splits whose score is at least as large; NaN without a test."""
+        """Return the share of the splits whose score is at least as large, or NaN without a test."""
         return self._per_row("pvalues", row)
 
     def _per_row(self, key: str, row: int) -> float:
@@ -40,22 +40,22 @@ class CaptionSets(Explanation):
         return math.nan if value is None else value
 
     def reference_value(self, row: int) -> float:
-        """What a split at random scores."""
+        """Return the mean score of random splits."""
         return self._per_row("null_means", row)
 
     @property
     def axis_values(self) -> list[float]:
-        """All scores and what chance gives."""
+        """All scores, and the mean scores of random splits."""
         return [*super().axis_values, *map(self.reference_value, range(len(self.scores)))]
 
     def extra(self, row: int) -> str:
-        """p, and what a split at random scores."""
+        """Return the p-value, and the mean score of random splits."""
         if math.isnan(self.pvalue(row)):
             return "no test was run"
         return f"{self.pvalue_words(row)} · by chance {number(self.reference_value(row))} (tick)"
 
     def reason(self, row: int) -> str:
-        """P and the caption that comes most often."""
+        """Return the p-value and the number of copies of the most frequent caption."""
         p = self.pvalue(row)
         most: list[tuple[str, int]] = Counter(self.predictions[row]).most_common(1)
         parts = [] if math.isnan(p) else [self.pvalue_words(row)]
@@ -65,13 +65,13 @@ class CaptionSets(Explanation):
         return "; ".join(parts) or f"{n} captions, all different"
 
     def pvalue_words(self, row: int) -> str:
-        """Return the p-value of a row as every page shows it."""
+        """Format the p-value of a row."""
         is_exact = self.details[row].get("exact")
         return f"p {pvalue_text(self.pvalue(row), least=0.0 if is_exact else self._least_sampled)}"
 
     @property
     def _least_sampled(self) -> float:
-        """Smallest p-value of as many random splits as the settings ask for."""
+        """Smallest p-value that the number of random splits in the settings allows."""
         return 1 / (1 + self._n_sampled)
 
     @property
@@ -84,11 +84,11 @@ class CaptionSets(Explanation):
         return sum(not math.isnan(self.pvalue(row)) for row in range(len(self.scores)))
 
     def is_surprising(self, row: int) -> bool:
-        """Whether a row has a small p-value also after Bonferroni's correction for the number of tested rows."""
+        """Return whether the p-value of a row is small after a Bonferroni correction for the number of tested rows."""
         return self.pvalue(row) * self._n_tested <= SURPRISING
 
     def finding(self, row: int) -> Markup:
-        """Return whether the two sides of a row differ, corrected for the number of tested rows."""
+        """Describe whether the two sides of a row differ, corrected for the number of tested rows."""
         p = self.pvalue(row)
         if math.isnan(p):
             return super().finding(row)
@@ -103,7 +103,7 @@ class CaptionSets(Explanation):
         return safe(f"Nothing tells the model from people: {said}.")
 
     def conclusion(self) -> Markup:
-        """Return what the test of the whole corpus says; of a single row or without a test, what its finding says."""
+        """Describe the test of the whole corpus, or the worst row if a single row or none was tested."""
         p = self.result.get(f"{self.name}_pvalue")
         if self._n_tested < 2 or p is None or math.isnan(p):
             return super().conclusion()
@@ -117,7 +117,7 @@ class CaptionSets(Explanation):
         return pvalue_text(self.result[f"{self.name}_pvalue"], least=self._least_sampled)
 
     def undefined(self, row: int) -> str:
-        """Too few captions on a side, or none that the metric sees."""
+        """Return that a side has too few captions, or that the metric cannot use any of them."""
         n = len(self.predictions[row])
         references = self.columns.get("references")
         m = "?" if references is None else len(references[row])
@@ -126,7 +126,7 @@ class CaptionSets(Explanation):
         return f"each side needs two captions or more, and there are {n} by the model and {m} by people"
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """The test of the whole corpus, where one was run."""
+        """Return the results of the test of the whole corpus, if one was run."""
         if f"{self.name}_pvalue" not in self.result:
             return []
         excess = self.result[f"{self.name}_excess"]
@@ -137,12 +137,12 @@ class CaptionSets(Explanation):
         ]
 
     def captions(self, row: int) -> dict[str, Any]:
-        """The captions of both sides, equal ones once."""
+        """Return the distinct captions of both sides with their counts."""
         sides = {"model": self.predictions, "people": self.columns.get("references")}
         return {side: [] if rows is None else list(Counter(rows[row]).items()) for side, rows in sides.items()}
 
     def meaning(self, row: int) -> str:
-        """What p says, in words; nothing where no test was run."""
+        """Describe the meaning of the p-value of a row. Empty without a test."""
         p = self.pvalue(row)
         if math.isnan(p):
             return ""
@@ -165,18 +165,21 @@ class CaptionSets(Explanation):
         return f"{sentence} ({fewest}): nothing tells the two sides apart."
 
     def _sizes(self, row: int) -> tuple[int, int]:
-        """Numbers of captions by the model and by people."""
+        """Return the numbers of model captions and human captions."""
         return len(self.predictions[row]), sum(count for _, count in self.captions(row)["people"])
 
     def least_pvalue(self, row: int) -> float:
-        """The smallest p that any captions of these numbers can have; of equal numbers, mirror images tie."""
+        """Return the smallest p-value that is possible with these numbers of captions.
+
+        With equal numbers, the mirror image of a split has the same score, which doubles the smallest p-value.
+        """
         n, m = self._sizes(row)
         detail = self.details[row]
         exact = (2 if n == m else 1) / detail["n_partitions"]
         return exact if detail.get("exact") else max(exact, self._least_sampled)
 
     def _among_rows(self, p: float) -> str:
-        """What so small a p says, one row of those that were tested."""
+        """Describe the meaning of a small p-value among the tested rows."""
         if self._n_tested == 1:
             return "the two sides differ"
         expected = p * self._n_tested
@@ -189,7 +192,7 @@ class CaptionSets(Explanation):
         )
 
     def values(self, row: int) -> dict[str, Any]:
-        """Where the captions lie, the scores of the splits, and the captions."""
+        """Return the plot of the captions, the plot of the scores of the splits, and the captions."""
         detail = self.details[row]
         n = len(self.predictions[row])
         plane, null = detail.get("plane"), detail.get("null")
@@ -209,7 +212,14 @@ Point = tuple[float, float]
 
 
 def caption_cloud(plane: Mapping[str, Any], n: int, *, ellipses: bool = False) -> Markup:
-    """Captions as points: discs by the model, triangles by people; near means alike."""
+    """Draw captions as points, discs for model captions and triangles for human captions. Similar captions are close.
+
+    Args:
+        plane: ``points``, shape ``(n_captions, 2)``, model captions first, and ``variance``, the shares of variance
+            explained.
+        n: Number of model captions.
+        ellipses: Whether to draw mean and spread of each side.
+    """
     xs, ys = ([point[axis] for point in plane["points"]] for axis in (0, 1))
     outlines = [_ellipse(plane["points"][:n]), _ellipse(plane["points"][n:])] if ellipses else []
     reach = [point for outline in outlines for point in outline]
@@ -244,14 +254,14 @@ def _times(x: float, y: float, count: int) -> str:
 
 
 def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
-    """The points at one standard deviation from the mean of a side, in every direction of the plane."""
+    """Return the points at one standard deviation from the mean of a side, in all directions of the plane."""
     n = len(points)
     x, y = (sum(point[axis] for point in points) / n for axis in (0, 1))
     xx, xy, yy = (
         sum((point[i] - (x, y)[i]) * (point[j] - (x, y)[j]) for point in points) / max(1, n - 1)
         for i, j in ((0, 0), (0, 1), (1, 1))
     )
-    # The symmetric root of [[xx, xy], [xy, yy]].
+    # Symmetric square root of [[xx, xy], [xy, yy]].
     s = math.sqrt(max(0.0, xx * yy - xy * xy))
     t = math.sqrt(max(xx + yy + 2 * s, 0.0)) or 1.0
     a, b, c = (xx + s) / t, xy / t, (yy + s) / t
@@ -260,11 +270,11 @@ def _ellipse(points: Sequence[Sequence[float]]) -> list[Point]:
 
 
 def null_columns(null: Mapping[str, Any], label: str, *, is_surprising: bool) -> Markup:
-    """Draw the scores of all splits, those at least as large as the observed one set apart.
+    """Draw a histogram of the scores of all splits, highlighting scores at least as large as the observed one.
 
     Args:
         null: ``counts`` of each column, and ``below``, the number of columns below the observed score.
-        label: What the columns show, in words.
+        label: Text alternative of the plot.
         is_surprising: Whether the columns of larger scores are emphasized.
     """
     counts, below = null["counts"], null["below"]

@@ -1,4 +1,4 @@
-"""What explains the score of a caption beside its picture or video: other captions of it, and frames by words."""
+"""Explanations of image and video caption scores, by the other captions of the image and by the frames of words."""
 
 import os
 from collections.abc import Hashable, Sequence
@@ -12,13 +12,13 @@ from .marks import NIL, Mark, Piece, pieces, word_spans
 from .pages import number, safe
 from .pictures import frames_of, thumbnail
 
-N_LADDER = 3  # captions of one picture that stand open; the others are folded
-N_FOLDED = 20  # of those
+N_LADDER = 3  # captions of an image that are shown, the others are collapsed
+N_FOLDED = 20  # maximum number of collapsed captions
 N_FRAMES = 5
 
 
 class CaptionedPicture(Explanation):
-    """Captions beside their pictures or videos."""
+    """Captions with their images or videos."""
 
     on_axis: ClassVar[tuple[float, ...]] = (0.0,)
     ranks_rows = True
@@ -34,12 +34,12 @@ class CaptionedPicture(Explanation):
 
     @property
     def kind(self) -> str:
-        """Scores of videos have another range."""
+        """Kind of the scored data, "videos" or "images", whose scores have different ranges."""
         return "videos" if self.of_videos else "images"
 
     @property
     def score_range(self) -> str:
-        """The score of an image is a cosine times w."""
+        """Range of a score. The score of an image is a cosine multiplied by w."""
         if self.settings.get("calibration"):
             return "(-inf, inf)"
         w = self.settings.get("w")
@@ -47,7 +47,7 @@ class CaptionedPicture(Explanation):
 
     @property
     def how_to_read(self) -> Sequence[str]:
-        """Scores of videos are made otherwise."""
+        """Explanation of the numbers, which differs for videos."""
         if not self.of_videos:
             return self.reading
         return (self.reading_of_videos, *(line.replace("picture", "video") for line in self.reading[1:]))
@@ -58,18 +58,18 @@ class CaptionedPicture(Explanation):
 
     @cached_property
     def _rows_of(self) -> dict[Hashable, list[int]]:
-        """Rows by what they show, best first."""
+        """Rows by image or video, best first."""
         rows: dict[Hashable, list[int]] = {}
         for row in [] if self._seen is None else self.worst_first[::-1]:
             rows.setdefault(_same(self._seen[row]), []).append(row)
         return rows
 
     def captions_of(self, row: int) -> list[int]:
-        """The rows of the same picture, best first."""
+        """Return the rows of the same image or video, best first."""
         return self._rows_of.get(_same(self._seen[row]), [row]) if self._seen is not None else [row]
 
     def reason(self, row: int) -> str:
-        """Its rank among the captions of its picture, else the cosine."""
+        """Return the rank among the captions of the same image, and the components of the score."""
         rows = self.captions_of(row)
         texts = []
         if len(rows) > 1:
@@ -80,7 +80,7 @@ class CaptionedPicture(Explanation):
         return "; ".join(texts)
 
     def finding(self, row: int) -> Markup:
-        """Its place among the captions of its picture, and the one that fits best."""
+        """Describe the rank among the captions of the same image, and the distance to the best one."""
         rows, what = self.captions_of(row), "video" if self.of_videos else "picture"
         if len(rows) == 1:
             return safe(
@@ -101,20 +101,20 @@ class CaptionedPicture(Explanation):
         return f"cosine {number(detail['cosine'])}"
 
     def extra(self, row: int) -> str:
-        """Cosine or its parts, and the score with references."""
+        """Return the components of the score, and the score with references."""
         with_references = self.result.get(f"ref_{self.name}_scores")
         more = f" · with references {number(with_references[row])}" if with_references else ""
         note = " · text was cut" if self.details[row].get("truncated") else ""
         return self._parts(row) + more + note
 
     def undefined(self, row: int) -> str:
-        """What is looked at cannot be read."""
+        """Return that the image or video could not be read."""
         return f"the {'video' if self.of_videos else 'picture'} could not be read"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The picture, the captions that were scored with it, and the nearest reference."""
+        """Return the image or frames, the captions scored with it, and the most similar reference."""
         rows = self.captions_of(row)
-        # The caption itself stands open, whatever its rank.
+        # Show the caption itself, independent of its rank.
         kept = rows[:N_LADDER] if row in rows[:N_LADDER] else [*rows[: N_LADDER - 1], row]
         folded = [other for other in rows if other not in kept]
         references = self.columns.get("references")
@@ -133,7 +133,7 @@ class CaptionedPicture(Explanation):
         }
 
     def _rung(self, other: int, row: int) -> dict[str, Any]:
-        """A caption of the picture of a row."""
+        """Return a caption of the image of a row, with its differences from the caption of the row."""
         own, text = str(self.predictions[row]), str(self.predictions[other])
         return {
             "row": other,
@@ -144,7 +144,7 @@ class CaptionedPicture(Explanation):
         }
 
     def _frames(self, row: int) -> list[dict[str, Any]]:
-        """The frames that words saw best, each with its words."""
+        """Return the frames with the highest similarity to the most words, each with its words."""
         words: dict[int, list[str]] = {}
         for token in self.details[row].get("tokens", []):
             if not token["token"].startswith("<|"):
@@ -155,12 +155,12 @@ class CaptionedPicture(Explanation):
 
 
 def _same(seen: Any) -> Hashable:
-    """What tells that two rows show one picture: its path, else the object itself."""
+    """Return a key that is equal for rows of the same image: its path, or otherwise the identity of the object."""
     return str(seen) if isinstance(seen, (str, os.PathLike)) else id(seen)
 
 
 def differing(own: str, other: str) -> list[Piece]:
-    """Another caption in pieces, with the words marked that a caption has not."""
+    """Split another caption into pieces, marking the words that the first caption does not contain."""
     left = own.lower().split()
     words, marks = other.split(), list[Mark | None]()
     for word in words:

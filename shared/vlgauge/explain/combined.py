@@ -1,4 +1,4 @@
-"""What explains a score that is made of the scores of other metrics: each part on an axis, and what explains it."""
+"""Explanations of scores that combine the scores of other metrics, with each component on an axis."""
 
 import math
 from functools import cached_property
@@ -9,15 +9,15 @@ from vlgauge.explain.folders import explanation_of
 from vlgauge.explain.pages import number
 from vlgauge.explain.plots import Axis, dots
 
-N_TICKS = 60  # rows that are drawn beside one; of more, every so manyth by size
+N_TICKS = 60  # maximum number of other rows on an axis. Of more rows, evenly spaced quantiles are drawn
 
 
 class CombinedScore(Explanation):
-    """Rows with the parts of their score.
+    """Rows with the components of their score.
 
     Attributes:
-        made_of: Per part its key in the details, the word for it, and the metric that made it.
-        rows_word: What the rows are, for the text of a plot.
+        made_of: Per component its key in the details, its name for display, and the metric that computed it.
+        rows_word: Word for the rows, for the text alternative of a plot.
     """
 
     family_template = "combined"
@@ -26,9 +26,10 @@ class CombinedScore(Explanation):
 
     @cached_property
     def parts(self) -> dict[str, Explanation]:
-        """The explanation of each part; each is shown on an axis of its own."""
+        """The explanation of each component."""
         columns = {**self.columns}
-        # The keys of a part begin with the name of the whole: "spider_cider", but "rovist_vg" is a name by itself.
+        # Keys of components begin with the name of the combined metric ("spider_cider"), except for components that are
+        # metrics with the same prefix ("rovist_vg").
         result = {key.removeprefix(f"{self.name}_"): value for key, value in self.result.items()} | {**self.result}
         return {
             name: explanation_of(metric)(columns, result)
@@ -37,18 +38,18 @@ class CombinedScore(Explanation):
         }
 
     def reason(self, row: int) -> str:
-        """The parts."""
+        """Return the values of the components."""
         detail = self.details[row]
         return " · ".join(f"{word} {number(detail[name])}" for name, word, _ in self.made_of)
 
     def undefined(self, row: int) -> str:
-        """Which parts have no score."""
+        """Return which components have no score."""
         values = {word: self.details[row].get(name) for name, word, _ in self.made_of}
         lacking = [word for word, value in values.items() if value is None or math.isnan(value)]
         return f"{' and '.join(lacking)} could not be scored"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Each part on its axis, and what explains it."""
+        """Return each component on its axis, with its explanation."""
         detail = self.details[row]
         rows = []
         for name, word, metric in self.made_of:

@@ -1,4 +1,4 @@
-"""Rows in which two systems differ, what explains the score of either side by side."""
+"""Rows in which two systems differ, with the explanations of both scores side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from .pages import beside_notices, fragment, whole_page
 
 @dataclass(frozen=True)
 class Row:
-    """A row that two systems have.
+    """Row of two systems.
 
     Attributes:
-        key: Its id.
-        rows: Its number among the rows of each system, from 0.
-        difference: What the first system has more than the second.
+        key: Id of the row.
+        rows: Index of the row in each system, from 0.
+        difference: Score of the first system minus the score of the second.
     """
 
     key: str
@@ -26,13 +26,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Differing:
-    """Two systems by one metric.
+    """Comparison of two systems by one metric.
 
     Attributes:
         title: Headline.
-        names: Of the systems.
-        explanations: Of each of them, by the same metric.
-        rows: Those that are shown.
+        names: Names of the systems.
+        explanations: Explanation of each system, by the same metric.
+        rows: Rows to show.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Differing:
     rows: Sequence[Row]
 
     def section(self) -> Markup:
-        """The part of a page that is about them."""
+        """Render the section of a page about this comparison."""
         metric = self.explanations[0]
         shown = [
             {
@@ -73,14 +73,16 @@ def differences(
     told: Sequence[str] = (),
     charts: Sequence[Markup] = (),
 ) -> str:
-    """A page about systems: tables, then the rows in which each two of them differ most, on one axis per metric.
+    """Render a page that compares systems, with tables and the rows in which each pair of systems differs most.
+
+    All systems share one axis per metric.
 
     Args:
         title: Headline.
-        tables: Their HTML, in which every text is escaped.
-        pairs: What is explained.
-        told: Warnings of the run that scored, which stand on top.
-        charts: What stands in place of the tables, which are folded then and come last.
+        tables: HTML of the tables, in which every string is already escaped.
+        pairs: Comparisons to explain.
+        told: Warnings of the run that scored, shown at the top.
+        charts: Charts that replace the tables, which are then collapsed at the end of the page.
     """
     table = Markup("").join(
         Markup('<div class="scroll plain" tabindex="0">{}</div>').format(Markup(one)) for one in tables

@@ -1,4 +1,4 @@
-"""The examples that come with each metric, in its folder: right, subtle, wrong, and what the metric misses."""
+"""Examples in the folder of each metric, which show the reaction of its score to right and wrong captions."""
 
 import json
 from collections.abc import Mapping
@@ -26,16 +26,16 @@ _TEXTS = ("shows", "id", "title", "why")
 
 @dataclass(frozen=True)
 class Example:
-    """A row that shows how a metric reacts.
+    """Row that illustrates a metric.
 
     Attributes:
-        shows: "right", "subtle" (a small fault), "wrong", or "missed" (a fault that the score does not tell).
-        id: What the row is called.
-        title: What it shows.
-        why: The same in a sentence or two.
-        cells: What stands in its columns; pictures and clips as paths.
-        config: Configuration of the metric; empty for the one that a form begins with.
-        toy: Whether a toy made the numbers in it.
+        shows: "right", "subtle" (a small fault), "wrong", or "missed" (a fault that does not affect the score).
+        id: Id of the row.
+        title: Short description.
+        why: Description in one or two sentences.
+        cells: Values by column. Images and videos are paths.
+        config: Configuration of the metric. Empty for the default configuration of a form.
+        toy: Whether a demo model produced the numbers in the example.
     """
 
     shows: str
@@ -48,11 +48,11 @@ class Example:
 
 
 def examples_of(name: str) -> tuple[Example, ...]:
-    """The examples of a metric, from the `examples.jsonl` in its folder.
+    """Return the examples of a metric, from the `examples.jsonl` in its folder.
 
     Raises:
-        ValueError: If there is no such metric, or its file has something else than examples.
-        FileNotFoundError: If it has no examples.
+        ValueError: If the metric does not exist, or its file contains an invalid example.
+        FileNotFoundError: If the metric has no examples.
     """
     return _read(metric_folder(name) / "examples.jsonl")
 
@@ -87,7 +87,11 @@ def _located(cell: str | list[str]) -> str | list[str]:
 
 
 def explained_examples(name: str, config: str = "") -> Explanation:
-    """The examples of a metric, scored on the processor under the embedded profile, and explained.
+    """Score the examples of a metric on the CPU under the embedded profile, and explain the scores.
+
+    Args:
+        name: Name of the metric.
+        config: Configuration of the examples.
 
     Raises:
         ValueError: If there is no such metric or no such example.

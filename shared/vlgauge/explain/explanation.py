@@ -1,4 +1,4 @@
-"""What the numbers of a result mean, and why each example has its score, to look at."""
+"""Base class of explanations: the meaning of the values of a result, and the reason for the score of each example."""
 
 import math
 from abc import ABC, abstractmethod
@@ -26,35 +26,35 @@ from .shares import Share, share_bars
 
 Columns = Mapping[str, Sequence[Any] | None]
 
-N_UNDEFINED = 5  # rows without a score that a report shows
+N_UNDEFINED = 5  # maximum number of undefined rows in a report
 
 
 class Explanation(ABC):
-    """The scores of a metric for some examples, and why they are what they are.
+    """Base class of explanations of the scores of a metric.
 
-    A metric has a class of its own in its folder, in `explanation.py`, which says what explains a score, and templates
-    beside it: `explanation.html.jinja`, an example, and `key.html.jinja`, what the marks mean.
+    The `explanation.py` in the folder of a metric defines a subclass. The folder also contains two templates:
+    `explanation.html.jinja` shows an example, and `key.html.jinja` explains the marks.
 
     Attributes:
         name: Name of the metric.
-        reading: How to read its numbers, in three sentences.
-        on_axis: Values that every axis of this metric holds.
-        others: Scores of other examples, which are marks on the axis of a score.
-        beside: Further values that the axis holds, those of the systems that stand beside this one.
-        digits: Of a score.
-        first_config: Configuration that needs nothing of the user's, where a metric has several.
-        note_alone: What is to be said of `settings_alone`.
-        ranks_rows: Whether what explains a row shows other rows, such as captions of one picture.
-        family_template: The template of an example, where a family has one for all; else that of the metric.
-        family_key: The template of what the marks mean, likewise.
-        bars_title: What the bars of `contributions` are of.
-        why_undefined: Why an example has no score, where that is the same for all.
-        is_large: Whether one example has a page to itself, where folds of what was scored stand open.
-        groups: Label per row, by which the interval draws rows together; None where each is drawn by itself.
-        columns: The columns that were scored.
-        predictions: What was scored.
-        scores: One per example.
-        details: What `compute` said of each.
+        reading: Explanation of its values, in three sentences.
+        on_axis: Values that every axis of this metric contains.
+        others: Scores of other examples, shown as marks on the axis of a score.
+        beside: Additional values on the axis, namely the scores of the compared systems.
+        digits: Number of digits of a score.
+        first_config: Configuration that requires no files of the user, if the metric has several.
+        note_alone: Note about `settings_alone`.
+        ranks_rows: Whether the explanation of a row shows other rows, such as captions of the same image.
+        family_template: Template of an example, if a family of metrics shares one. Empty for a template of the metric.
+        family_key: Template that explains the marks, if a family shares one. Empty for a template of the metric.
+        bars_title: Title of the bars of `contributions`.
+        why_undefined: Reason for an undefined score, if it is the same for all examples.
+        is_large: Whether an example has a separate page, on which collapsed sections are open.
+        groups: Label per row, by which the interval resamples rows together. None to resample each row separately.
+        columns: The scored columns.
+        predictions: The scored predictions.
+        scores: One score per example, NaN if undefined.
+        details: Details of each example returned by `compute`.
     """
 
     name: ClassVar[str]
@@ -75,7 +75,7 @@ class Explanation(ABC):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Settings without which an example by itself has no score of use."""
+        """Return settings that a single example requires for a useful score."""
         return {}
 
     def __init__(self, columns: Columns, result: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class Explanation(ABC):
                 "what `compute(..., return_details=True)` returned for them"
             )
         references = columns.get("references")
-        # As they were scored: details may say which of them was the best.
+        # Use the references that were scored, because details may contain the index of the best one.
         self.columns = columns if references is None else {**columns, "references": without_blanks(references)}
         self.result = result
         self.predictions: Sequence[Any] = columns["predictions"]  # type: ignore[assignment]  # checked above
@@ -103,163 +103,163 @@ class Explanation(ABC):
                     "pass the columns that were scored"
                 )
 
-    # -- what a metric says of itself --------------------------------------------------------------------------------
+    # -- explanation of a row, per metric ------------------------------------------------------------------------------
     @abstractmethod
     def reason(self, row: int) -> str:
-        """Why an example has its score, in a few words."""
+        """Return the reason for the score of an example in a few words."""
 
     @abstractmethod
     def values(self, row: int) -> dict[str, Any]:
-        """What the template shows of an example."""
+        """Return the values of the template for an example."""
 
     def undefined(self, row: int) -> str:
-        """Why an example has no score."""
+        """Return the reason for an undefined score."""
         return self.why_undefined
 
     def finding(self, row: int) -> Markup:
-        """The reason as a sentence, the headline of an example; what counts against it is emphasised."""
+        """Return the reason as a sentence, the headline of an example, with negative aspects emphasized."""
         reason = self.reason(row)
         return safe(f"{reason[:1].upper()}{reason[1:]}.")
 
     def headline(self, row: int) -> Markup:
-        """The finding, or why there is no score."""
+        """Return the finding, or the reason for a missing score."""
         return safe(f"No score: {self.undefined(row)}.") if self.is_undefined(row) else self.finding(row)
 
     def conclusion(self) -> Markup:
-        """Return the sentence below the headline of a page of all rows: why the worst row has its score."""
+        """Return the sentence below the headline of a page about all rows, which explains the worst score."""
         return reason_of_the_worst(self)
 
     def contributions(self, row: int) -> Sequence[Share]:
-        """What each part of an example did to its score, where that can be told."""
+        """Return the contribution of each part of an example to its score, if they can be computed."""
         return ()
 
     def bars(self, row: int) -> Markup:
-        """The shares as bars; nothing where there are none."""
+        """Draw the contributions as bars, or return empty markup if there are no contributions."""
         found = [] if self.is_undefined(row) else self.contributions(row)
         return share_bars(self.bars_title, found) if found else Markup("")
 
     def extra(self, row: int) -> str:
-        """Further numbers beside a score."""
+        """Return additional values to show next to a score."""
         return ""
 
     def reference_value(self, row: int) -> float:
-        """A value to compare the score with, which gets a tick; NaN for none."""
+        """Return a value to compare the score with, shown as a tick, or NaN for none."""
         return math.nan
 
     @property
     def template(self) -> str:
-        """The template of an example."""
+        """Name of the template of an example."""
         return self.family_template or f"{self.name}/explanation"
 
     @property
     def key(self) -> str:
-        """The template of what the marks mean."""
+        """Name of the template that explains the marks."""
         return self.family_key or f"{self.name}/key"
 
     @property
     def kind(self) -> str:
-        """What was scored, where the range of the metric differs by that."""
+        """Kind of the scored data, if the range of the metric depends on it."""
         return ""
 
     @property
     def score_range(self) -> str:
-        """Range of a score under the settings that it was made with, as the metric writes it."""
+        """Range of a score under the settings of the result, in the notation of the metric."""
         return str(self.facts.score_range)
 
     @property
     def range_in_words(self) -> str:
-        """The same for what was scored, in plain words."""
+        """Range of a score for the scored data, in plain words."""
         return str(replace(self.facts, score_range=self.score_range).range_of(self.kind))
 
     @property
     def how_to_read(self) -> Sequence[str]:
-        """How to read the numbers of what was scored."""
+        """Explanation of the values for the scored data."""
         return self.reading
 
-    # -- facts of the whole ------------------------------------------------------------------------------------------
+    # -- properties of the result --------------------------------------------------------------------------------------
     @cached_property
     def facts(self) -> Any:
-        """Question, range and direction."""
+        """Metadata of the metric, such as its question, range and direction."""
         return metric_facts(self.name)
 
     @property
     def is_mean(self) -> bool:
-        """Whether the number of the whole is the mean of the scores."""
+        """Whether the corpus-level value is the mean of the scores."""
         return counted_of(self.name, self.signature) is None
 
     @property
     def signature(self) -> str:
-        """How the numbers were made."""
+        """Signature of the scores."""
         return str(self.result.get(f"{self.name}_signature", ""))
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The fields of the signature."""
+        """Fields of the signature."""
         return parse_signature(self.signature)[1]
 
     @property
     def is_toy(self) -> bool:
-        """Whether a toy made a number: an encoder of our own under the embedded profile."""
+        """Whether a demo model of the embedded profile produced a value."""
         return any(made_by_toy(value) for key, value in self.result.items() if key.endswith("_signature"))
 
     @property
     def axis_values(self) -> list[float]:
-        """What the axis holds: all scores, and what stands beside them."""
+        """Values on the axis: all scores and the values shown with them."""
         return [*self.scores, *self.on_axis, *self.beside]
 
     @cached_property
     def axis(self) -> Axis:
-        """An axis that holds all scores."""
+        """Axis that contains all scores."""
         return Axis.holding(self.axis_values, self.facts.higher_is_better)
 
     @cached_property
     def worst_first(self) -> list[int]:
-        """The rows with a score, worst first; ties in the order of the file."""
+        """Rows with a score, worst first. Ties are in input order."""
         sign = 1.0 if self.facts.higher_is_better else -1.0
         rows = [row for row, score in enumerate(self.scores) if not math.isnan(score)]
         return sorted(rows, key=lambda row: sign * self.scores[row])
 
     def title(self, row: int) -> str:
-        """What an example is called: its id, else its number from 0."""
+        """Return the title of an example: its id, or otherwise its index."""
         ids = self.columns.get("id")
         return f"row {row}" if ids is None else str(ids[row])
 
     def is_undefined(self, row: int) -> bool:
-        """Whether an example has no score."""
+        """Return whether an example has no score."""
         return math.isnan(self.scores[row])
 
     def body(self, row: int) -> Markup:
-        """What explains the score of an example."""
+        """Render the explanation of the score of an example."""
         if self.is_undefined(row):
             return fragment("undefined", why=self.undefined(row), text=self.predictions[row])
         return fragment(self.template, metric=self, row=row, **self.values(row))
 
     def badge(self, row: int, tone: str = "") -> Markup:
-        """The score of an example, and where it lies.
+        """Render the score of an example and its position on the axis.
 
         Args:
-            row: Of the example.
-            tone: "good" or "bad" where that is known; neither for a file of a user.
+            row: Index of the example.
+            tone: "good" or "bad" if known. Empty for data of a user.
         """
         kind = tone or "own"
         shown = [(self.scores[row], kind), (self.reference_value(row), "neither")]
         shown += [(other, "other") for other in self.others]
         label = f"{number(self.scores[row], self.digits)} on an axis whose right end is better"
-        # Around one value alone an axis would have made-up ends.
+        # With a single value, the ends of the axis would be arbitrary.
         values = (*self.axis_values, *self.others, self.reference_value(row))
         known = {value for value in values if math.isfinite(value)}
         drawn = dots(shown, self.axis, label, 6)
         return fragment("badge", metric=self, row=row, tone=tone, dots=drawn, axis=len(known) != 1)
 
-    # -- what is looked at -------------------------------------------------------------------------------------------
+    # -- rendering -----------------------------------------------------------------------------------------------------
     def example(self, row: int, *, tone: str = "", title: str | None = None, why: str = "") -> Markup:
-        """One example and what explains its score.
+        """Render one example with the explanation of its score.
 
         Args:
-            row: Its number, from 0.
-            tone: "good" or "bad" where that is known; neither for a file of a user.
-            title: Headline; its id or number otherwise.
-            why: What it shows, in a sentence.
+            row: Index of the example, from 0.
+            tone: "good" or "bad" if known. Empty for data of a user.
+            title: Headline. None for its id or index.
+            why: Sentence that describes the example.
 
         Raises:
             IndexError: If there is no such row.
@@ -271,16 +271,16 @@ class Explanation(ABC):
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Of the number of the whole; None for fewer than two scores."""
+        """Confidence interval of the corpus-level value. None for fewer than two scores."""
         return corpus_interval(self.name, self.result, groups=self.groups)
 
     @cached_property
     def row_counts(self) -> RowCounts:
-        """Of how many rows the number of the whole is."""
+        """Numbers of rows that the corpus-level value is based on."""
         return row_counts(self.name, self.result)
 
     def summary(self) -> Markup:
-        """The scores as a whole: mean with interval, distribution, how to read them, signature."""
+        """Render the summary of all scores: mean with interval, distribution, explanation of the values, signature."""
         mean, n = mean_of_defined(self.scores), len(self.scores)
         defined = [score for score in self.scores if not math.isnan(score)]
         label = f"Histogram of {len(defined)} scores" + (
@@ -302,34 +302,34 @@ class Explanation(ABC):
         )
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Numbers of the corpus that are no mean of scores, and their names."""
+        """Return names and values of corpus-level results that are not means of scores."""
         return []
 
     def bar(self, row: int) -> str:
-        """Where a score lies, as a width."""
+        """Return the position of a score as a width."""
         return percent(max(0.02, self.axis.at(self.scores[row])))
 
     def html(self, *, worst: int = 10, best: int = 5, title: str = "") -> str:
-        """A page of its own: the summary, then the worst and the best rows explained, and some without a score.
+        """Render a complete page: the summary, the worst and the best rows explained, and some rows without a score.
 
         Args:
-            worst: How many rows with the worst scores.
-            best: How many of the others with the best scores.
-            title: Headline; what was found otherwise.
+            worst: Number of rows with the worst scores.
+            best: Number of other rows with the best scores.
+            title: Headline. Empty for a summary of the result.
 
         Raises:
-            ValueError: If a number is no whole number of at least 0.
+            ValueError: If a number is not an integer of at least 0.
         """
         return report([self], worst=worst, best=best, title=title)
 
     def section(self, *, worst: int, best: int, title: str, tag: str = "h1") -> Markup:
-        """The part of a page that is about this metric.
+        """Render the section of a page about this metric.
 
         Args:
-            worst: How many rows with the worst scores.
-            best: How many of the others with the best scores.
+            worst: Number of rows with the worst scores.
+            best: Number of other rows with the best scores.
             title: Headline.
-            tag: Of the headline.
+            tag: HTML tag of the headline.
         """
         lowest = self.worst_first[:worst]
         others = self.worst_first[len(lowest) :]
@@ -348,7 +348,7 @@ class Explanation(ABC):
         )
 
     def _repr_html_(self) -> str:
-        """The page in a frame, so that its style does not touch that of a notebook."""
+        """Return the page in a frame, so that its style does not affect a notebook."""
         return (
             f'<iframe title="{escape(self.name)}" srcdoc="{escape(self.html())}" sandbox '
             'style="width: 100%; height: 720px; border: 0"></iframe>'
@@ -363,17 +363,17 @@ def report(
     title: str = "",
     told: Sequence[str] = (),
 ) -> str:
-    """A page of its own about one metric or several: a table of all, then each with its worst and best rows.
+    """Render a complete page about one or several metrics: a table of all, then the worst and best rows of each.
 
     Args:
-        explanations: Of the same rows, one per metric.
-        worst: How many rows with the worst scores of each.
-        best: How many of the others with the best scores.
-        title: Headline; what was found otherwise.
-        told: Warnings of the run that scored, which stand on top.
+        explanations: Explanations of the same rows, one per metric.
+        worst: Number of rows with the worst scores, per metric.
+        best: Number of other rows with the best scores, per metric.
+        title: Headline. Empty for a summary of the result.
+        told: Warnings of the run that scored, shown at the top.
 
     Raises:
-        ValueError: If there is no metric, or a number is no whole number of at least 0.
+        ValueError: If there is no metric, or a number is not an integer of at least 0.
     """
     if not explanations:
         raise UsageError("`explanations` must have at least one metric, got none")

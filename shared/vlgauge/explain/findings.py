@@ -1,4 +1,4 @@
-"""What a report finds, as sentences: how all rows score, which is the worst, and why in the words of its metric."""
+"""Summary sentences of a report: the overall result, the worst row, and the reason for its score."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def in_letters(n: int) -> str:
-    """A number as a word, a large one in digits."""
+    """Format a number as a word up to twelve, and a larger one with digits."""
     return NUMBERS[n] if n < len(NUMBERS) else f"{n:,}"
 
 
 def finding_of_rows(metric: Explanation) -> str:
-    """The number of the whole, of how many rows, and the row with the worst score."""
+    """Return a sentence with the corpus-level value, the number of rows, and the row with the worst score."""
     name, n, scored = metric_title(metric.name), len(metric.scores), metric.worst_first
     if not scored:
         return f"{name} has no score for {'the row' if n == 1 else f'any of {n:,} rows'}."
     whole = metric.result.get(metric.name)
     if n == 1 or whole is None or (isinstance(whole, float) and math.isnan(whole)):
         whole = metric.scores[scored[0]] if n == 1 else None
-    of = n if len(scored) == n else metric.row_counts.n  # a row without a score may add 0 of 0
+    of = n if len(scored) == n else metric.row_counts.n  # undefined rows may still contribute to summed counts
     over = f"{of:,} of {n:,} rows" if of < n else f"{n:,} row{'' if n == 1 else 's'}"
     mean = "" if whole is None else f" is {number(whole, metric.digits)}"
     told = f"{name}{mean}{' on average' if metric.is_mean and n > 1 else ''} over {over}"
@@ -48,7 +48,7 @@ def finding_of_rows(metric: Explanation) -> str:
 
 
 def reason_of_the_worst(metric: Explanation) -> Markup:
-    """Why the worst row has its score, in the words of its metric; or why no row has one."""
+    """Return the explanation of the worst score, or of missing scores if all rows are undefined."""
     if not metric.worst_first:
         return metric.headline(0) if metric.scores else Markup("")
     worst = metric.worst_first[0]
@@ -58,11 +58,11 @@ def reason_of_the_worst(metric: Explanation) -> Markup:
 
 
 def finding_of_metrics(explained: Sequence[Explanation]) -> str:
-    """Which rows have the worst score by most of several metrics."""
+    """Return a sentence with the rows that have the worst score by most of several metrics."""
     n, m = len(explained[0].scores), in_letters(len(explained))
     told = f"{n:,} row{'' if n == 1 else 's'} by {m} metrics"
     of_each = [_with_the_worst_score(one) for one in explained]
-    # Where all rows tie, none is worse than others.
+    # If all rows tie, no row is worse than the others.
     of_each = [rows for one, rows in zip(explained, of_each, strict=True) if len(rows) < len(one.worst_first)]
     by_row = Counter(row for rows in of_each for row in rows)
     most = max(by_row.values(), default=0)
@@ -79,6 +79,6 @@ def finding_of_metrics(explained: Sequence[Explanation]) -> str:
 
 
 def _with_the_worst_score(metric: Explanation) -> list[int]:
-    """Rows whose score reads as the worst one does: what no reader can tell apart is not told apart."""
+    """Return the rows whose formatted score equals the worst one, because readers cannot distinguish them."""
     shown = {row: number(metric.scores[row], metric.digits) for row in metric.worst_first}
     return [row for row in shown if shown[row] == shown[metric.worst_first[0]]]

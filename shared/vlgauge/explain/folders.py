@@ -1,4 +1,4 @@
-"""What explains a metric, from the folder of that metric."""
+"""Lookup of the explanation class in the folder of a metric."""
 
 from vlgauge.catalog import folder_module, metric_folder
 from vlgauge.errors import UsageError
@@ -7,10 +7,10 @@ from .explanation import Explanation
 
 
 def explanation_of(name: str) -> type[Explanation]:
-    """The class that explains a metric, from the `explanation.py` in its folder.
+    """Return the class that explains a metric, from the `explanation.py` in its folder.
 
     Raises:
-        ValueError: If there is no such metric, or its folder has no such class.
+        ValueError: If the metric does not exist, or its folder has no such class.
     """
     file = metric_folder(name) / "explanation.py"
     if not file.is_file():

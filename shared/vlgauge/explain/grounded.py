@@ -1,4 +1,4 @@
-"""What explains a story beside its pictures: its phrases or nouns, numbered, and the regions that they found."""
+"""Explanations of visual grounding scores, by the noun phrases or nouns of a story and the regions found for them."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ MUCH = 0.3
 
 
 class GroundedStory(Explanation):
-    """Stories beside their pictures.
+    """Stories with their images.
 
     Attributes:
-        parts: Key of the details that holds what was looked for.
-        amount: Key of a part that holds what it did.
+        parts: Key of the scored parts (phrases or nouns) in the details.
+        amount: Key of the contribution of a part.
     """
 
     parts: ClassVar[str]
@@ -29,10 +29,10 @@ class GroundedStory(Explanation):
 
     @abstractmethod
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
-        """What a part did, in numbers."""
+        """Describe the contribution of a part in numbers."""
 
     def mark(self, part: Mapping[str, Any], number: int, n_parts: int) -> Mark:
-        """Mark of a part of a story."""
+        """Return the mark of a part of a story."""
         amount = part[self.amount] or 0.0
         tone = "nil" if abs(amount) < NEXT_TO_NOTHING else "for" if amount > 0 else "against"
         against = tone == "against"
@@ -40,13 +40,13 @@ class GroundedStory(Explanation):
         return Mark(tone, against and amount <= -MUCH, self.note(part, n_parts), number, value)
 
     def reason(self, row: int) -> str:
-        """The parts that did least."""
+        """Return the parts with the lowest contributions."""
         parts = [part for part in self.details[row][self.parts] if part[self.amount] is not None]
         lowest = sorted(parts, key=lambda part: part[self.amount])[:2]
         return "least by " + ", ".join(f"{quoted(part['text'])} {signed(part[self.amount])}" for part in lowest)
 
     def contributions(self, row: int) -> Sequence[Share]:
-        """The parts, what counts most against the story first."""
+        """Return the contributions of the parts, in ascending order."""
         parts = enumerate(self.details[row][self.parts], 1)
         found = [
             Share(part["text"], part[self.amount], place, least=NEXT_TO_NOTHING)
@@ -56,7 +56,7 @@ class GroundedStory(Explanation):
         return sorted(found, key=lambda one: one.amount)
 
     def finding(self, row: int) -> Markup:
-        """How many parts are in the pictures; near misses are neither found nor against."""
+        """Count the parts found in the images. Negligible contributions count as neither found nor missing."""
         shares = self.contributions(row)
         against = [one for one in shares if one.tone == "against"]
         n_found, name = sum(one.tone == "for" for one in shares), self.parts.split("_")[-1]
@@ -69,13 +69,16 @@ class GroundedStory(Explanation):
         return Markup("{}. {} are not, first of all {}.").format(told, len(against), worst)
 
     def undefined(self, row: int) -> str:
-        """Nothing to look for, or nowhere to look."""
+        """Return that the story has no part to search for, or that no image has a region."""
         if not self.details[row].get(self.parts):
             return f"the story has no {self.parts.replace('_', ' ').removesuffix('s')} to look for"
         return "no picture has a region to look at"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Sentences and pictures, side by side where there are as many, and a table of the parts."""
+        """Return the sentences, the images and a table of the parts.
+
+        Sentences and images are shown side by side if their numbers are equal.
+        """
         detail = self.details[row]
         parts = detail[self.parts]
         marks = [self.mark(part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -88,7 +91,13 @@ class GroundedStory(Explanation):
 
 
 def marked_parts(sentences: Sequence[str], parts: Sequence[str], marks: Sequence[Mark]) -> list[list[Piece]]:
-    """The sentences in pieces; parts come in the order of the story, each is looked for behind the last one."""
+    """Split sentences into pieces with the marks of parts.
+
+    Args:
+        sentences: Sentences of the story.
+        parts: Parts in the order of the story. Each one is searched for after the previous one.
+        marks: Mark of each part.
+    """
     left = list(zip(parts, marks, strict=True))
     found = []
     for sentence in sentences:

@@ -1,24 +1,24 @@
-"""Texts in pieces, of which some are marked with what they did to the score."""
+"""Texts split into pieces, some of which are marked with their effect on the score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 FOR, AGAINST, NIL = "for", "against", "nil"
 
-# Double quotes come as two backticks or two apostrophes; see `vlgauge.text.language.words`.
+# Double quotes are tokenized as two backticks or two apostrophes. See `vlgauge.text.language.words`.
 _QUOTES = ("``", "''")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a part of a text did to a score.
+    """Effect of a part of a text on a score.
 
     Attributes:
-        tone: "for", "against", or "nil" for next to nothing.
-        strong: Whether it did much.
-        note: In numbers; opens by tap, key or pointer.
-        number: Links it to something beside the text; 0 for nothing.
-        value: Shown beside it.
+        tone: "for", "against", or "nil" for a negligible effect.
+        strong: Whether the effect is large.
+        note: The effect in numbers, shown on tap, key press or hover.
+        number: Number that links it to an element outside the text. 0 for no link.
+        value: Value displayed next to it.
     """
 
     tone: str
@@ -30,11 +30,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text; all pieces joined are the text.
+    """Piece of a text. The pieces of a text can be joined to the whole text.
 
     Attributes:
-        text: As it stands there.
-        mark: None for what made no difference.
+        text: The text of the piece, unchanged.
+        mark: Its mark. None if it had no effect.
     """
 
     text: str
@@ -45,7 +45,13 @@ Span = tuple[int, int]
 
 
 def pieces(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[Piece]:
-    """The text in pieces; a part that is not in the text as such has no span."""
+    """Split a text into pieces.
+
+    Args:
+        text: The text.
+        spans: Start and end of each word. Words that do not occur in the text have an empty span and are skipped.
+        marks: Mark of each word, or None.
+    """
     found, end = [], 0
     for (start, stop), mark in zip(spans, marks, strict=True):
         if mark is None or start == stop:
@@ -58,9 +64,9 @@ def pieces(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> li
 
 
 def word_spans(text: str, words: Sequence[str]) -> list[Span]:
-    """Start and end of each word in a text, whatever its case; an empty span for one that is not in it as such."""
+    """Return start and end of each word in a text, ignoring case. Words that are not found have an empty span."""
     lower = text.lower()
-    # A few capitals have no lower case of the same length; then the words without capitals are found.
+    # A few capital letters change the length of the text when lowercased. In this case, only lowercase words are found.
     within = lower if len(lower) == len(text) else text
     spans, end = [], 0
     for word in words:
@@ -72,7 +78,7 @@ def word_spans(text: str, words: Sequence[str]) -> list[Span]:
 
 
 def merged(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> list[tuple[Span, Mark | None]]:
-    """Neighbouring words with marks of one kind as one span, with the notes of all."""
+    """Merge neighboring words with marks of the same kind to one span with all their notes."""
     runs: list[tuple[Span, Mark | None]] = []
     for (start, stop), mark in zip(spans, marks, strict=True):
         if start == stop:
@@ -88,6 +94,6 @@ def merged(text: str, spans: Sequence[Span], marks: Sequence[Mark | None]) -> li
 
 
 def pieces_of_runs(text: str, words: Sequence[str], marks: Sequence[Mark | None]) -> list[Piece]:
-    """The text in pieces, where words side by side with marks of one kind are one piece."""
+    """Split a text into pieces, merging neighboring words with marks of the same kind."""
     runs = merged(text, word_spans(text, words), marks)
     return pieces(text, [span for span, _ in runs], [mark for _, mark in runs])

@@ -1,4 +1,4 @@
-"""HTML by Jinja: every text is escaped, and shows what it holds, unless it is markup of our own."""
+"""HTML rendering with Jinja. All strings are escaped and shown literally, except for markup created by this package."""
 
 import math
 import re
@@ -20,56 +20,60 @@ with importing('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explai
 TEMPLATES = Path(__file__).parent / "templates"
 MINUS = "\N{MINUS SIGN}"
 _LONGEST_WORD = 32
-_MOST_TOLD = 10  # warnings on a page
+_MOST_TOLD = 10  # maximum number of warnings on a page
 
 
 def shown(value: Any) -> Any:
-    """A text without anything that a page would obey: marks of direction, control characters, halves of letters."""
+    """Return a string without direction marks, control characters and lone surrogates, which would affect the page."""
     return visible(re.sub(r"\s", " ", value)) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def safe(text: str) -> Markup:
-    """A text as markup that shows it."""
+    """Convert a string to escaped markup."""
     return escape(shown(text))
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number as a reader sees it; NaN is a word, and so is what details leave out."""
+    """Format a number for display. NaN and None become "undefined"."""
     if value is None or math.isnan(value):
         return "undefined"
     return f"{value:z.{digits}f}".replace("-", MINUS)
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign, such as "+0.71"."""
+    """Format a number with its sign, such as "+0.71"."""
     return f"{value:+.{digits}f}".replace("-", MINUS)
 
 
 def signs(text: str) -> str:
-    """A range such as "(-inf, 1]" with the signs of print."""
+    """Format a range such as "(-inf, 1]" with typographic symbols."""
     return text.replace("-", MINUS).replace("infinity", "∞").replace("inf", "∞")
 
 
 def cut(text: str, longest: int = _LONGEST_WORD) -> str:
-    """The start of a text that is too long to be named."""
+    """Truncate a text to `longest` characters, with an ellipsis if it was longer."""
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def quoted(text: str) -> str:
-    """A word or its start in quotation marks."""
+    """Return a word, shortened if necessary, in quotation marks."""
     return f"“{cut(text)}”"
 
 
 def in_words(numbers: Sequence[int]) -> str:
-    """Numbers as a list, such as "1, 2 and 5"."""
+    """Join numbers to a list such as "1, 2 and 5"."""
     texts = [str(one) for one in numbers]
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 @cache
 def environment(folder: Path = TEMPLATES) -> Environment:
-    """The templates of a folder, behind them those that every page shares, and those of metrics as "<name>/key"."""
+    """Return the Jinja environment with the templates of a folder.
+
+    The templates that all pages share follow in the search path, and after them the templates of metrics, as
+    "<name>/key".
+    """
     found = Environment(
         loader=FileSystemLoader([folder, TEMPLATES, metrics_root()]),
         autoescape=True,
@@ -84,12 +88,17 @@ def environment(folder: Path = TEMPLATES) -> Environment:
 
 
 def fragment(template: str, /, *, folder: Path = TEMPLATES, **values: Any) -> Markup:
-    """A part of a page from the template of that name."""
+    """Render the template of that name as a part of a page."""
     return Markup(environment(folder).get_template(f"{template}.html.jinja").render(values).strip())
 
 
 def beside_notices(told: Sequence[str], is_toy: bool) -> list[str]:
-    """Warnings of a run without those of toys, where a page has notices of them."""
+    """Filter the warnings of a run for a page.
+
+    Args:
+        told: The warnings.
+        is_toy: Whether the page has its own notices about demo models, so that the warnings about them are left out.
+    """
     return [text for text in told if not (is_toy and TOY_NUMBERS in text)]
 
 
@@ -102,7 +111,16 @@ def whole_page(
     told: Sequence[str] = (),
     end: str = "",
 ) -> str:
-    """A page of its own."""
+    """Render a complete page.
+
+    Args:
+        sections: Sections in order.
+        names: Names of the metrics.
+        title: Headline.
+        table: HTML above the sections.
+        told: Warnings of the run. Only the first ones are shown, with the number of the others.
+        end: HTML below the sections.
+    """
     page = fragment(
         "page",
         sections=sections,

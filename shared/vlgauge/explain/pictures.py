@@ -1,4 +1,4 @@
-"""Pictures that stand in the page itself, and what was found in them."""
+"""Thumbnails that are embedded in a page, and drawings of the regions found in images."""
 
 import base64
 import io
@@ -18,14 +18,20 @@ from vlgauge.media.videos import video_cell
 from .marks import Mark
 from .plots import chart
 
-SIDE = 168  # pixels of the longer side of what is shown
-_ALL_OF_IT = 0.94  # a region of so much of width and height is the whole picture
+SIDE = 168  # longer side of a thumbnail in pixels
+_ALL_OF_IT = 0.94  # minimum share of width and height of a region that is shown as the whole image
 _QUALITY = 80
 
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A picture made small, as an address, and the size of the picture itself in pixels."""
+    """Reduced image.
+
+    Attributes:
+        address: The reduced image as a data URL.
+        width: Width of the original image in pixels.
+        height: Height of the original image in pixels.
+    """
 
     address: Markup
     width: int
@@ -33,7 +39,7 @@ class Thumbnail:
 
 
 def thumbnail(image: Any, place: str = "images") -> Thumbnail | None:
-    """A picture of a column made small; None for one that cannot be read."""
+    """Create the thumbnail of an image of a column, or return None if the image cannot be read."""
     try:
         return small(open_image(image_cell(image, place), place, convert="early"))
     except UsageError:
@@ -41,14 +47,17 @@ def thumbnail(image: Any, place: str = "images") -> Thumbnail | None:
 
 
 def small(picture: Image.Image) -> Thumbnail:
-    """A picture made small, as PNG of few colours or as JPEG, whichever takes fewer bytes."""
+    """Create the thumbnail of an image, as PNG with 64 colors or as JPEG.
+
+    PNG is used if it takes fewer than twice the bytes of JPEG.
+    """
     shown = picture.convert("RGB")
     shown.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
     drawn, photo = io.BytesIO(), io.BytesIO()
     shown.quantize(64).save(drawn, "PNG", optimize=True)
     shown.save(photo, "JPEG", quality=_QUALITY, optimize=True)
     kind, data = min(("png", drawn.getvalue()), ("jpeg", photo.getvalue()), key=lambda form: len(form[1]))
-    # A drawing of few colours keeps its edges.
+    # PNG preserves the edges of drawings with few colors.
     if len(drawn.getvalue()) < 2 * len(photo.getvalue()):
         kind, data = "png", drawn.getvalue()
     address = Markup(f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}")
@@ -56,7 +65,11 @@ def small(picture: Image.Image) -> Thumbnail:
 
 
 def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
-    """Some frames of a video by their numbers; none of a video that cannot be read, or without PyAV."""
+    """Create thumbnails of the frames of a video with these numbers.
+
+    Returns:
+        Thumbnails by frame number. Empty if the video cannot be read or PyAV is not installed.
+    """
     try:
         (pictures,) = video_pictures([video_cell(video, "videos")], n_frames="all", progress=False)
         wanted = {getattr(picture, "index", row): picture for row, picture in enumerate(pictures or [])}
@@ -66,18 +79,24 @@ def frames_of(video: Any, numbers: Sequence[int]) -> dict[int, Thumbnail]:
 
 
 def with_boxes(picture: Thumbnail, found: Sequence[tuple[Sequence[float], Mark]], label: str) -> Markup:
-    """A picture with boxes as lines of their own over it, each with the number of its mark."""
+    """Draw boxes over an image, each labeled with the number of its mark.
+
+    Args:
+        picture: The image.
+        found: Box (left, top, right, bottom in pixels) and mark of each region.
+        label: Text alternative of the drawing.
+    """
     width, height = picture.width, picture.height
-    unit = max(width, height) / 128  # sizes below are of a picture of 128 pixels
+    unit = max(width, height) / 128  # the sizes below are for an image of 128 pixels
     lines: dict[tuple[int, ...], str] = {}
     tags: dict[tuple[int, ...], list[Mark]] = defaultdict(list)
-    # What counts next to nothing is drawn first, so that it covers nothing.
+    # Draw neutral boxes first, so that they do not cover others.
     for box, mark in sorted(found, key=lambda one: one[1].tone != "nil"):
         left, top, right, bottom = box
         whole = right - left >= _ALL_OF_IT * width and bottom - top >= _ALL_OF_IT * height
         if whole:
             left, top, right, bottom = 3 * unit, 3 * unit, width - 3 * unit, height - 3 * unit
-        # A line at the very edge would be seen by half.
+        # Half of a line at the very edge would be cut off.
         left, top = max(left, 2 * unit), max(top, 2 * unit)
         right, bottom = min(right, width - 2 * unit), min(bottom, height - 2 * unit)
         corner = (round(left), round(top), round(right), round(bottom))
@@ -102,17 +121,17 @@ Area = tuple[float, float, float, float]
 def _areas(
     marks: Sequence[Mark], box: Sequence[float], size: tuple[int, int], unit: float, placed: list[Area]
 ) -> list[Area]:
-    """Where the tags of a box stand: above or below it, in rows inside the picture, on no tag that stands already."""
+    """Position the tags of a box above or below it, in rows inside the image, with minimal overlap with other tags."""
     left, top, right, bottom = box
     high, gap = 20 * unit, unit
-    rows: list[list[float]] = [[]]  # widths of the tags of each row
+    rows: list[list[float]] = [[]]  # widths of the tags in each row
     for mark in marks:
         wide = (12 + 9 * len(str(mark.number))) * unit
         if rows[-1] and sum(rows[-1]) + gap * len(rows[-1]) + wide > size[0]:
             rows.append([])
         rows[-1].append(wide)
     tall = len(rows) * (high + gap) - gap
-    # Of the whole picture at the bottom, out of the way of the others.
+    # Tags of the whole image are placed at the bottom, away from the others.
     whole = bottom - top >= _ALL_OF_IT * size[1]
     near = [bottom - tall] if whole else [top - tall + unit, bottom - unit, top, bottom - tall]
     anywhere = [row * (high + gap) for row in range(int(size[1] // (high + gap)))]
@@ -129,7 +148,7 @@ def _areas(
 def _rows_of_areas(
     rows: Sequence[Sequence[float]], x: float, y: float, width: float, high: float, gap: float
 ) -> list[Area]:
-    """Rows of tags of these widths one below the other, each as near to x as it can be inside the picture."""
+    """Arrange rows of tags with these widths below each other, as close to x as possible inside the image."""
     areas = []
     for row in rows:
         at = max(0.0, min(x, width - sum(row) - gap * (len(row) - 1)))
@@ -154,10 +173,15 @@ def _tag(mark: Mark, area: Area, unit: float) -> str:
 
 
 def boxed_pictures(images: Sequence[Any] | None, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[Any]:
-    """The pictures of a story, each with the regions that parts of the story found in it.
+    """Draw the images of a story with the regions found for its parts.
+
+    Args:
+        images: Images of the story.
+        rows: Details of each part, with its ``image`` and ``box`` or None.
+        marks: Mark of each part.
 
     Returns:
-        One element per picture; None for one that cannot be shown.
+        One drawing per image. None for an image that cannot be shown.
     """
     found: dict[int, list[tuple[Sequence[float], Mark]]] = defaultdict(list)
     for row, mark in zip(rows, marks, strict=True):

@@ -1,4 +1,4 @@
-"""Scores on an axis, as inline SVG without any id: right is always better."""
+"""Plots of scores on an axis, as inline SVG without ids. Better scores are always on the right."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,14 +9,20 @@ from markupsafe import Markup
 from .pages import MINUS, number, safe
 
 N_BINS = 20
-MOST_NUMBERS = 5  # columns of a histogram that all carry theirs
-# Of a bar of one digit: its width with the gap, and its greatest height; and the height of the digits below.
+MOST_NUMBERS = 5  # maximum number of histogram columns that are all labeled
+# Bars of digits: width with the gap, maximum height, and height of the labels below, in pixels.
 _DIGIT, _TALL, _FOOT = 22.0, 56.0, 16.0
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Where scores lie: from the smallest to the largest, or backwards if lower is better."""
+    """Axis from the worse to the better end.
+
+    Attributes:
+        low: Smallest value.
+        high: Largest value.
+        higher_is_better: Whether `high` is on the right.
+    """
 
     low: float
     high: float
@@ -24,7 +30,7 @@ class Axis:
 
     @classmethod
     def holding(cls, values: Iterable[float], higher_is_better: bool) -> "Axis":
-        """An axis with round ends that holds these values; NaN is left out."""
+        """Return an axis with round ends that contains all these values, ignoring NaN and infinity."""
         finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
         if high <= low:
@@ -34,13 +40,16 @@ class Axis:
         return cls(round(low, 12), round(high, 12), higher_is_better)
 
     def at(self, value: float) -> float:
-        """Share of the width from the worse end; below 0 or above 1 beyond the axis."""
+        """Return the position of a value as a share of the width, from the worse end.
+
+        It is below 0 or above 1 for values outside the axis.
+        """
         share = (value - self.low) / (self.high - self.low)
         return share if self.higher_is_better else 1.0 - share
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The values at the worse and at the better end."""
+        """Labels of the worse end and of the better end."""
         low, high = (f"{end:.3g}".replace("-", MINUS) for end in (self.low, self.high))
         return (low, high) if self.higher_is_better else (high, low)
 
@@ -52,7 +61,14 @@ _ORDER = ("other", "neither", "bad", "good", "mean", "own")
 
 
 def dots(values: Sequence[Dot], axis: Axis, label: str, radius: float = 3.5) -> Markup:
-    """Values on an axis: a good one is a disc, a bad one a ring, a neutral one a tick; NaN is left out."""
+    """Draw values on an axis: a disc if good, a ring if bad, and a tick if neutral. NaN is omitted.
+
+    Args:
+        values: The values and their kinds.
+        axis: The axis.
+        label: Text alternative of the plot.
+        radius: Radius of a disc in pixels.
+    """
     drawn = [_dot(value, kind, axis, radius) for kind in _ORDER for value, its in values if its == kind]
     line = '<line class="axisline" x1="0" x2="100%" y1="8" y2="8"/>'
     return Markup(f'<svg class="dots" role="img" aria-label="{safe(label)}">{line}{"".join(drawn)}</svg>')
@@ -73,23 +89,35 @@ def _dot(value: float, kind: str, axis: Axis, radius: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of a width, kept inside it."""
+    """Format a share of a width as a percentage, limited to the range from 0% to 100%."""
     return f"{100 * min(1.0, max(0.0, share)):.1f}%"
 
 
 def rectangle(kind: str, x: float, y: float, width: float, height: float) -> str:
-    """A rectangle of a kind that the style sheet knows."""
+    """Draw a rectangle with a class of the style sheet."""
     return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
 
 
 def chart(width: int, height: int, label: str, parts: Iterable[str]) -> Markup:
-    """Parts of our own as a plot that fills the width it is given."""
+    """Combine SVG elements into a plot that fills the available width.
+
+    Args:
+        width: Width of the view box.
+        height: Height of the view box.
+        label: Text alternative of the plot.
+        parts: SVG elements created by this package, which are not escaped.
+    """
     size = f'viewBox="0 0 {width} {height}"'
     return Markup(f'<svg class="plot" {size} role="img" aria-label="{safe(label)}">{"".join(parts)}</svg>')
 
 
 def digit_bars(chances: Sequence[float], name: str) -> Markup:
-    """How likely each digit is in one place, as bars; the digits stand below them."""
+    """Draw the probability of each digit at one position as bars, with the digits below them.
+
+    Args:
+        chances: Probabilities, shape ``(10,)``.
+        name: Name of the position, for the text alternative.
+    """
     parts = []
     for digit, chance in enumerate(chances):
         height = max(0.5, _TALL * chance)
@@ -102,7 +130,7 @@ def digit_bars(chances: Sequence[float], name: str) -> Markup:
 
 
 def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str, str]:
-    """The values at both ends, which say so where their column holds more than lies on the axis."""
+    """Return the labels of both ends, with a note if the last columns also count scores outside the axis."""
     words = ("and less", "and more") if axis.higher_is_better else ("and more", "and less")
     shares = [axis.at(score) for score in scores if not math.isnan(score)] or [0.5]
     beyond = (min(shares) < -0.001, max(shares) > 1.001)
@@ -113,7 +141,7 @@ def _ends_with_what_is_beyond(scores: Sequence[float], axis: Axis) -> tuple[str,
 
 
 def _counts(scores: Sequence[float], axis: Axis) -> list[int]:
-    """How many scores lie in each column of an axis; those beyond it count in its last ones."""
+    """Count the scores in each column of an axis. Scores outside the axis count in the last columns."""
     counts = [0] * N_BINS
     for score in scores:
         if not math.isnan(score):
@@ -122,7 +150,13 @@ def _counts(scores: Sequence[float], axis: Axis) -> list[int]:
 
 
 def sparkline(scores: Sequence[float], axis: Axis, label: str) -> Markup:
-    """How many scores lie where, in one line of a table."""
+    """Draw a small histogram that fits into a table row.
+
+    Args:
+        scores: The scores. NaN is ignored.
+        axis: The axis.
+        label: Text alternative of the plot.
+    """
     counts = _counts(scores, axis)
     tallest = max(counts) or 1
     bars = []
@@ -136,9 +170,15 @@ def sparkline(scores: Sequence[float], axis: Axis, label: str) -> Markup:
 
 
 def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> Markup:
-    """How many scores lie where, with a line at their mean; what is beyond the axis stands in its last column.
+    """Draw a histogram with a line at the mean. Scores outside the axis count in the last columns.
 
-    The tallest column carries its number; where there are few columns, each does.
+    The tallest column is labeled with its count, and all columns are if there are at most `MOST_NUMBERS`.
+
+    Args:
+        scores: The scores. NaN is ignored.
+        axis: The axis.
+        mean: Mean of the scores, or NaN for no line.
+        label: Text alternative of the plot.
     """
     counts = _counts(scores, axis)
     tallest = max(counts) or 1
@@ -159,7 +199,7 @@ def histogram(scores: Sequence[float], axis: Axis, mean: float, label: str) -> M
     if not math.isnan(mean):
         share = axis.at(mean)
         at, anchor, shift = percent(share), *(("end", -6) if share > 0.5 else ("start", 6))
-        # Its name has a line of its own above the columns; their counts are drawn over it.
+        # The label of the mean has a separate line above the columns. Their counts are drawn over it.
         mark.append(
             f'<line class="obs" x1="{at}" x2="{at}" y1="2" y2="112"/>'
             f'<text class="k" x="{at}" dx="{shift}" y="11" text-anchor="{anchor}">mean {number(mean)}</text>'

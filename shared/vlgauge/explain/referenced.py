@@ -1,4 +1,4 @@
-"""What explains the score of a caption against references: the words that they share."""
+"""Explanations of reference-based caption scores, by the words that a caption shares with its references."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -7,11 +7,11 @@ from .explanation import Explanation
 from .marks import AGAINST, FOR, Mark, pieces_of_runs
 from .pages import quoted
 
-N_CLOSEST = 2  # references that are shown
+N_CLOSEST = 2  # maximum number of references to show
 
 
 class ReferencedCaption(Explanation):
-    """Captions with the words marked that a reference has too, and the references that are nearest."""
+    """Captions whose words are marked if a reference contains them, with the most similar references."""
 
     on_axis = (0.0,)
     digits = 3
@@ -19,15 +19,15 @@ class ReferencedCaption(Explanation):
     why_undefined = "it has no reference to be compared with"
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
-        """The score with each reference, or another number in its direction; the template says what it is."""
+        """Return the score with each reference, or another value of the same direction that the template describes."""
         return detail["per_reference"]
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
-        """Whether a reference has a token too."""
+        """Return whether a reference contains a token."""
         return any(token in tokens for tokens in references)
 
     def reason(self, row: int) -> str:
-        """How many words are shared, and one that is not."""
+        """Count the shared words, and quote one that is not shared."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         if not tokens:
@@ -37,11 +37,11 @@ class ReferencedCaption(Explanation):
         return f"{text}; {quoted(alone[0])} does not" if alone else text
 
     def mark_alone(self, token: str) -> Mark | None:
-        """The mark of a word that no reference has."""
+        """Return the mark of a word that no reference contains."""
         return Mark(AGAINST, note=f"{quoted(token)} is in no reference")
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption with its words marked, and the nearest references likewise."""
+        """Return the caption and the most similar references, with their words marked."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         marks = [Mark(FOR) if self.is_shared(token, references) else self.mark_alone(token) for token in tokens]

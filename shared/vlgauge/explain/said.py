@@ -1,4 +1,4 @@
-"""What explains a score by single things that a caption says: those that its references support, and the others."""
+"""Explanations by the single statements of a caption, which its references support or do not support."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,33 +8,36 @@ from .pages import quoted
 
 
 class SaidThings(Explanation):
-    """Captions with what they say in chips: blue where the references say it too, orange where they do not."""
+    """Captions whose statements are chips, blue if the references contain them and orange otherwise."""
 
     on_axis = (0.0, 1.0)
     why_undefined = "its references say nothing of a scene, or there are none"
 
     def texts(self, row: int) -> list[str]:
-        """The references of an example."""
+        """Return the references of an example."""
         texts = self.columns.get("references")
         own: Any = None if texts is None else texts[row]
         return [] if own is None else [own] if isinstance(own, str) else list(own)
 
 
 def chip(text: str, supported: bool, note: str = "") -> dict[str, Any]:
-    """One thing that is said."""
+    """Return a chip for one statement."""
     return {"text": text, "tone": "for" if supported else "against", "note": note}
 
 
 def nil(text: str) -> dict[str, Any]:
-    """One thing that counts next to nothing here."""
+    """Return a chip for one statement that does not affect the score."""
     return chip(text, False) | {"tone": "nil"}
 
 
 def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[str, Any]]:
-    """A graph as boxes: each object once, with its attributes and the relations that go out from it.
+    """Arrange the tuples of a scene graph as boxes, one per object, with its attributes and its outgoing relations.
+
+    Args:
+        tuples: Tuples of the graph (object, attribute or relation) with their chips.
 
     Returns:
-        Per object its `chip`, its `attributes`, and its `relations`: chips with the chip of their `target`.
+        Per object its `chip`, its `attributes`, and its `relations`, which are chips with the chip of their `target`.
     """
     boxes: dict[str, dict[str, Any]] = {}
     found = list(tuples)
@@ -51,7 +54,7 @@ def drawn(tuples: Iterable[tuple[Sequence[str], dict[str, Any]]]) -> list[dict[s
 
 
 def counted(things: Sequence[tuple[str, bool]], empty: str) -> str:
-    """How many of some things are supported, and one that is not."""
+    """Count the supported statements, and quote one that is not supported."""
     if not things:
         return empty
     alone = [text for text, supported in things if not supported]

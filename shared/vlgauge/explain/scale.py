@@ -1,4 +1,4 @@
-"""Where one score lies among those of examples: a scale whose right end is better, shapes tell the examples apart."""
+"""Scale that shows one score among the scores of examples, distinguished by shapes. The right end is better."""
 
 import math
 from collections.abc import Sequence
@@ -15,10 +15,14 @@ NAMES = {"right": "Right", "subtle": "Subtle", "wrong": "Wrong", "missed": "Miss
 
 
 def show_among(explained: Explanation, others: Sequence[float]) -> None:
-    """Let the axis of one score be the range of the metric, with marks for the scores of examples.
+    """Set the axis of one score to the range of the metric, with marks for the scores of the examples.
 
-    Where the range has no end, the axis goes on behind what lies on it: alone, each score would be the best or the
-    worst there is.
+    An unbounded end of the range is placed beyond all values on the axis. Otherwise a single score would always be at
+    an end.
+
+    Args:
+        explained: Explanation of the score, which is changed in place.
+        others: Scores of the examples.
     """
     explained.others = others
     values = [*explained.scores, *explained.others, *explained.on_axis, explained.reference_value(0)]
@@ -27,13 +31,20 @@ def show_among(explained: Explanation, others: Sequence[float]) -> None:
     low, high = explained.facts.ends_of(explained.kind)
     behind = [min(values) - spare if low is None else low, max(values) + spare if high is None else high]
     axis = Axis.holding([*values, *behind], explained.facts.higher_is_better)
-    # An end that is known is not rounded.
+    # A known end is not rounded.
     axis = replace(axis, low=low if low == min(*values, *behind) else axis.low)
     explained.axis = replace(axis, high=high if high == max(*values, *behind) else axis.high)
 
 
 def scale(metric: Explanation, row: int, examples: Sequence[tuple[str, float]], chosen: int | None) -> Markup:
-    """The scale of a score."""
+    """Render the scale of a score.
+
+    Args:
+        metric: Explanation of the score.
+        row: Row of the score.
+        examples: Role and score of each example.
+        chosen: Index of the highlighted example, or None.
+    """
     marks = [
         {
             "shows": shows,

@@ -1,4 +1,4 @@
-"""What each part of an example did to its score, as bars on both sides of nought."""
+"""Bar charts of the contribution of each part of an example to its score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from markupsafe import Markup
 
 from .pages import fragment
 
-_NARROWEST = 0.8  # percent of the width
+_NARROWEST = 0.8  # minimum width of a bar, in percent
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a part did.
+    """Contribution of a part.
 
     Attributes:
         text: The part.
-        amount: What it added; below 0 what it took.
-        number: Links it to the part of the text or picture; 0 for nothing.
-        digits: Of the amount.
-        least: Amounts below it are next to nothing.
+        amount: Amount added to the score. Negative if the part lowers it.
+        number: Number that links it to the part of the text or image. 0 for no link.
+        digits: Number of digits of the amount.
+        least: Amounts below this one are shown as neutral.
     """
 
     text: str
@@ -30,12 +30,12 @@ class Share:
 
     @property
     def tone(self) -> str:
-        """What it did: "for", "against", or "nil" for next to nothing."""
+        """Direction of the contribution: "for", "against", or "nil" if it is negligible."""
         return "nil" if abs(self.amount) < self.least else "for" if self.amount > 0 else "against"
 
 
 def share_bars(title: str, shares: Sequence[Share]) -> Markup:
-    """Bars of shares, in their order."""
+    """Draw contributions as bars, in input order."""
     low = max(0.0, *(-one.amount for one in shares))
     high = max(0.0, *(one.amount for one in shares))
     unit = 100 / ((low + high) or 1.0)
