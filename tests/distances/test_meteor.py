@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-import runpy
 
 import folders
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from folders import TESTS
 from metric_files import metric_file
 from one_pair import meteor_distances, meteor_score
+from script_modules import script_module
 
 from vlgauge.distances import meteor
 from vlgauge.distances.meteor import meteor_matrices, meteor_scores
@@ -20,7 +20,8 @@ treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
 TOLERANCE = 1e-12
-BENCH = runpy.run_path(str(TESTS.parent / "scripts" / "bench" / "meteor.py"))
+plain_meteor = metric_file("meteor", "reference").meteor_score
+generated_captions = script_module("bench/generated.py").generated_captions
 
 # Reference, hypothesis, score.
 WORKED = [
@@ -62,7 +63,7 @@ def random_captions(seed, count, longest=12):
 
 def plain_distances(captions):
     tokens = [caption.lower().split() for caption in captions]
-    return np.array([[1 - BENCH["plain_meteor"](a, b) for b in tokens] for a in tokens])
+    return np.array([[1 - plain_meteor(a, b) for b in tokens] for a in tokens])
 
 
 def shared(name):
@@ -95,12 +96,12 @@ def test_distances_against_loops_over_tokens(seed, longest):
 def test_scores_against_loops_over_tokens():
     captions = [caption.split() for caption in random_captions(5, 200)]
     for reference, hypothesis in zip(captions[::2], captions[1::2], strict=True):
-        expected = BENCH["plain_meteor"](reference, hypothesis)
+        expected = plain_meteor(reference, hypothesis)
         assert meteor_score(reference, hypothesis) == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_generated_captions_against_loops_over_tokens():
-    for captions in BENCH["generated_captions"](5, 10):
+    for captions in generated_captions(5, 10):
         texts = [" ".join(caption) for caption in captions]
         assert np.abs(meteor_distances(texts) - plain_distances(texts)).max() < TOLERANCE
 
