@@ -27,8 +27,8 @@ KEYS = (
     ),
     *("hf_oauth", "hf_oauth_scopes"),
 )
-# For the table of README, which the Hub has no use for.
-OF_THE_TABLE = ("group", "input", "paper")
+# Facts that the package reads and the Hub has no use for.
+OF_THE_PACKAGE = ("group", "input", "compares_sets", "paper", "extra", "scores")
 _TEXTS = ("title", "emoji", "colorFrom", "colorTo", "short_description", "license")
 _LISTS = ("tags", "models", "datasets")
 _FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
@@ -104,7 +104,7 @@ def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | N
     """The front matter of a Space."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
-    for name in ("sdk_version", "python_version", *OF_THE_TABLE):
+    for name in ("sdk_version", "python_version", *OF_THE_PACKAGE):
         own.pop(name, None)
     if gradio is None:
         own |= {"sdk": "static", "app_file": "index.html"}

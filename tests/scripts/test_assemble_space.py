@@ -76,6 +76,7 @@ def test_a_gradio_space_has_the_scripts_of_the_metric_and_the_app(spaces, name):
     files = spaces[name]
     # What explains it and what tests compare it with come with the package.
     scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
+        "__init__.py",
         "corpus_counts.py",
         "explanation.py",
         "reference.py",
@@ -245,6 +246,7 @@ def test_an_extra_that_does_not_exist_is_refused(tmp_path):
 def test_a_static_space_has_a_page_that_asks_for_nothing(static, name):
     files = static(name)
     scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
+        "__init__.py",
         "corpus_counts.py",
         "explanation.py",
         "reference.py",
