@@ -1,1 +1,1 @@
-"""Rows in, tables and pictures out: what `vlgauge.score`, `vlgauge.compare` and the commands share."""
+"""Scoring and comparison of tables with output of tables and figures, shared by the Python functions and the CLI."""

@@ -1,4 +1,4 @@
-"""Trying metrics in a browser: one example, or a file, with what explains the scores."""
+"""Browser workbench that scores examples, files and datasets and explains the scores."""
 
 from vlgauge.errors import MissingExtraError
 from vlgauge.installed import not_importable

@@ -1,4 +1,4 @@
-"""The tab that says what the numbers stand on, how to cite them, and how a program gets them."""
+"""Tab with the models of a metric, how to cite it, and how to call it from a program."""
 
 import json
 import platform
@@ -35,10 +35,10 @@ licenses of their own: see the card of each metric."""
 
 
 def add_tab() -> list[Any]:
-    """Add what the tab shows.
+    """Add the components of the tab.
 
     Returns:
-        What changes with the metric, in the order of `updates`.
+        Components that change with the metric, in the order of `updates`.
     """
     gr.Markdown(f"{_PROJECT}\n\n## Profiles\n{_PROFILES}")
     facts = gr.Markdown()
@@ -53,12 +53,12 @@ def add_tab() -> list[Any]:
 
 
 def _code(label: str) -> Any:
-    """Code that can be copied; without colours, as those of Gradio are too faint to read."""
+    """Create a component for text to copy, without syntax colors, because those of Gradio have too little contrast."""
     return gr.Code(label=label, language=None, interactive=False, show_line_numbers=False)
 
 
 def updates(loaded: Metric, request: gr.Request) -> list[Any]:
-    """What the tab becomes for a metric, at the address that the visitor came by."""
+    """Return the new values of the components for a metric, with the URL that the user opened."""
     name, call, address = loaded.name, call_of(loaded), address_of(request)
     facts = [f"### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
     return [
@@ -71,7 +71,7 @@ def updates(loaded: Metric, request: gr.Request) -> list[Any]:
 
 
 def address_of(request: gr.Request) -> str:
-    """The address that a visitor came by, also behind a proxy."""
+    """Return the URL that the user opened, also behind a proxy."""
     asked = request.request
     return (
         f"{get_root_url(asked, asked.url.path, asked.scope.get('root_path'))}/" if asked else "http://127.0.0.1:7860/"
@@ -79,7 +79,7 @@ def address_of(request: gr.Request) -> str:
 
 
 def call_of(loaded: Metric) -> dict[str, Any]:
-    """The words of a call of `/score` that scores a bundled example; a file by its name."""
+    """Return the arguments of a `/score` call for a bundled example, with files by name."""
     example = examples_for(loaded)[0].cells
     call: dict[str, Any] = {"metric": loaded.name}
     if loaded.configs and loaded.config_name != first_config(loaded.name):
@@ -95,7 +95,7 @@ def call_of(loaded: Metric) -> dict[str, Any]:
 
 
 def python_call(call: dict[str, Any], address: str) -> str:
-    """The call in Python."""
+    """Return Python code for a `/score` call."""
     words = {name: cell for name, cell in call.items() if name not in FILES}
     lines = []
     for name, cell in words.items():
@@ -114,7 +114,7 @@ def python_call(call: dict[str, Any], address: str) -> str:
 
 
 def dataset_call(loaded: Metric, address: str) -> str:
-    """The call of `/score_dataset` in Python, for a data set that the reader names."""
+    """Return Python code for a `/score_dataset` call, with placeholders for the dataset and its columns."""
     titles: dict[str, Any] = {name: name.removesuffix("s") for name in ("images", "videos", "styles")}
     titles |= {"predictions": "caption", "references": ["reference"]}
     names = [column.name for column in loaded.columns]
@@ -134,17 +134,20 @@ def dataset_call(loaded: Metric, address: str) -> str:
 
 
 def shell_call(call: dict[str, Any], address: str) -> str:
-    """The call by curl: the first step gives the number of the event, the second one its answer."""
+    """Return curl commands for a `/score` call.
+
+    The first request returns an event ID, the second one the result of this event.
+    """
     words = {name: cell for name, cell in call.items() if name not in FILES}
     body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
     note = []
     if files := [name for name in FILES if name in call]:
         note = [OWN_FILES]
-        # What stands in double quotes is a command; base64 has no letter that JSON or a shell would read.
+        # The double-quoted part is a command. Base64 has no characters that JSON or a shell would interpret.
         parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
         body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
     where = shlex.quote(f"{address}gradio_api/call/v2/score")
-    # A pipe, since a picture is longer than a word of a command may be.
+    # Use a pipe, because an image can be longer than the maximum length of a command-line argument.
     return "\n".join(
         [
             *note,

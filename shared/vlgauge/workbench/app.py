@@ -1,4 +1,4 @@
-"""The page with its tabs, and the server that shows it."""
+"""Page with all tabs, and the server of the page."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,11 +31,11 @@ from vlgauge.workbench.snippets import LONGEST_LINK
 from vlgauge.workbench.stopping import stoppable
 
 LOOPBACK = "127.0.0.1"
-FIRST = "groovist"  # without another wish
+FIRST = "groovist"  # default
 N_PICKERS = 2
-MOST_WAITING = 200  # events of all visitors
-EVENTS_AT_ONCE = 4  # of a function that runs no model
-_MOST_BYTES = "200mb"  # of an uploaded file
+MOST_WAITING = 200  # events of all users
+EVENTS_AT_ONCE = 4  # of a function without a model
+_MOST_BYTES = "200mb"  # size of an uploaded file
 _SAME_SITE = (None, "none", "same-origin")
 
 _SANS = [
@@ -50,7 +50,7 @@ _SANS = [
     "sans-serif",
 ]
 _MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
-# Of light and dark alike: the colours are those of page.css, where blue counts for and orange against.
+# Theme of the light and the dark mode. Colors are defined in page.css: blue counts for a score and orange against it.
 _LOOK = {
     "body_background_fill": "var(--paper)",
     "body_text_color": "var(--ink)",
@@ -111,16 +111,16 @@ _SIZES = {
 
 
 def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
-    """The workbench.
+    """Build the workbench.
 
     Args:
-        metric: The metric that is chosen first; `?metric=` in the address chooses another.
-        results: Files of records that the leaderboard shows from the start.
-        is_space: Whether it is for anybody, with the limits of `vlgauge.workbench.hosting`, and without a token of
-            its own; by the environment if None.
+        metric: Name of the metric that is selected first. `?metric=` in the URL selects another one.
+        results: Record files that the leaderboard shows from the start.
+        is_space: Whether the page is public, with the limits of `vlgauge.workbench.hosting` and without the token of
+            this machine. If None, the environment decides.
 
     Raises:
-        ValueError: If there is no such metric, or a file holds something else.
+        ValueError: If the metric does not exist, or a file has invalid content.
         OSError: If a file cannot be read.
     """
     hosting = hosting_of(is_space)
@@ -130,7 +130,8 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
     options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
     with gr.Blocks(title="vlgauge: metrics that say why", **options) as page:
         html(top_bar(), "", elem_id="bar")
-        # What is chosen, out of sight: a list and a choice of Gradio take nothing else than they offer.
+        # Hidden components with the selection. Dropdowns and radio buttons of Gradio accept only the values that they
+        # offer.
         names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
         configured = gr.Textbox(config, visible=False)
         profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Models", visible=False)
@@ -158,7 +159,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         opened.then(None, js="() => vg.opened()", **QUICK)
         versus.select(**comparing.on_open)
         board.select(**ranking)
-        # Apart, as it may import torch to look for the files of published models.
+        # Run this in a separate event, because the search for files of published models may import torch.
         quiet = {"show_progress": "hidden", "api_visibility": "private"}
         telling: dict[str, Any] = {"fn": _told, "inputs": chosen.form, "outputs": told} | quiet
         opened.success(**telling)
@@ -178,26 +179,26 @@ def _warm_up() -> None:
         compare.warm_up()
         leaderboard.page_of_systems()
     for name in metric_names():
-        with suppress(UsageError):  # an extra that is not installed is told when the metric is chosen
+        with suppress(UsageError):  # a missing extra is reported when the metric is selected
             for config in metric_of(name).configs or ("",):
                 bundled(name, "embedded", config)
 
 
 def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
-    """Serve the workbench, on this machine alone unless a Space serves it.
+    """Serve the workbench, only on this machine unless a Space serves it.
 
     Args:
         page: The workbench.
-        port: Where; a free one if None.
-        warmed: Whether the examples of all metrics are scored meanwhile, so that no visitor waits for them.
-        **options: Of `gradio.Blocks.launch`.
+        port: Port of the server. A free one if None.
+        warmed: Whether to score the examples of all metrics in the background, so that users do not wait for them.
+        **options: Options of `gradio.Blocks.launch`.
     """
     common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
     common["footer_links"] = []
     common |= {"allowed_paths": [str(PICTURES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
     before = [Middleware(_SameSite)]
     if options.get("server_name") == LOOPBACK:
-        # A page from elsewhere whose name was bound to this machine after it had been opened is not served.
+        # Reject requests of pages from other sites whose domain was rebound to this machine after they were opened.
         before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
     common["app_kwargs"] = {"middleware": before}
     if warmed:
@@ -206,13 +207,13 @@ def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **
 
 
 class _SameSite:
-    """Middleware that refuses what a page of another site sends: it could fill the disk of who opened both."""
+    """Middleware that rejects POST requests from pages of other sites, which could fill the disk of a user."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it; programs do not say where they come from."""
+        """Pass a request on, or reject it with status 403. Programs do not send the header that is checked."""
         is_post = scope["type"] == "http" and scope["method"] == "POST"
         if is_post and Headers(scope=scope).get("sec-fetch-site") not in _SAME_SITE:
             await PlainTextResponse("A page of another site must not call this one.", 403)(scope, receive, send)
@@ -221,7 +222,7 @@ class _SameSite:
 
 
 def _nothing(*given: object) -> None:
-    """What a call of the API is told before it has a result."""
+    """Return None as the interim output of API calls."""
 
 
 def _theme() -> Any:
@@ -230,7 +231,7 @@ def _theme() -> Any:
 
 
 def _head() -> str:
-    """Style and script; the style of explanations, nested, holds in what explains alone."""
+    """Return styles and scripts. The style of explanations is nested, so that it applies only inside explanations."""
     explained, hero = ((EXPLAINED / name).read_text("utf-8") for name in ("style.css", "hero.css"))
     own = [(TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
     nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
@@ -240,9 +241,9 @@ def _head() -> str:
 
 
 def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
-    """The page with what the address names; it has the first metric already.
+    """Return the updates for the query of the URL, or skip if the page shows the requested metric already.
 
-    A text in the address is put in its field, where the page has it scored as if its visitor had pressed the button.
+    Texts of the query are put into their fields. The page then scores them as if the user had clicked the button.
     """
     asked = request.query_params
     metric = asked.get("metric")
@@ -261,13 +262,13 @@ def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
 
 
 def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
-    """What the last tab says of what the page has changed to."""
+    """Return the updates of the last tab."""
     return about.updates(metric_of(form[0], config=form[1]), request)
 
 
 @in_one_sentence
 def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
-    """What the page becomes when a metric was chosen; nothing for the one that is there."""
+    """Return the updates of the page for a selected metric, or skip if the page shows it already."""
     wanted = one_of("metric", told_of(told, "metric"), metric_names())
     return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 

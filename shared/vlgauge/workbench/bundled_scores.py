@@ -1,4 +1,4 @@
-"""The bundled examples of a metric, scored once, and where a score lies among theirs."""
+"""Cached scores of the bundled examples of a metric, and the rank of another score among them."""
 
 import math
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from vlgauge.workbench.inputs import examples_for
 from vlgauge.workbench.profiles import needs_no_model
 from vlgauge.workbench.scoring import Scored, metric_of, score_example
 
-# One metric at a time: whoever asks next for the same finds it done.
+# Score one metric at a time, so that a concurrent call for the same metric uses the cached result.
 _SCORING = RLock()
 
 
 @dataclass(frozen=True)
 class Bundled:
-    """A bundled example."""
+    """Bundled example, with its result if it was scored."""
 
     example: Example
     scored: Scored | None = None
 
     @property
     def score(self) -> float:
-        """NaN where there is none."""
+        """Score of the example. NaN if it was not scored."""
         return math.nan if self.scored is None else self.scored.explanation.scores[0]
 
 
 @cache
 def bundled(name: str, profile: str, config: str) -> tuple[Bundled, ...]:
-    """The bundled examples in their order; of published models none is asked for, so that they have no score."""
+    """Return the bundled examples in order, without scores if published models would be required."""
     if profile != "embedded" and not needs_no_model(name):
         return tuple(Bundled(one) for one in examples_for(metric_of(name, config=config)))
     with _SCORING:
@@ -52,13 +52,17 @@ def _scored(name: str, config: str) -> tuple[Bundled, ...]:
 
 @cache
 def bundled_scores(name: str, profile: str, config: str) -> tuple[tuple[str, float], ...]:
-    """Labels and scores of the bundled examples that have one, best first."""
+    """Return titles and scores of the bundled examples that have a score, best first."""
     found = [(one.example.title, one.score) for one in bundled(name, profile, config) if not math.isnan(one.score)]
     return tuple(sorted(found, key=lambda one: one[1], reverse=metric_facts(name).higher_is_better))
 
 
 def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) -> str:
-    """Where the score of one example lies among some, as a sentence; empty if there are none, or it is undefined."""
+    """Describe the rank of the score of one example among other examples in a sentence.
+
+    Returns:
+        The sentence. Empty if there are no other examples, or the score is undefined.
+    """
     sign = 1 if explained.facts.higher_is_better else -1
     score = sign * explained.scores[0]
     if math.isnan(score) or not examples:
@@ -77,7 +81,7 @@ def place_of(explained: Explanation, examples: tuple[tuple[str, float], ...]) ->
 
 
 def _all(texts: list[str], end: str) -> str:
-    """The bundled examples, of which the first is the nearest."""
+    """Name the bundled examples. The first one has the closest score."""
     return (
         f"the bundled example {texts[0]}" if len(texts) == 1 else f"all {len(texts)} bundled examples, {end}{texts[0]}"
     )

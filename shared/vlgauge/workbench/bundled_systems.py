@@ -1,4 +1,4 @@
-"""The systems that come with the package: made up, of ten scenes, in one table with a column for each."""
+"""Bundled synthetic systems with captions of ten scenes, in one table with a column for each system."""
 
 from functools import cache, lru_cache
 from threading import Lock
@@ -13,7 +13,7 @@ from vlgauge.workbench.scoring import metric_of
 TABLE = DATA / "ten_scenes.jsonl"
 NAMES = ("sampler", "greedy", "wanderer", "beam", "echo", "stranger")
 FIRST = ("sampler", "wanderer")
-METRICS = ("trm", "rovist_nr", "mmd_bert", "frechet_bert")  # by which they are compared first
+METRICS = ("trm", "rovist_nr", "mmd_bert", "frechet_bert")  # default of the comparison
 REFERENCES = "references"
 
 _COMPARING = Lock()
@@ -21,12 +21,12 @@ _COMPARING = Lock()
 
 @cache
 def rows() -> Rows:
-    """Of each scene what every system says, and people."""
+    """Return one row per scene, with the captions of every system and the references."""
     return read_rows(str(TABLE))
 
 
 def bundled_compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) -> Compared:
-    """Some of the systems compared; the same ones are scored once."""
+    """Compare some of the bundled systems. Results are cached, so that the same comparison is computed once."""
     with _COMPARING:
         return _compared(names, metrics, profile)
 
@@ -43,7 +43,7 @@ def _compared(names: tuple[str, ...], metrics: tuple[str, ...], profile: str) ->
 
 
 def first_metrics(profile: str = "embedded") -> tuple[str, ...]:
-    """The metrics by which the systems are compared first; without those whose packages are not installed."""
+    """Return the metrics of the first comparison, without metrics whose packages are not installed."""
     try:
         bundled_compared(FIRST, METRICS, profile)
     except UsageError:

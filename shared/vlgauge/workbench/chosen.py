@@ -1,4 +1,4 @@
-"""What is chosen for all tabs, and what their events have in common."""
+"""Selection shared by all tabs, and common options of their events."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,25 +7,26 @@ import gradio as gr
 
 from vlgauge.workbench.picker import html
 
-# Two models run at a time.
+# At most two events with models run at the same time.
 MODEL: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 2}
-# What is shown at once, and runs no model but for bundled examples, each once.
+# Events with an immediate response. They run models only for bundled examples, once each.
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a visitor chose for all tabs.
+    """Selection of the user, shared by all tabs.
 
     Attributes:
-        metric: Which metric.
-        config: Which configuration of it; not what can be clicked, which refuses what was chosen for another metric.
-        profile: Which profile.
-        form: Metric and configuration that the page has changed to.
-        look: What the pickers show.
-        pickers: One in each tab that needs it.
-        after: What is done once the page has changed, each the keywords of an event. Not by `form.change`, which
-            Gradio 6.31 calls after events of its queue alone.
+        metric: Name of the metric.
+        config: Configuration of the metric. A text field, because a list of choices would reject the configuration of
+            another metric.
+        profile: Profile of the models.
+        form: Metric and configuration that the page shows.
+        look: Markup of the pickers.
+        pickers: Pickers of all tabs that have one.
+        after: Keyword arguments of the events that run after the page has changed. `form.change` cannot be used,
+            because Gradio 6.31 triggers it only after events of its queue.
     """
 
     metric: gr.Dropdown
@@ -37,10 +38,10 @@ class Chosen:
     after: list[dict[str, Any]] = field(default_factory=list)
 
     def add_picker(self) -> None:
-        """Add a button that says what is chosen, and opens the list of metrics."""
+        """Add a button that shows the selection and opens the list of metrics."""
         self.pickers.append(html(self.look, "set", elem_classes="picker"))
 
     @property
     def inputs(self) -> list[Any]:
-        """The first inputs of every event that scores."""
+        """First inputs of every event that scores."""
         return [self.metric, self.config, self.profile]

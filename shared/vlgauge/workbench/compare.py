@@ -1,4 +1,4 @@
-"""The tab that compares two systems or more, by one metric or several."""
+"""Tab that compares two or more systems by one or more metrics."""
 
 import shutil
 import tempfile
@@ -35,19 +35,19 @@ from vlgauge.workbench.table import NONE, columns_of
 
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet"]
 MOST_SYSTEMS = MOST_METRICS = 8
-# Where rows are bounded: so many times the rows of one run are scored, all systems and metrics together.
+# If rows are limited: limit of the scores to compute, over all systems and metrics, as a multiple of the rows of a run.
 MOST_RUNS = 8
-MOST_SCORES = 40_000  # that were kept, of all systems and metrics
-# What the systems have in common, and where they are joined.
+MOST_SCORES = 40_000  # scores in total, over all systems and metrics
+# Columns shared by all systems, on which they are joined.
 _FIRST = "predictions"
-_LOOKED_AT = 20  # rows that tell what columns hold
+_LOOKED_AT = 20  # rows used to determine the type of a column
 _SHARED = ("references", "styles", "images", "videos", "id")
 _KEPT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page shows, and can show other parts of."""
+    """Comparison on the page, of which other parts can be shown."""
 
     compared: Compared
     asked: Asked
@@ -55,14 +55,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Tab:
-    """The components that others use."""
+    """Components of the tab that other modules use."""
 
     addressed: list[Any]
     on_open: dict[str, Any]
 
 
 def add_tab(hosting: Hosting) -> Tab:
-    """Add what the tab shows and does."""
+    """Add the components and events of the tab."""
     titles = [(metric_title(name), name) for name in metric_names()]
     with gr.Column(elem_id="versus"):
         with gr.Row(equal_height=False):
@@ -100,7 +100,7 @@ def add_tab(hosting: Hosting) -> Tab:
                 shared = [_column(name, [], NONE) for name in _SHARED]
             button = gr.Button("Compare", variant="primary", elem_id="compare-systems")
     page = html("", "set", elem_id="compared", label="Comparison")
-    # Which two systems, and the metric whose rows are shown.
+    # Index of the pair of systems, and the metric whose rows are shown.
     part, shown = gr.State((0, "")), gr.State(None, time_to_live=_KEPT_SECONDS)
 
     @in_one_sentence
@@ -122,12 +122,12 @@ def add_tab(hosting: Hosting) -> Tab:
     columns = [metrics, predictions, *shared]
     files.change(guessed, [files, metrics], columns, api_visibility="private")
     answers = [button.click(stoppable(own_shown), outside, outputs, **options)]
-    # Those of the package are scored at once.
+    # Bundled systems are compared immediately.
     latest = {"outputs": outputs, "trigger_mode": "always_last"} | options
     answers.append(bundled.input(stoppable(bundled_shown), chosen, **latest))
     answers += [one.input(stoppable(_unless(bundled_shown)), [files, *chosen], **latest) for one in (metrics, models)]
     for answer in answers:
-        # An old result beside a refusal would be read as the answer to it.
+        # Clear the page, because an old result next to an error would be taken for the new result.
         answer.failure(_emptied, None, outputs, **QUICK)
     page.set(_part_chosen, [shown, part], [page, part], **QUICK)
     on_open = {"fn": stoppable(opened), "inputs": [shown, *chosen], "outputs": outputs} | options | MODEL
@@ -135,7 +135,7 @@ def add_tab(hosting: Hosting) -> Tab:
 
 
 def addressed(asked: Mapping[str, str]) -> list[Any]:
-    """What the address names of the systems of the package; nothing where it asks for another tab."""
+    """Return updates for the bundled systems in the query of the URL, or skip if the query names another tab."""
     if asked.get("view") != "compare":
         return [gr.skip()] * 4
     names = [one for one in asked.get("systems", "").split(",") if one in systems.NAMES]
@@ -147,7 +147,7 @@ def addressed(asked: Mapping[str, str]) -> list[Any]:
 
 
 def warm_up() -> None:
-    """Compare what the tab opens with."""
+    """Compute the first comparison of the tab, so that it is cached."""
     _bundled(systems.FIRST, systems.METRICS, "embedded")
 
 
@@ -156,7 +156,7 @@ def _emptied() -> list[Any]:
 
 
 def _unless(function: Any) -> Any:
-    """The function, where no file was uploaded; its button compares these."""
+    """Wrap a function so that it is skipped if files were uploaded, which the button compares."""
 
     def shown(files: Sequence[str] | None, *words: Any) -> Any:
         return [gr.skip(), gr.skip(), gr.skip()] if files else function(*words)
@@ -198,7 +198,7 @@ def _check(wanted: Sequence[str], profile: str) -> None:
 
 
 def _fits_bundled(name: str) -> bool:
-    """Whether a metric reads nothing else than sets of captions and references, or takes such a set for a story."""
+    """Return whether a metric requires only caption sets and references, or can use a caption set as a story."""
     needed = [column for column in metric_of(name).columns if is_needed(column)]
     there = {"predictions", "references"}
     return all(column.name in there and "texts" in KINDS[type(column)] for column in needed)
@@ -210,7 +210,7 @@ def _with_page(shown: Shown, part: Any) -> list[Any]:
 
 
 def _within(shown: Shown, part: Any) -> tuple[int, str]:
-    """The pair and the metric that are wanted, as far as they are there."""
+    """Return the requested pair and metric, or defaults if they do not exist."""
     metrics = [one.metric for one in shown.compared.comparison.metrics]
     pair, rows_by = part if isinstance(part, (list, tuple)) and len(part) == 2 else (0, "")
     is_number = isinstance(pair, int) and 0 <= pair < len(shown.compared.pairs)
@@ -218,7 +218,7 @@ def _within(shown: Shown, part: Any) -> tuple[int, str]:
 
 
 def _part_chosen(shown: Shown | None, part: Any, told: gr.EventData) -> list[Any]:
-    """The same systems: another two of them, or rows by another metric."""
+    """Show another pair of the same systems, or rows by another metric."""
     if shown is None:
         return [gr.skip(), gr.skip()]
     pair, rows_by = told_of(told, "pair"), told_of(told, "rows")
@@ -227,7 +227,7 @@ def _part_chosen(shown: Shown | None, part: Any, told: gr.EventData) -> list[Any
     return [page, part]
 
 
-# -- Systems of a visitor ---------------------------------------------------------------------------------------------
+# -- Systems of a user -------------------------------------------------------------------------------------------------
 def _column(name: str, titles: Sequence[str], value: Any, *, visible: bool = False) -> Any:
     several = name == _FIRST
     label = "Columns: predictions" if several else f"Column: {name}"
@@ -237,12 +237,12 @@ def _column(name: str, titles: Sequence[str], value: Any, *, visible: bool = Fal
 
 @dataclass(frozen=True)
 class _Guess:
-    """What files seem to hold.
+    """Guessed content of files.
 
     Attributes:
-        kinds: What each column of their tables holds, by its title.
-        kept: Names of the scores that were kept, those that every such file has; None where none holds scores.
-        predictions: Likeliest titles of predictions.
+        kinds: Kind of each table column, by column name.
+        kept: Metrics whose scores are in all score files. None if there are no score files.
+        predictions: Likely names of the prediction columns.
     """
 
     kinds: Mapping[str, Kind]
@@ -250,13 +250,13 @@ class _Guess:
     predictions: Sequence[str]
 
     def titles(self, name: str) -> dict[str, str]:
-        """The likeliest titles of what the systems share, for a metric."""
+        """Return the likely column names of the shared columns of a metric."""
         free = {title: kind for title, kind in self.kinds.items() if title not in self.predictions}
         columns = [column for column in metric_of(name).columns if column.name != "predictions"]
         return {key: own[0] for key, own in guessed_titles(columns, free).items() if own}
 
     def can_score(self, name: str) -> bool:
-        """Whether a metric can score the tables, and is in the files of scores."""
+        """Return whether a metric can score the tables and is in all score files."""
         if self.kept is not None and name not in self.kept:
             return False
         if not self.kinds:
@@ -270,13 +270,13 @@ class _Guess:
 
 @in_one_sentence
 def guessed(files: Sequence[str] | None, wanted: Sequence[str]) -> list[Any]:
-    """Metrics that can score the files, and their titles as choices, the likeliest chosen."""
+    """Return updates with the metrics that can score the files, and their column names with likely ones selected."""
     if not files:
         return [gr.skip(), *(_column(name, [], [] if name == "predictions" else NONE) for name in (_FIRST, *_SHARED))]
     try:
         contents = list(_contents(files).values())
     except (UsageError, OSError):
-        contents = []  # `Compare` says why, once
+        contents = []  # `Compare` reports the reason
     found = _guess_of(contents)
     metrics = [name for name in wanted if found.can_score(name)]
     if not metrics and contents:
@@ -304,7 +304,7 @@ def _guess_of(contents: Sequence[Rows | Mapping[str, Any]]) -> _Guess:
 
 
 def _predictions(rows: Rows, kinds: Mapping[str, Kind], *, alone: bool) -> list[str]:
-    """The likeliest titles of predictions in a table: one, or two and more where it is the only one."""
+    """Return likely names of prediction columns in a table: one name, or several if the table is the only file."""
     others = {title.lower() for name in _SHARED for title in NAMES[name]} - {"captions"}
     texts = [title for title in rows[0] if kinds.get(title) in ("text", "texts") and title.lower() not in others]
     likely = [title for name in NAMES[_FIRST] for title in texts if title.lower() == name]
@@ -317,7 +317,7 @@ def _predictions(rows: Rows, kinds: Mapping[str, Kind], *, alone: bool) -> list[
 
 
 def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
-    """Of each file the rows of a table, or the scores that were kept in it, by its name."""
+    """Return the table rows or the stored scores of each file, by file name."""
     names: dict[str, str] = {}
     for path in files:
         if Path(path).name in names:
@@ -326,7 +326,8 @@ def _contents(files: Sequence[str]) -> dict[str, Rows | dict[str, Any]]:
     beside = {f"{name}{SIDECAR}" for name in names}
     found: dict[str, Rows | dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="vlgauge-systems-") as folder:
-        # Uploads lie in folders of their own; side by side, a table of scores finds the JSON that belongs to it.
+        # Gradio puts each upload in a separate folder. A table of scores must be next to the JSON file that belongs to
+        # it.
         for name, path in names.items():
             shutil.copyfile(path, Path(folder, name))
         for name in names:
@@ -346,7 +347,7 @@ def compared(
     *titles: str,
     most_rows: int | None = None,
 ) -> Shown:
-    """What was uploaded, compared."""
+    """Compare uploaded systems."""
     if not files:
         raise UsageError.about("Files", "must be systems of yours, got none; upload a file for each, or one for all")
     _check(wanted, profile)
@@ -378,7 +379,7 @@ def _asked(
     places: Mapping[str, tuple[str, str]],
     shared: Mapping[str, str],
 ) -> Asked:
-    """How a call says it."""
+    """Return the comparison as arguments of a call."""
     read = {column.name for name in wanted for column in metric_of(name, config=configs[name]).columns} | {"id"}
     is_scored = any(one.run is None for one in given)
     asked = Asked(
@@ -401,7 +402,7 @@ def _asked(
 
 
 def _config_for(name: str, shared: Mapping[str, str]) -> str:
-    """The first configuration of a metric whose columns are all there; that of its form if none is."""
+    """Return the first configuration whose required columns all exist, or the default one if there is none."""
     first = first_config(name)
     for config in (first, *metric_of(name, config=first).configs):
         columns = metric_of(name, config=config).columns if config else ()
@@ -411,7 +412,7 @@ def _config_for(name: str, shared: Mapping[str, str]) -> str:
 
 
 def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
-    """Refuse scores of other metrics than those that are wanted."""
+    """Check that the score files contain all requested metrics."""
     for file, content in contents.items():
         if isinstance(content, list):
             continue
@@ -425,7 +426,7 @@ def _refuse_unkept(contents: Mapping[str, Any], wanted: Sequence[str]) -> None:
 
 
 def _refuse_many(given: Sequence[Given], n_metrics: int, most_rows: int | None) -> None:
-    """Refuse more than one may ask for, where anybody may."""
+    """Check the number of rows and scores, which is limited on public pages."""
     if most_rows is None:
         return
     scored = max((len(one.ids) for one in given if one.run is None), default=0)

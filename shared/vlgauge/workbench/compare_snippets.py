@@ -1,4 +1,4 @@
-"""What compares the same systems from Python and from the command line, and the address that shows them."""
+"""Python code, shell commands and links that reproduce a comparison."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _OF_EACH = "One call cannot take files whose columns of predictions have differe
 
 @dataclass(frozen=True)
 class Asked:
-    """What was compared, as a call says it.
+    """Comparison as arguments of a call.
 
     Attributes:
         metrics: Names of the metrics.
-        profile: Which models.
-        config: Configuration, of metrics that have several; empty for none.
-        files: By name of the system its file; one file alone has a column for each system.
-        predictions: Titles of the columns of predictions.
-        titles: Titles of what the systems share, and of ids, by name of the column.
+        profile: Profile of the models.
+        config: Configuration of the metrics that have several. Empty for the default.
+        files: File of each system, by system name. A single file has one column per system.
+        predictions: Names of the prediction columns.
+        titles: Names of the shared columns and of the ID column, by vlgauge column.
         is_scored: Whether a system was scored here.
-        is_bundled: Whether the systems are those of the package.
-        why_not: Why no call gives these numbers; empty if one does.
+        is_bundled: Whether the systems are the bundled ones.
+        why_not: Reason why no call reproduces the comparison. Empty if a call does.
     """
 
     metrics: Sequence[str]
@@ -46,12 +46,12 @@ class Asked:
         return len(set(self.files.values())) == 1
 
     def without(self, why: str) -> Asked:
-        """The same, which no call gives."""
+        """Return a copy that no call reproduces, with the reason. An earlier reason is kept."""
         return replace(self, why_not=self.why_not or why)
 
 
 def compare_snippets(asked: Asked) -> dict[str, Snippet]:
-    """What gives these numbers, by how it is called."""
+    """Return snippets that reproduce the comparison, by interface."""
     if not asked.is_wide and len(set(asked.predictions)) > 1:
         asked = asked.without(_OF_EACH)
     if asked.why_not:
@@ -62,7 +62,7 @@ def compare_snippets(asked: Asked) -> dict[str, Snippet]:
 
 
 def compare_link(asked: Asked, pair: int, rows_by: str) -> str:
-    """The query of the address that shows them; empty for systems of a visitor."""
+    """Return the URL query that shows the comparison. Empty for uploaded systems."""
     if not asked.is_bundled:
         return ""
     words = {"view": "compare", "systems": ",".join(asked.predictions), "metrics": ",".join(asked.metrics)}

@@ -1,4 +1,4 @@
-"""Systems on the same rows, scored here or before, by one metric or several: what the page shows of them."""
+"""Comparison of systems on common rows, scored here or before, by one or more metrics."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ from vlgauge.scoring.scored import Scored
 from vlgauge.scoring.systems import GivenSystem, runs_of, scored_systems
 from vlgauge.workbench.scoring import notes_of, reasons_of, rows_of
 
-# Columns that must say the same of a row in every system.
+# Columns whose values must be equal in every system.
 _SAME = ("references", "styles")
 
 
 @dataclass(frozen=True)
 class Given:
-    """A system."""
+    """System to compare, with stored scores or with the columns to score."""
 
     name: str
     ids: Sequence[Any]
@@ -35,13 +35,13 @@ class Given:
 
 @dataclass(frozen=True)
 class Compared:
-    """Systems that were compared.
+    """Compared systems.
 
     Attributes:
-        comparison: By every metric, of the rows that all systems have.
-        scored: By name of the system what was scored here, in the order of the comparison.
-        left_out: Rows that one of them cannot be scored on, and why.
-        notes: What metrics and comparison warned of.
+        comparison: Comparison by every metric, over the rows that all systems have.
+        scored: Results of the systems that were scored here, by system name, in the order of the comparison.
+        left_out: Rows that cannot be scored for one of the systems, with the reasons.
+        notes: Warnings of the metrics and of the comparison.
     """
 
     comparison: Comparison
@@ -51,7 +51,7 @@ class Compared:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """Names of each two systems."""
+        """Names of the two systems of each pair."""
         return [(pair.first, pair.second) for pair in self.comparison.metrics[0].pairs]
 
     @cached_property
@@ -59,7 +59,7 @@ class Compared:
         return {}
 
     def explained(self, metric: str) -> Mapping[str, Explanation]:
-        """What explains the scores of the systems that were scored here, on one axis."""
+        """Return explanations of the systems that were scored here, all with the same axis."""
         if metric not in self._explained:
             own = {
                 name: explain(metric, {**one.columns, "id": one.ids}, one.results[metric])
@@ -73,7 +73,7 @@ class Compared:
 
 
 def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compared:
-    """Compare systems as `vlgauge.compare` does, on the rows that can be scored."""
+    """Compare systems like `vlgauge.compare`, over the rows that can be scored."""
     keys, orders = joined_rows({one.name: {"ids": one.ids} for one in given})
     every = [_reordered(one, orders[one.name]) for one in given]
     _check_same(every)
@@ -95,7 +95,7 @@ def compare_systems(metrics: Sequence[Metric], given: Sequence[Given]) -> Compar
 
 
 def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
-    """That only some captions of a system were scored; empty if all were."""
+    """Return a note if only some captions of a system were scored. Empty if all were."""
     there = [len(row["predictions"]) for row in system.rows]
     if scored.sizes is None or there == [size[0] for size in scored.sizes]:
         return ""
@@ -106,7 +106,7 @@ def _drawn_of(name: str, system: GivenSystem, scored: Scored) -> str:
 
 
 def _left_out(columns: Sequence[Column], every: Sequence[Given], keys: Sequence[str]) -> list[tuple[str, str]]:
-    """Rows that a system cannot be scored on, and why."""
+    """Return the rows that cannot be scored for one of the systems, with the reasons."""
     reasons = [reasons_of(columns, one.columns, len(keys)) for one in every if one.run is None]
     whys = [next(filter(None, own), "") for own in zip(*reasons, strict=True)]
     return [(key, why) for key, why in zip(keys, whys, strict=False) if why]
@@ -121,13 +121,13 @@ def _as_system(given: Given) -> GivenSystem:
 def _reordered(given: Given, rows: Sequence[int]) -> Given:
     n, run = len(given.ids), given.run
     if run is not None:
-        # What has one value per row; the two ends of an interval have not, also with two rows.
+        # Select values of lists with one value per row. An interval also has two values, but not one per row.
         run = {
             key: [value[row] for row in rows]
             if isinstance(value, list) and len(value) == n and not key.endswith(INTERVAL)
             else value
             for key, value in run.items()
-            # Numbers of all rows are not those of some.
+            # Drop corpus-level values of all rows if only some rows are kept.
             if len(rows) == n or not isinstance(value, (int, float))
         }
     return replace(given, ids=[given.ids[row] for row in rows], run=run, columns=rows_of(given.columns, rows))

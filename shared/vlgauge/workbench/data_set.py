@@ -1,4 +1,4 @@
-"""The tab that scores a data set of the Hub or a file."""
+"""Tab that scores a dataset of the Hub or an uploaded file."""
 
 import math
 import os
@@ -34,25 +34,25 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 OF_HUB, OF_FILE = "Data set of the Hub", "File"
 NOTHING_YET = "none yet"
 N_PREVIEW = 5
-FIRST_ROWS = 200  # asked for at first
+FIRST_ROWS = 200  # default of the number of rows
 _LONGEST_VALUE = 36
 SHORTEST_SEARCH = 2
 _TYPES = [".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt", *ARCHIVES]
 _LONGEST_CELL = 200
 _KNOWN = "Type to search, or type OWNER/NAME; the list has known ones, untried"
-_MOST_SESSIONS = 1000  # whose searches are remembered
-_DIGITS = 4  # the files have all
+_MOST_SESSIONS = 1000  # whose searches are kept
+_DIGITS = 4  # the files have full precision
 _KEPT_SECONDS = 3600.0
 _LABELS = {"dataset": "Data set", "rows": "Number of rows", "first_row": "From row", "revision": "Commit"}
-# A form is as high as a screen: the answer below it is brought up.
+# The form is as high as a screen, so scroll to the result below it.
 _TO_SCORES = "() => document.getElementById('scores-of-data-set').scrollIntoView()"
 
 
 def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
-    """Add what the tab shows and does.
+    """Add the components and events of the tab.
 
     Returns:
-        What changes with the metric, in the order of `updates`.
+        Components that change with the metric, in the order of `updates`.
     """
     tab = _Tab(chosen, hosting)
     tab.connect()
@@ -60,7 +60,7 @@ def add_tab(chosen: Chosen, hosting: Hosting) -> list[Any]:
 
 
 def updates() -> list[Any]:
-    """What the tab becomes for another metric."""
+    """Return the new values of the components for another metric."""
     return [None, "", page_without_rows(), *_without_scores()[1:], gr.Button(visible=False)]
 
 
@@ -165,7 +165,7 @@ class _Tab:
         )
 
     def connect(self) -> None:
-        """Say what happens where."""
+        """Connect the events of the components."""
         shown = [self.data_set, self.source, self.config, self.split, self.commit, *self.columns, self.preview]
         metric = [self.chosen.metric, self.chosen.config]
         titled = [*self.columns, self.preview, self.rows]
@@ -179,7 +179,7 @@ class _Tab:
             self.repository,
             queue=False,
             show_progress="hidden",
-            trigger_mode="multiple",  # with "always_last" gradio 6.31 sends what was typed first
+            trigger_mode="multiple",  # with "always_last" gradio 6.31 sends the first text typed
             **PRIVATE,
         )
         listed = [self.repository, self.config, self.split]
@@ -208,7 +208,7 @@ class _Tab:
         inputs = [self.run, self.source, *self.chosen.inputs, self.first, self.rows, self.model, *self.columns]
         begun = self.button.click(self._begun, inputs, [self.run, *buttons], **PRIVATE)
         gone_on = self.again.click(_gone_on, self.run, buttons, **PRIVATE)
-        # Old scores beside another run or a refusal would be read as the answer to it.
+        # Clear the page, because old scores next to another run or an error would be taken for the new result.
         emptied, *_ = (
             event(_without_scores, None, [self.page, self.scores, self.files], show_progress="hidden", **PRIVATE)
             for event in (begun.success, begun.failure)
@@ -219,14 +219,14 @@ class _Tab:
             outputs = [self.page, self.scores, self.files, self.status]
             quiet: dict[str, Any] = {"show_progress": "hidden"} | MODEL | PRIVATE
             scored = read.then(stoppable(_scored, _scoring), [self.run, self.model], outputs, **quiet)
-            # In gradio 6.31 `then` does not follow what failed.
+            # In gradio 6.31 `then` does not run after a failed event.
             for ended in (scored.then, scored.failure, read.failure):
                 ended(_rested, self.run, [*buttons, self.status], **PRIVATE)
             scored.success(None, js=_TO_SCORES, **PRIVATE)
-        # Not by `cancels`: of 10 runs that were cancelled so, the page of gradio 6.31 shows "Error" for two or three.
+        # Do not use `cancels`: the page of gradio 6.31 shows "Error" for two or three of 10 runs cancelled this way.
         self.stop.click(_stopped, self.run, self.stop, queue=False, show_progress="hidden", **PRIVATE)
 
-    # -- What is opened
+    # -- Opened datasets
     def _searched(self, typed: gr.KeyUpData, request: gr.Request) -> Any:
         value = getattr(typed, "input_value", None)
         words = value.strip()[:_LONGEST_CELL] if isinstance(value, str) else ""
@@ -236,8 +236,9 @@ class _Tab:
             found = search(words, self.hosting.token)
         except (OSError, ValueError) as error:
             return gr.Dropdown(info=f"Not searched: {error}")
-        # The list shows what was found first, or what matches the letters that follow. It never gets shorter: in
-        # gradio 6.31 that is an error of the page, and a late answer to fewer letters would take away what was found.
+        # The list shows the new results first, filtered by the text that follows. It never gets shorter, because gradio
+        # 6.31 raises an error on the page for that, and because a late response to a shorter text would remove newer
+        # results.
         with self._lock:
             before = self._found.pop(request.session_hash or "", list(PRESETS))
             known = list(dict.fromkeys([*found, *before]))
@@ -321,16 +322,16 @@ def _cleared() -> list[Any]:
 
 
 def _kind_chosen(kind: str) -> list[Any]:
-    # A record names a data set of the Hub: a file has none.
+    # Records name a dataset of the Hub, so files have no record.
     is_hub = kind == OF_HUB
     return [gr.Column(visible=is_hub), gr.Column(visible=not is_hub), gr.Textbox("", visible=is_hub)]
 
 
 def _refuse_same(name: str | None, config: str | None, split: str | None, source: Source | None) -> None:
-    """End the event of a list that was left as it was; Gradio 6.31 tells that like a choice.
+    """End the event of an unchanged list, for which Gradio 6.31 triggers the same event as for a choice.
 
     Raises:
-        gr.Error: If these rows are open already; the page does not show it.
+        gr.Error: If these rows are open already. The page does not show the error.
     """
     known = source.origin if source is not None else None
     if known is not None and (known.id, known.config, known.split) == ((name or "").strip(), config, split):
@@ -352,12 +353,12 @@ def _rows_of(data_set: Pinned | None, config: str | None, split: str | None) -> 
 
 @in_words_of(_LABELS)
 def guessed(metric: str, config: str | None, source: Source | None) -> list[Any]:
-    """The titles of the rows as choices, the likeliest chosen for each column that the metric reads; the first rows."""
+    """Return updates of the first rows and of the column lists, with likely names selected for the metric."""
     if source is None:
         return [*(gr.skip() for _ in NAMES), gr.skip()]
     columns = metric_of(metric, config=config_of(metric, config)).columns
     likely = guessed_titles(columns, source.kinds) | preset_titles(source.origin.id, columns, source.kinds)
-    likely["groups"] = []  # to be chosen where rows belong together
+    likely["groups"] = []  # selected by the user if rows belong together
     first = _first_rows(source)
     titles = [(_with_value(title, first), title) for title in source.kinds]
     found = []
@@ -378,7 +379,7 @@ def _first_rows(source: Source) -> list[dict[str, Any]]:
 
 
 def _with_value(title: str, first: Sequence[Mapping[str, Any]]) -> str:
-    """A title with the first value of its column, by which it is told from others."""
+    """Return a column name with the first value of the column, which helps to recognize it."""
     value = next((text for row in first if (text := _shortened(row.get(title)))), "")
     value = " ".join(value.split())
     cut = value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 1]}…"
@@ -402,16 +403,16 @@ def _gone_on(run: Run | None) -> list[Any]:
 
 
 def _reading(work: Work, run: Run | None) -> list[Any]:
-    """What the tab shows while rows are read."""
+    """Return the outputs of the tab while rows are read."""
     return [gr.skip() if run is None else run.status, gr.skip()]
 
 
 def _read(run: Run | None) -> list[Any]:
-    if run is None:  # another metric was chosen meanwhile
+    if run is None:  # another metric was selected in the meantime
         return [gr.skip(), gr.skip()]
     for _ in run.read():
         end_if_stopped()
-    return [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # which stops that
+    return [f"{run.status} Scoring them…", gr.Button(interactive=True)]  # the button now stops scoring
 
 
 def _stopped(run: Run | None) -> Any:
@@ -421,14 +422,14 @@ def _stopped(run: Run | None) -> Any:
 
 
 def _scoring(work: Work, *args: Any) -> list[Any]:
-    """What the tab shows while rows are scored."""
+    """Return the outputs of the tab while rows are scored."""
     done = f"Scoring, step {work.done:,} of {work.total:,}" if work.total else "Scoring"
     return [gr.skip(), gr.skip(), gr.skip(), f"{done}…"]
 
 
 @in_words_of(_LABELS)
 def _scored(run: Run | None, model: str) -> list[Any]:
-    """The page, the table and the files of what was read; nothing if another metric was chosen meanwhile."""
+    """Return the page, table and files of the rows that were read, or skip if another metric was selected."""
     if run is None:
         return [gr.skip(), gr.skip(), gr.skip(), gr.skip()]
     try:
@@ -444,14 +445,14 @@ def _scored(run: Run | None, model: str) -> list[Any]:
         return [gr.skip(), gr.skip(), gr.skip(), run.status]
     finally:
         run.work = None
-        if run.is_done:  # else it may be gone on with
+        if run.is_done:  # otherwise the run can be continued
             run.clear()
     label = "Scores, report and record" if model.strip() and not unrecorded else "Scores and report"
     return [page, _every_row(run, found.explanation), gr.File(value=files, visible=True, label=label), run.status]
 
 
 def _every_row(run: Run, explanation: Explanation) -> Any:
-    """The table of the scores, worst first and those without one last, which can be sorted and searched."""
+    """Return the table of all scores, worst first and undefined scores last."""
     reader, scores = run.reader, explanation.scores
     order = [*explanation.worst_first, *(row for row in range(len(scores)) if explanation.is_undefined(row))]
     texts = [name for name, cells in reader.columns.items() if cells is not None and name not in ("images", "videos")]

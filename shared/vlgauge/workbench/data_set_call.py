@@ -1,4 +1,4 @@
-"""The call `/score_dataset`: a dataset of the Hub or an uploaded table by one metric, without a browser."""
+"""API endpoint `/score_dataset`, which scores a dataset of the Hub or an uploaded table with one metric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = ("predictions", "references", "images", "videos", "styles", "id", "gr
 
 
 def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], token: str, hosting: Hosting) -> Source:
-    """Return the rows of a dataset of the Hub, or of an upload and the files beside it."""
+    """Return the rows of a dataset of the Hub, or of an uploaded table and its files."""
     if isinstance(dataset, str):
         if files:
             raise UsageError.about("files", "must be left out with a dataset of the Hub", "they belong to a table")
@@ -36,7 +36,7 @@ def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], to
 
 
 def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
-    """The function behind the call, with the limits of where it is served."""
+    """Return the endpoint function with the limits of the hosting."""
 
     def score_dataset(
         metric: str,
@@ -58,35 +58,35 @@ def score_dataset_of(hosting: Hosting) -> Callable[..., dict[str, Any]]:
         files: list[dict[str, Any]] | None = None,
         groups: str | None = None,
     ) -> dict[str, Any]:
-        """Score rows of a dataset of the Hub, or of a table of yours, with one metric.
+        """Score rows of a dataset of the Hub, or of an uploaded table, with one metric.
 
         Args:
             metric: Name of the metric.
             dataset: OWNER/NAME of a dataset of the Hub, or a table or archive from ``gradio_client.handle_file``.
-            split: Its split; of the Hub only.
-            predictions: Title of the column of captions or stories; the likeliest if null, as with all columns.
-            references: Titles of the columns of references.
-            images: Title of the column of pictures.
-            videos: Title of the column of clips.
-            styles: Title of the column of styles.
-            id_column: Title of the column that names the rows; their numbers if null.
-            dataset_config: Configuration of the data set; empty for the default.
-            revision: Commit, branch or tag; empty for the newest commit.
-            first_row: Number of the row that is the first.
-            rows: How many.
+            split: Split of the dataset. For datasets of the Hub only.
+            predictions: Name of the column of captions or stories. The likeliest column if null, as for all columns.
+            references: Names of the columns of references.
+            images: Name of the column of images.
+            videos: Name of the column of videos.
+            styles: Name of the column of styles.
+            id_column: Name of the column of row IDs. Row numbers if null.
+            dataset_config: Configuration of the dataset. Empty for the default.
+            revision: Commit, branch or tag. Empty for the newest commit.
+            first_row: Number of the first row.
+            rows: Number of rows.
             config: Configuration of the metric, such as "demo".
-            profile: "embedded", which fetches nothing, or "paper".
+            profile: "embedded", which downloads nothing, or "paper".
             token: Your token, for gated and private datasets.
-            files: Images and clips that a table names, from ``gradio_client.handle_file``.
-            groups: Title of the column that rows which belong together, such as captions of one image, have in common.
+            files: Images and videos that a table names, from ``gradio_client.handle_file``.
+            groups: Name of the column whose equal values mark rows that belong together, such as captions of one image.
 
         Returns:
-            ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null where undefined),
-            ``mean``, ``interval`` (95%), ``left_out`` (``id`` and ``reason``), ``trouble`` (why there are fewer rows;
-            empty if all were read), ``signature``, ``notes``.
+            ``dataset`` (id, config, split, revision), ``scores`` (``id`` and ``score``, null if undefined), ``mean``,
+            ``interval`` (95%), ``left_out`` (``id`` and ``reason``), ``trouble`` (reason why not all rows were read,
+            empty otherwise), ``signature``, ``notes``.
 
         Raises:
-            ValueError: If something is not there, or cannot be scored.
+            ValueError: If an input does not exist or cannot be scored.
         """
         loaded = metric_of(metric, profile, config)
         source = _source(dataset, files or [], (dataset_config, split, revision), token, hosting)

@@ -1,4 +1,4 @@
-"""The files of a run that a visitor can download."""
+"""Files of a run that the user can download."""
 
 import json
 import secrets
@@ -22,16 +22,16 @@ ENDINGS = (".json", ".csv", ".jsonl", ".parquet")
 
 
 def written(found: Scored, origin: Origin, model: str = "", extent: str = "") -> tuple[list[str], list[str]]:
-    """Files of the scores, as `vlgauge score --output` writes them, of the report, and of the record.
+    """Write files of the scores like `vlgauge score --output`, the report, and the record.
 
     Args:
-        found: The scores.
-        origin: Which rows they are of.
-        model: Whose predictions they are, on the Hub; without it there is no record.
-        extent: How much of the rows they are, which the record notes; empty for all.
+        found: Scores.
+        origin: Source of the rows.
+        model: Model of the predictions on the Hub. Empty for no record.
+        extent: Part of the rows that was scored, as a note in the record. Empty for all rows.
 
     Returns:
-        Paths of the files, and why there is no record although a model is given, if so.
+        Paths of the files, and the reason if there is no record although a model is passed.
     """
     refuse_model(model, origin)
     name = found.explanation.name
@@ -53,7 +53,7 @@ def written(found: Scored, origin: Origin, model: str = "", extent: str = "") ->
 
 
 def kept(contents: Mapping[str, str | bytes]) -> list[str]:
-    """Paths of files, side by side among those that Gradio hands out, and deletes when they are old."""
+    """Write files into a new folder from which Gradio serves and later deletes them, and return their paths."""
     folder = Path(get_upload_folder(), secrets.token_hex(16))
     folder.mkdir(parents=True)
     paths = []
@@ -62,14 +62,14 @@ def kept(contents: Mapping[str, str | bytes]) -> list[str]:
             path = folder / title
             path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
             paths.append(str(path))
-    except BaseException:  # such as that it was stopped
+    except BaseException:  # e.g. because the run was stopped
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return paths
 
 
 def refuse_model(model: str, origin: Origin) -> None:
-    """Refuse a model that no record can name; one that is empty asks for no record."""
+    """Check that a record can name the model. An empty name means no record."""
     if model and origin.split is None:
         raise UsageError.about("Model", "must be empty for a file, since a record names a data set of the Hub")
     if model and not is_hub_id(model):
@@ -77,7 +77,7 @@ def refuse_model(model: str, origin: Origin) -> None:
 
 
 def _record_line(found: Scored, origin: Origin, model: str, extent: str) -> str:
-    split = origin.split or ""  # where there is none, any model is refused
+    split = origin.split or ""  # without a split, `refuse_model` rejects any model
     title = origin.id.rpartition("/")[2]
     dataset = Dataset(origin.id, title, origin.config or "default", split, origin.revision)
     grouped = {} if found.groups is None else found.groups.told

@@ -1,4 +1,4 @@
-"""Show errors of users as one sentence, and bugs as a number whose traceback is logged."""
+"""Conversion of user errors to one-sentence messages, and of bugs to a number whose traceback is logged."""
 
 import logging
 import re
@@ -16,33 +16,34 @@ from vlgauge.errors import UsageError, describe, is_of_user
 from vlgauge.sandbox import reading
 
 LONGEST_SENTENCE = 1000
-# A notice goes again, or it stands beside the answer to what was mended: after the time to notice it and to read it.
+# An error message disappears after the time to notice and read it, so that it does not remain next to a later result.
 _SECONDS, _LETTERS_PER_SECOND = 8.0, 12.0
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _LOG = logging.getLogger("vlgauge.workbench")
-# What the Hub gives out, and what stands in a header or an address.
+# Tokens of the Hub, and tokens in a header or a URL.
 _TOKEN = re.compile(r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}|(?<=Bearer )\S+|(?<=[?&]token=)[^&\s]+")
 
 
 @contextmanager
 def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
-    """Decode what a visitor gave in worker processes, and show errors as messages of the page; also a decorator.
+    """Decode user input in worker processes and show errors as messages of the page. Also usable as a decorator.
 
-    The traceback of a bug is logged under a number, and the page shows the number.
+    The traceback of a bug is logged under a number that the page shows.
 
     Args:
-        labels: Labels of arguments on the page, by their names; the first and only example has no number there.
+        labels: Labels of the arguments on the page, by argument name. The page has a single example, so its index is
+            left out.
 
     Raises:
-        gradio.Error: Instead of every other exception.
+        gradio.Error: Instead of any other exception.
     """
     try:
         with reading("boxed"):
             yield
-    except gr.Error:  # told already
+    except gr.Error:  # converted already
         raise
     except Exception as error:
         if is_of_user(error):
@@ -58,12 +59,12 @@ def in_words_of(labels: Mapping[str, str]) -> Iterator[None]:
 
 
 def in_one_sentence(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose errors of input become a message of the page."""
+    """Wrap a function so that its input errors become messages of the page."""
     return in_words_of({})(function)
 
 
 def without_tokens(text: str, *known: str | None) -> str:
-    """A text in which no token stands."""
+    """Return the text with all tokens replaced."""
     for token in filter(None, known):
         text = text.replace(token, "(a token)")
     return _TOKEN.sub("(a token)", text)
@@ -71,7 +72,11 @@ def without_tokens(text: str, *known: str | None) -> str:
 
 @contextmanager
 def hidden(token: object) -> Iterator[None]:
-    """Let no error repeat a token, of whatever form."""
+    """Remove a token from the messages of user errors.
+
+    Raises:
+        UsageError: If the token has characters that no token has.
+    """
     if isinstance(token, str) and token and not re.fullmatch(r"[!-~]+", token):
         raise UsageError.about("token", "must be one word of letters, digits and signs, got something else")
     try:
@@ -83,7 +88,7 @@ def hidden(token: object) -> Iterator[None]:
 
 
 def without_folders(text: str) -> str:
-    """A text in which files of visitors stand without the folders of this machine that hold them."""
+    """Return the text without the folders of uploaded and temporary files on this machine."""
     for folder in (get_upload_folder(), tempfile.gettempdir()):
         text = re.sub(rf"{re.escape(folder)}(?:/[\w.+-]+)*/", "", text)
     return text

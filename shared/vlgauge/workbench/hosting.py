@@ -1,4 +1,4 @@
-"""How much a workbench takes on, where it is served: on one's own machine, or for anybody on a Space."""
+"""Limits of a workbench, depending on whether it is served locally or as a public Space."""
 
 import os
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from vlgauge.row_sources.hub import Token
 
 @dataclass(frozen=True)
 class Hosting:
-    """What visitors may ask for.
+    """Limits for users.
 
     Attributes:
-        most_rows: Rows of a data set in one run; None for no limit.
-        limits: What a row may hold.
-        token: Which token opens data sets where a visitor gives none: None for that of this machine, False for none.
+        most_rows: Maximum number of dataset rows in one run. None for no limit.
+        limits: Limits of the content of a row.
+        token: Token for datasets if the user passes none. None for the token of this machine, False for no token.
     """
 
     most_rows: int | None = None
@@ -31,5 +31,9 @@ SPACE = Hosting(
 
 
 def hosting_of(is_space: bool | None = None) -> Hosting:
-    """The limits of a Space, or of one's own machine; by the variable that every Space has, unless told."""
+    """Return the limits of a Space or of a local workbench.
+
+    Args:
+        is_space: Whether the workbench is a Space. If None, the environment variable `SPACE_ID` decides.
+    """
     return SPACE if (is_space if is_space is not None else bool(os.environ.get("SPACE_ID"))) else OWN_MACHINE

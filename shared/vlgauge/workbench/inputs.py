@@ -1,6 +1,6 @@
-"""What a form, a file or a caller gives for the columns of a metric, as rows that it can score.
+"""Conversion of the input of a form, a file or an API call to rows that a metric can score.
 
-No text of theirs is ever taken for the path of a file: a picture is what was uploaded.
+Text is never used as a path of a file. Images are always uploads or bytes.
 """
 
 import base64
@@ -22,22 +22,22 @@ from vlgauge.workbench.uploads import is_upload
 # Columns of files.
 FILES = ("images", "videos")
 
-# Of one example, which everybody may score.
-MOST_CHARACTERS = 20_000  # of all texts of a column together
+# Limits of one example, because the page may be public.
+MOST_CHARACTERS = 20_000  # of all texts of a column
 MOST_TEXTS = 100
 MOST_PICTURES = 50
-LARGEST_FILE = 20_000_000  # bytes of a picture
+LARGEST_FILE = 20_000_000  # bytes of an image
 LARGEST_CLIP = 100_000_000
 
 
 @dataclass(frozen=True)
 class Field:
-    """How a form asks for a column.
+    """Form field of a column.
 
     Attributes:
-        label: What it is called.
-        info: How it is written.
-        lines: Height of a field of text.
+        label: Label of the field.
+        info: Format of the input.
+        lines: Height of a text field.
     """
 
     label: str
@@ -65,24 +65,27 @@ _LABELS = {
 
 
 def field_of(column: Column) -> Field:
-    """How a form asks for a column."""
+    """Return the form field of a column."""
     field = _FIELDS[type(column)]
     label = _LABELS.get((column.name, type(column)), field.label)
     return Field(label if is_needed(column) else f"{label} (optional)", field.info, field.lines)
 
 
 def is_needed(column: Column) -> bool:
-    """Whether a form must be given it; some columns of files are optional since a program may have something else."""
+    """Return whether a form requires the column.
+
+    Some file columns are optional only because a program can pass another input instead. A form requires them.
+    """
     return not column.optional or column.name in FILES
 
 
 def short_label(column: Column) -> str:
-    """What a form calls a column, without what it says of how to fill it."""
+    """Return the label of a column without the format of its input."""
     return re.split("[,:]| \\(", field_of(column).label)[0]
 
 
 def cell_of(column: Column, text: str) -> Any:
-    """What a text in a form means for a column; None for nothing."""
+    """Convert the text of a form field to a cell of the column. None for empty text."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
         return None
@@ -106,18 +109,18 @@ def _components(name: str, text: str) -> dict[str, float]:
 
 
 def text_of(cell: Any) -> str:
-    """The text in a form that means a cell."""
+    """Return the text of a form field for a cell."""
     if isinstance(cell, Mapping):
         return ", ".join(str(value) for value in cell.values())
     return cell if isinstance(cell, str) else "\n".join(cell or ())
 
 
 def file_of(sent: Any, place: str) -> bytes | str:
-    """Return the file of an image or a clip that a caller of the API sends.
+    """Return the file of an image or a video that an API client sent.
 
     Args:
-        sent: Bytes in base64, or an upload as ``gradio_client.handle_file`` sends it.
-        place: Where it is, for messages.
+        sent: Base64 string, or an upload of ``gradio_client.handle_file``.
+        place: Name of the argument, for error messages.
 
     Returns:
         Bytes, or the path of the upload.
@@ -138,9 +141,9 @@ def file_of(sent: Any, place: str) -> bytes | str:
 
 
 def check_size(name: str, cell: Any) -> None:
-    """Refuse an example that is larger than one that somebody wants explained.
+    """Check that an example is not larger than the limits.
 
-    A picture or a clip is bytes, or the path of an upload.
+    An image or a video is passed as bytes, or as the path of an upload.
     """
     parts = cell if isinstance(cell, list) else [cell]
     if name in FILES:
@@ -160,7 +163,7 @@ def check_size(name: str, cell: Any) -> None:
 
 
 def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
-    """Paths of uploaded files by their names; None for a name that two of them have."""
+    """Return the paths of uploaded files by file name. None for a name that several files have."""
     found: dict[str, str | None] = {}
     for path in paths:
         name = Path(path).name
@@ -169,10 +172,12 @@ def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
 
 
 def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
-    """A picture or clip of a row, or a list of them: bytes as they are, a name as the uploaded file of that name.
+    """Replace the file name in an image or video cell, or in a list of them, with the path of its upload.
+
+    Bytes are returned unchanged.
 
     Raises:
-        ValueError: If a name is that of no upload or of two; nothing else is looked for, let alone opened.
+        ValueError: If not exactly one upload has the name. No other file is searched or opened.
     """
     if isinstance(cell, list):
         return [located_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
@@ -191,7 +196,10 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
 
 
 def examples_for(metric: Metric) -> list[Example]:
-    """The bundled examples that a metric can score: those of its configuration, else those of none."""
+    """Return the bundled examples that a metric can score.
+
+    These are the examples of its configuration, or otherwise the examples without a configuration.
+    """
     examples = examples_of(metric.name)
     own = [one for one in examples if one.config == metric.config_name]
     return own or [one for one in examples if not one.config]

@@ -1,4 +1,4 @@
-"""The tab that ranks the records of `results.jsonl`."""
+"""Tab that ranks the records of `results.jsonl`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,20 +26,20 @@ from vlgauge.workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results
 from vlgauge.workbench.stopping import stoppable
 
 EVERY = "(all)"
-# Of uploads; a table has a cell for each model and column, however few of them have a value.
+# Limit for uploads. A table has a cell for each pair of model and column, even if few of them have a value.
 MOST_CELLS = 100_000
 _KEPT_SECONDS = 3600.0
 _PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
 
 
 def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
-    """Add what the tab shows and does.
+    """Add the components and events of the tab.
 
     Returns:
-        The keywords of the event that opens it.
+        Keyword arguments of the event that opens the tab.
     """
 
-    # These hold the records that were there from the start.
+    # These functions close over the records that the tab starts with.
     @in_one_sentence
     def opened(paths: Sequence[str] | None, fetched: Results) -> list[Any]:
         records = merged(given, paths, fetched.records)
@@ -86,11 +86,11 @@ def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
     page = html(page_of(given) if given else "", "", elem_id="leaders", label="Leaderboard")
     filled = [*wanted, page]
     of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
-    # The tables of another data set do not stay below a name that is refused.
+    # Clear the page first, so that tables of the previous dataset do not remain below a rejected name.
     of_name = read.click(emptied, files, [fetched, commit, *filled], **PRIVATE).success(**of_hub, **HUB, **PRIVATE)
     for event in (files.change, of_name.success):
         event(opened, [files, fetched], filled, **PRIVATE)
-    # A pasted text is not yet in what `input` sends.
+    # Use `change` for the text field, because `input` events do not contain pasted text yet.
     for changed in (*(one.input for one in wanted[:4]), wanted[4].change):
         changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
     on_open = {"fn": stoppable(first_shown), "inputs": [files, fetched], "outputs": page, "show_progress_on": page}
@@ -110,10 +110,11 @@ def _fetcher(hosting: Hosting) -> Callable[..., Any]:
 
 
 def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
-    """The records that were there, those of uploaded files, and those of a data set, each once.
+    """Return the initial records, the records of uploaded files and the records of a dataset, without duplicates.
 
     Raises:
-        ValueError: If they are too many, a line is no record, or two files have different numbers for one result.
+        ValueError: If there are too many records, a line is not a valid record, or files have different values for one
+            result.
     """
     found = {record.key: record for record in given}
     _refuse_many(paths or ())
@@ -128,7 +129,7 @@ def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequen
 
 
 def _refuse_many(paths: Sequence[str]) -> None:
-    """Refuse more than a page can show, before it is parsed."""
+    """Check the size of the files before they are parsed."""
     if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
         raise UsageError(
             f"`results.jsonl` must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB"
@@ -138,7 +139,7 @@ def _refuse_many(paths: Sequence[str]) -> None:
 
 
 def _n_cells(records: Sequence[Record]) -> int:
-    """How many cells the tables of some records have: of each table the rows times the columns."""
+    """Return the number of cells in the tables of the records, the sum of rows times columns."""
     rows: dict[tuple[Any, ...], set[Any]] = {}
     columns: dict[tuple[Any, ...], set[Any]] = {}
     for record in records:
@@ -149,7 +150,7 @@ def _n_cells(records: Sequence[Record]) -> int:
 
 
 def filters(records: Sequence[Record]) -> list[Any]:
-    """What can be chosen of some records: data set, metrics, the one that ranks, profile, part of a name."""
+    """Return the filters of the records: dataset, metrics, ranking metric, profile, part of the model name."""
     datasets = sorted({record.dataset.id for record in records})
     metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
     is_there = bool(records)
@@ -168,12 +169,12 @@ def filters(records: Sequence[Record]) -> list[Any]:
 
 @cache
 def page_of_systems() -> str:
-    """The table of the systems that come with the package, scored here."""
+    """Return the page with the table of the bundled systems."""
     found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
     made, titles = systems_table(found), {title(one): title(one, spoken=True) for one in found.metrics}
     header = [titles.get(one, one) for one in made.header]
     table = replace(made, header=header, caption="Six made-up systems, each with five captions of ten scenes")
-    # The page counts the places anew when it sorts.
+    # The page recomputes the ranks when the table is sorted.
     placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
     copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
     return page_of_tables(
@@ -190,7 +191,7 @@ def page_of(
     profile: str = EVERY,
     model: str = "",
 ) -> str:
-    """The tables of the records that are wanted."""
+    """Return the page with the tables of the selected records."""
     if not records:
         return page_of_systems()
     wanted = [

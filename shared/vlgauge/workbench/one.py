@@ -1,4 +1,4 @@
-"""The tab that scores one example."""
+"""Tab that scores a single example."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -22,17 +22,17 @@ from vlgauge.workbench.stopping import stoppable
 from vlgauge.workbench.uploads import refuse_others
 
 TEXTS = ("predictions", "references", "styles")
-# Columns of all metrics, and what a field is called while its metric does not read it.
+# Columns of all metrics, with the label of a field while the current metric does not use it.
 COLUMNS = {"predictions": "Text", "references": "References", "styles": "Style", "images": "Pictures", "videos": "Clip"}
-# On a phone the result is below the form.
+# On a phone, the result is below the form.
 _TO_RESULT = "() => innerWidth < 768 && document.getElementById('result').scrollIntoView()"
 
 
 def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
-    """Add what the tab shows and does.
+    """Add the components and events of the tab.
 
     Returns:
-        What changes with the metric, in the order of `updates`.
+        Components that change with the metric, in the order of `updates`.
     """
     name, config = loaded.name, loaded.config_name if loaded.configs else ""
     number_first = first_example(loaded)
@@ -69,13 +69,13 @@ def add_tab(chosen: Chosen, loaded: Metric) -> list[Any]:
         **MODEL,
     )
     answered.success(None, js=_TO_RESULT, **QUICK)
-    # An old result beside a refusal would be read as the answer to it.
+    # Clear the page, because an old result next to an error would be taken for the new result.
     answered.failure(lambda: "", None, shown, **QUICK)
     return tab
 
 
 def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | None = None) -> list[Any]:
-    """What the tab becomes for an example of a metric."""
+    """Return the new values of the components for an example of a metric."""
     name, config = loaded.name, loaded.config_name if loaded.configs else ""
     cells = _filled(name, config, number) | (texts or {})
     look = _look(loaded, cells)
@@ -86,7 +86,10 @@ def updates(loaded: Metric, profile: str, number: int, texts: dict[str, str] | N
 
 
 def first_example(loaded: Metric) -> int:
-    """The number of the example that a metric begins with: one that is nearly right shows most of what it sees."""
+    """Return the index of the first example of a metric.
+
+    It is the nearly correct one, if there is one, because it shows best which errors the metric finds.
+    """
     roles = [one.shows for one in examples_for(loaded)]
     return roles.index("subtle") if "subtle" in roles else 0
 
@@ -117,7 +120,7 @@ def _filled(metric: str, config: str, number: int) -> dict[str, Any]:
 
 
 def shown_first(name: str, profile: str, config: str, number: int) -> str:
-    """The page of a bundled example, which is scored once."""
+    """Return the page of a bundled example, which is scored once."""
     return _shown(name, profile, config, number, models_in_words(name, profile))
 
 
@@ -131,7 +134,7 @@ def _shown(name: str, profile: str, config: str, number: int, missing: str) -> s
 
 @in_one_sentence
 def filled(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
-    """The tab with a bundled example and its result."""
+    """Return the updates of the tab for a bundled example and its result."""
     one_of("profile", profile, tuple(PROFILES.values()))
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
@@ -156,7 +159,12 @@ def scored(
     videos: str | None,
     number: int = 0,
 ) -> list[str]:
-    """The explained score of what stands in the fields, and the examples, of which it may be one."""
+    """Score the content of the fields.
+
+    Returns:
+        The page with the explained score, and the bundled examples, among which the input is selected if it is one of
+        them.
+    """
     one_of("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     config = config_of(metric, config)
@@ -178,7 +186,7 @@ def scored(
         beside = [one for one in examples if one is not examples[kept or 0]] if kept is not None else examples
         title = "example" if kept is None else examples[kept].id
         found = score_example(metric, profile, config, cells, title, tested=True, beside=beside)
-    # Ours in place of copies of them, which have no place in a link.
+    # Replace copies of bundled files with the bundled files, because a link cannot contain uploaded files.
     for one in examples:
         cells |= {
             name: one.cells[name] for name in FILES if cells.get(name) and same_file(cells[name], one.cells.get(name))

@@ -1,4 +1,4 @@
-"""Pages of explanations inside the page of the workbench, each in a frame, so that no style meets another."""
+"""Explanations inside the page of the workbench. Each one is in an iframe, so that styles do not interfere."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -21,22 +21,22 @@ from vlgauge.workbench.scoring import Scored
 from vlgauge.workbench.snippets import Snippet
 
 N_ROWS_THAT_DIFFER = 10
-N_ROWS_SHOWN, N_BEST_SHOWN = 60, 20  # of a file, on the page; the report that is kept has fewer
+N_ROWS_SHOWN, N_BEST_SHOWN = 60, 20  # on the page, for files; the downloaded report has fewer
 _NO_LINK = "A link has no place for files of yours"
 
-# The frame runs nothing, and is as high as what it shows, also when a part of it is folded out.
+# The iframe runs no scripts. Its height follows its content, also when a part is expanded.
 _FIT = (
     "const page=this.contentDocument.documentElement;page.classList.add('framed');"
     "const fit=()=>this.style.height=page.offsetHeight+'px';"
     "fit();new ResizeObserver(fit).observe(page)"
 )
 
-# A link opens a page of its own, which is not bound by the frame.
+# Links open in a new page, to which the restrictions of the iframe do not apply.
 _SANDBOX = "allow-same-origin allow-popups allow-popups-to-escape-sandbox"
 
 
 def framed(page: str, title: str) -> str:
-    """A page as a frame."""
+    """Return a page as an iframe."""
     return (
         f'<iframe class="vlgauge-page" title="{escape(title)}" sandbox="{_SANDBOX}" srcdoc="{escape(page)}" '
         f'onload="{_FIT}"></iframe>'
@@ -44,7 +44,11 @@ def framed(page: str, title: str) -> str:
 
 
 def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
-    """Which rows they are, what was left out and why, the summary of the scores, the worst and best rows explained."""
+    """Return the page of a run.
+
+    It has the source of the rows, the rows that were left out with reasons, the summary of the scores, and explanations
+    of the worst and best rows.
+    """
     reasons: dict[str, list[str]] = {}
     for name, reason in scored.left_out:
         reasons.setdefault(reason, []).append(str(name))
@@ -64,20 +68,20 @@ def page_of_file(scored: Scored, origin: Origin, extent: str = "") -> str:
 
 
 def page_without_rows() -> str:
-    """What stands where no rows were scored yet: how they are."""
+    """Return the page before the first run, with instructions."""
     return part_of_page("no_rows_yet")
 
 
 def page_of_tables(
     tables: str, why_none: str = "", copied: Mapping[str, str] = MappingProxyType({}), *, is_toy: bool = False
 ) -> str:
-    """Tables in HTML, whose texts are escaped, or why there is none."""
+    """Return the page of tables in HTML, which must be escaped already, or of the reason why there are no tables."""
     texts = {name: Snippet(text) for name, text in copied.items()}
     return part_of_page("tables", tables=Markup(tables), why_none=why_none, copied=texts, icons=ICONS, is_toy=is_toy)
 
 
 def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: str = "") -> str:
-    """Which of two systems is better by which metrics, and the rows that changed most, explained side by side."""
+    """Return the page that compares two systems by each metric and explains the rows with the largest differences."""
     comparison, names = compared.comparison, compared.pairs[pair]
     metric = next((one for one in comparison.metrics if one.metric == rows_by), comparison.metrics[0])
     two = next(one for one in metric.pairs if (one.first, one.second) == names)
@@ -117,7 +121,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
 
 
 def _beside(compared: MetricComparison, names: tuple[str, str]) -> dict[str, Any]:
-    """The values of two systems over all rows of their own, where these are not the rows of both."""
+    """Return the values of two systems over all of their rows, if these differ from the common rows."""
     own = [one for name in names for one in compared.systems if one.name == name]
     return {"metric": title(compared, spoken=True), "systems": own}
 
@@ -130,18 +134,18 @@ def _row(
     explained: Sequence[Explanation | None],
     axis: Axis,
 ) -> dict[str, Any]:
-    """A row in which two systems differ, with what explains the score of each."""
+    """Return the template values of a row, with the explanation of each score."""
     scores = [compared.scores[name][row] for name in names]
     return {
         "title": comparison.ids[row],
         "scores": scores,
         "difference": (scores[0] - scores[1]) * (1 if compared.higher_is_better else -1),
         "at": [f"{2 + 96 * axis.at(score):.1f}%" for score in scores],
-        # The rows of an explanation are those of the comparison, in its order.
+        # Explanations have the rows of the comparison in the same order.
         "parts": [one.body(row) + one.bars(row) if one else "" for one in explained],
     }
 
 
 def report_of(explanation: Explanation) -> str:
-    """The report that can be kept."""
+    """Return the report for download."""
     return explanation.html(worst=10, best=5)

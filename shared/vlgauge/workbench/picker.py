@@ -1,4 +1,4 @@
-"""Which metric, configuration and models: a button that says it, and a list of all metrics to search."""
+"""Button that shows the selected metric, configuration and models, and the searchable list of all metrics."""
 
 from functools import cache
 from pathlib import Path
@@ -21,11 +21,11 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def part_of_page(template: str, **values: Any) -> str:
-    """Markup of a template of the workbench."""
+    """Render a template of the workbench."""
     return str(fragment(template, folder=TEMPLATES, **values))
 
 
-# What a column holds, as an icon; any other one is a text.
+# Icon of each column type. Other types have the icon of a text.
 _SIGNS: dict[type[Column], str] = {
     Captions: "set",
     References: "references",
@@ -43,7 +43,7 @@ _SAID = {
     "number": "numbers",
     "style": "a style",
 }
-# 16 x 16, drawn by lines.
+# SVG paths, 16 x 16.
 _DRAWN = {
     "text": "M2.5 4h11M2.5 8h11M2.5 12h7",
     "picture": "M2.5 3h11v10h-11zM2.5 11l3.2-3.4 2.8 2.9 1.8-1.7 3.2 2.9M10.6 6h.1",
@@ -65,26 +65,26 @@ ICONS = {
 
 
 def html(value: str, name: str, **options: Any) -> Any:
-    """Markup of ours as a component, whose script may tell the page of what was chosen."""
+    """Create an HTML component whose script can trigger an event with the selected values."""
     listen = f"element.addEventListener('{name}', told => trigger('{name}', told.detail))" if name else None
     return gr.HTML(value, apply_default_css=False, js_on_load=listen, **options)
 
 
 def told_of(event: Any, name: str) -> Any:
-    """What the page told with an event; None where it told nothing of the kind."""
+    """Return a value that the page sent with an event. None if there is no such value."""
     try:
         return getattr(event, name, None)
-    except TypeError:  # the page sent a number or nothing, and no names with values
+    except TypeError:  # the page sent a number or nothing instead of a mapping
         return None
 
 
 def top_bar() -> str:
-    """The name, what it is for, and the choice of light or dark; the tabs stand in the same line."""
+    """Return the title bar, with name, purpose and the choice of light or dark mode. The tabs are in the same line."""
     return part_of_page("top_bar", icons=ICONS, n=len(metric_names()))
 
 
 def picker(name: str, config: str, profile: str) -> str:
-    """The button with what is chosen, and the choices that a metric has beside."""
+    """Return the button with the selection, and the choice of configurations and models of a metric."""
     own = config_of(name, config)
     return part_of_page(
         "picker",
@@ -100,7 +100,7 @@ def picker(name: str, config: str, profile: str) -> str:
 
 @cache
 def sheet() -> str:
-    """The list of all metrics, which opens over the page."""
+    """Return the list of all metrics, which opens on top of the page."""
     groups = {group: [_option(name) for name in names] for group, names in metrics_by_group().items()}
     return part_of_page("sheet", icons=ICONS, groups=groups)
 

@@ -1,4 +1,4 @@
-"""Known data sets of captions, as examples in the picker: their split and columns; nothing of them was fetched."""
+"""Known caption datasets that the picker offers, with split and columns. None was downloaded for this list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from vlgauge.row_sources.source import Kind
 
 @dataclass(frozen=True)
 class Preset:
-    """What is chosen when the data set is opened, as far as it is there."""
+    """Split and columns that are selected when a dataset is opened, if they exist."""
 
     split: str
     columns: Mapping[str, Sequence[str]]
 
 
-# The id and split are those of a task of lmms_eval 0.7.3 (PyPI), the titles what its utils.py reads of a row.
+# ID and split are from a task of lmms_eval 0.7.3 (PyPI), column names from its utils.py.
 PRESETS = {
-    # tasks/detailcaps: detailcaps.yaml; long captions by three models, of which the first stands as a prediction.
+    # tasks/detailcaps: detailcaps.yaml. Long captions by three models, the first of which is used as the prediction.
     "foundation-multimodal-models/DetailCaps-4870": Preset(
         "test",
         {
@@ -29,7 +29,7 @@ PRESETS = {
             "id": ["image"],
         },
     ),
-    # tasks/coco_cap: coco2017_cap_val.yaml; captions by people, as in the next two.
+    # tasks/coco_cap: coco2017_cap_val.yaml. Human captions, as in the next two.
     "lmms-lab-encoder/COCO-Caption2017": Preset(
         "val", {"references": ["answer"], "images": ["image"], "id": ["question_id"]}
     ),
@@ -43,18 +43,22 @@ PRESETS = {
 
 
 def preset_split(identity: str, splits: Sequence[str]) -> str:
-    """The split that is chosen first."""
+    """Return the split that is selected first."""
     preset = PRESETS.get(identity)
     return preset.split if preset is not None and preset.split in splits else splits[0]
 
 
 def preset_titles(identity: str, columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
-    """Titles of the columns that a metric can take of them; nothing of a data set that is not known or has others."""
+    """Return the preset column names that a metric can use.
+
+    Returns:
+        Column names by vlgauge column. Empty for an unknown dataset, or if the columns differ from the preset.
+    """
     preset = PRESETS.get(identity)
     found = {}
     for name, titles in ({} if preset is None else preset.columns).items():
         own = next((column for column in columns if column.name == name), None)
-        # Bytes of a picture may have no type that tells so.
+        # The type of image bytes may be unknown.
         fitting = KINDS[type(own)] + (("other",) if name in PICTURED else ()) if own else ("text", "other")
         if all(kinds.get(title) in fitting for title in titles) and (own or name == "id"):
             found[name] = list(titles)

@@ -1,4 +1,4 @@
-"""Which models a profile uses: what the published ones need, and what of it is not on this machine."""
+"""Models of the profiles: published models that a metric requires, and those not available on this machine."""
 
 from vlgauge.catalog import metric_title
 from vlgauge.errors import UsageError
@@ -15,17 +15,17 @@ TOY = f"**Toy:** a small model trained on drawn scenes stands for the published 
 
 
 def needs_no_model(name: str) -> bool:
-    """Whether both profiles of a metric give the same scores."""
+    """Return whether both profiles of a metric give the same scores."""
     return not assets_of(name)
 
 
 def profile_note(name: str, profile: str) -> str:
-    """What a visitor should know of a metric under a profile, as Markdown."""
+    """Return a note about the models of a metric under a profile, as Markdown."""
     assets = assets_of(name)
     if not assets:
         return f"{metric_title(name)} needs no model: both profiles give the same scores."
     if profile == "embedded":
-        # A model of our own is in the place of a published one.
+        # A demo model replaces a published model.
         has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ByHand) and one.has_toy) for one in assets)
         return TOY if has_toy else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
@@ -35,7 +35,7 @@ def profile_note(name: str, profile: str) -> str:
 
 
 def models_in_words(name: str, profile: str) -> str:
-    """What of the published models is not here, in a sentence; empty where nothing is missing."""
+    """Return a sentence about missing published models. Empty if none is missing."""
     missing = [asset for asset in assets_of(name) if is_there(asset) is False] if profile != "embedded" else []
     if not missing:
         return ""
@@ -43,7 +43,7 @@ def models_in_words(name: str, profile: str) -> str:
 
 
 def refuse_missing(name: str) -> None:
-    """Refuse to score by published models that would first have to be fetched."""
+    """Check that all published models of a metric are available without a download."""
     missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
     if missing:
         raise UsageError(

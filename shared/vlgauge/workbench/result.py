@@ -1,4 +1,4 @@
-"""The result of one example: the number, what was found, where it lies, and what explains it."""
+"""Page of the result of one example: score, findings, rank among the bundled examples, and explanation."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NO_LINK = "A link has no place for pictures of yours, nor for so much text"
 
 
 def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
-    """The bundled examples as buttons, each with its score."""
+    """Return the bundled examples as buttons with scores."""
     cards = []
     for place, one in enumerate(bundled(name, profile, config)):
         digits = one.scored.explanation.digits if one.scored else 2
@@ -39,7 +39,7 @@ def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
 def page_of_one(
     scored: Scored, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
 ) -> str:
-    """What is shown of one example."""
+    """Return the page of the result of one example."""
     metric = scored.explanation
     every = bundled(metric.name, profile, config)
     metric.is_large = True
@@ -63,11 +63,11 @@ def page_of_one(
 
 
 def page_without_score(example: Example, missing: str = "") -> str:
-    """What stands where an example was not scored yet.
+    """Return the page of an example that was not scored.
 
     Args:
         example: The example.
-        missing: Which models are not here, so that it cannot be scored.
+        missing: Sentence about the missing models, because of which the example cannot be scored.
     """
     return part_of_page("not_scored", told=_told(example), missing=missing)
 

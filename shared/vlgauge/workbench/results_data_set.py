@@ -1,4 +1,4 @@
-"""Records of a results data set of the Hub, and the rank groups by the scores that lie beside them."""
+"""Records of a results dataset of the Hub, and rank groups from the stored scores of each example."""
 
 import time
 from collections import Counter
@@ -17,31 +17,34 @@ from vlgauge.row_sources.hub import Pinned, Token, pinned_with_files
 RESULTS = "results.jsonl"
 MOST_BYTES = 20_000_000
 MOST_RECORDS = 10_000  # what a page can show
-# Of the scores of each row.
+# Limits of the files with scores of each row.
 MOST_FILES = 100
 MOST_FILE_BYTES = 5_000_000
-MOST_SCORES = 200_000  # in all files; their tests take some twenty seconds
+MOST_SCORES = 200_000  # in all files, whose tests take about 20 s
 MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a results data set holds."""
+    """Content of a results dataset."""
 
     records: Sequence[Record] = ()
     groups: RecordGroups = field(default_factory=RecordGroups)
 
 
 def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
-    """The records and groups of a data set at the commit that is now the newest, and that commit.
+    """Fetch the records and groups of a dataset at its newest commit.
 
     Args:
-        identity: Owner and name.
-        token: That of a visitor, None for that of this machine, False for none.
+        identity: Owner and name of the dataset.
+        token: Token of the user, None for the token of this machine, False for no token.
+
+    Returns:
+        The results, and the commit.
 
     Raises:
-        ValueError: If it is none, is not open, has no records, or a line of them is none.
-        NetworkError: If the Hub cannot be asked.
+        ValueError: If the dataset does not exist, is not accessible, or has no records or an invalid one.
+        NetworkError: If the Hub cannot be reached.
     """
     data_set, files = pinned_with_files(identity, token=token)
     try:
@@ -58,9 +61,12 @@ def fetched_results(identity: str, token: Token = None) -> tuple[Results, str]:
 
 
 def _runs(data_set: Pinned, records: Sequence[Record], files: set[str]) -> tuple[dict[Key, Run], dict[Key, str]]:
-    """Scores of each example by the key of their record, and why others cannot be had.
+    """Fetch the stored scores of each example.
 
-    Files of a column of which there is no other are not asked for.
+    Files are not fetched if no other record is in the same column.
+
+    Returns:
+        Stored scores by record key, and reasons why scores of other records are missing, by record key.
     """
     there = [record for record in records if score_path(record) in files]
     counts = Counter(map(column_of, there))

@@ -1,4 +1,4 @@
-"""A run over a data set: rows are read some at a time, can be stopped and gone on with, and are scored together."""
+"""Run over a dataset. Rows are read in small batches, which can be stopped and continued, and then scored together."""
 
 import hashlib
 import warnings
@@ -19,23 +19,23 @@ from vlgauge.workbench.hosting import Hosting
 from vlgauge.workbench.scoring import Scored, metric_of, notes_of, score_checked
 from vlgauge.workbench.stopping import Cancelled, Work, this_work
 
-BATCH = 8  # rows between two tellings of how far it is; the button that stops is looked at before each
+BATCH = 8  # rows between two progress reports
 
 
 @dataclass
 class Run:
-    """Rows of a source by one metric.
+    """Rows of a source, scored by one metric.
 
     Attributes:
         metric: Name of the metric.
-        config: Its configuration.
-        profile: Its profile.
-        reader: What was read so far.
-        stop_row: Number of the row before which reading ends; None for none.
-        is_stopped: Whether the visitor wants no more of what is done now: reading rows, then scoring them.
-        is_busy: Whether it is being read or scored.
-        trouble: Why the rows ended before all were read; empty if they did not.
-        work: What scores them now.
+        config: Configuration of the metric.
+        profile: Profile of the models.
+        reader: Reader with the rows that were read so far.
+        stop_row: Number of the row before which reading ends. None for no limit.
+        is_stopped: Whether the user stopped the current step, which is reading or scoring.
+        is_busy: Whether the run is being read or scored.
+        trouble: Reason why reading ended before all rows were read. Empty if it did not.
+        work: Work that scores the run now.
     """
 
     metric: str
@@ -49,19 +49,19 @@ class Run:
     work: Work | None = None
 
     def stop(self) -> None:
-        """End the reading, after which the rows so far are scored, or the scoring."""
+        """Stop reading, after which the rows that were read are scored, or stop scoring."""
         self.is_stopped = True
         if self.work is not None:
             self.work.stopped.set()
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to read."""
+        """Whether all rows were read."""
         return self.reader.is_done or self.reader.next_row == self.stop_row
 
     @property
     def extent(self) -> str:
-        """Which of the rows were read, where they are not all of them; empty if they are."""
+        """Note on the part of the rows that was read. Empty if all rows were read."""
         reader, total = self.reader, self.reader.source.n_rows
         n_read = len(reader.ids) + len(reader.left_out)
         if reader.is_done or total is None or total < reader.next_row:
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """How far it is, in a sentence."""
+        """Progress as a sentence."""
         reader = self.reader
         n_read = len(reader.ids) + len(reader.left_out)
         whole = "" if self.is_done or self._n_wanted is None else f" of {self._n_wanted:,}"
@@ -83,13 +83,17 @@ class Run:
 
     @property
     def _n_wanted(self) -> int | None:
-        """How many rows are to be read in all; None where that is not known."""
+        """Number of rows to read in total. None if it is unknown."""
         reader, total = self.reader, self.reader.source.n_rows
         ends = [end for end in (self.stop_row, total) if end is not None]
         return min(ends) - (reader.next_row - len(reader.ids) - len(reader.left_out)) if ends else None
 
     def read(self) -> Iterator[str]:
-        """Read until the rows end, the visitor stops, or the way to them breaks; yields how far it is."""
+        """Read rows until the end, a stop by the user, or an error of the source.
+
+        Yields:
+            Progress as a sentence, after each batch and at the end.
+        """
         self.is_stopped, self.trouble = False, ""
         while not self.is_done and not self.is_stopped:
             try:
@@ -110,15 +114,15 @@ class Run:
         yield self.status
 
     def clear(self) -> None:
-        """Remove what was kept of the rows; it can be neither scored nor gone on with any more."""
+        """Delete the stored rows. The run can neither be scored nor continued afterwards."""
         self.reader.clear()
 
     def scored(self) -> Scored:
-        """The scores of all rows that were read.
+        """Score all rows that were read.
 
         Raises:
-            ValueError: If there is none, or the metric refuses them together.
-            Cancelled: If the visitor wants none.
+            ValueError: If there are no rows, or the metric cannot score them together.
+            Cancelled: If the user stopped the run.
         """
         self.work = this_work()
         if self.is_stopped:  # while it waited for its turn
@@ -131,18 +135,18 @@ class Run:
         metric = metric_of(self.metric, self.profile, self.config)
         columns = {name: None if cells is None else list(cells) for name, cells in reader.columns.items()}
         groups = groups_of(reader)
-        with reading("boxed"):  # as they were read
+        with reading("boxed"):  # as for reading the rows
             found = score_checked(metric, columns, list(reader.ids), left_out, groups)
         with rows_called("`rows`"), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", UserWarning)
-            # Each row has files of its own: images are told apart by what they hold.
+            # Each row has separate files, so compare the content of images.
             seen = {"images": [_content_key(cell) for cell in columns.get("images") or ()]}
             warn_of_repeated(list(reader.ids), seen, grouped=groups is not None)
         return replace(found, notes=[*found.notes, *notes_of(told)])
 
 
 def _content_key(cell: Any) -> Any:
-    """Return what tells the image files of a row apart; None for no image."""
+    """Return a key that is equal for image files with equal content. None for no image."""
     if isinstance(cell, (list, tuple)):
         return [_content_key(one) for one in cell]
     if not isinstance(cell, str) or not Path(cell).is_file():
@@ -159,7 +163,7 @@ def begun(
     rows: int | None,
     hosting: Hosting,
 ) -> Run:
-    """A run that has read nothing yet."""
+    """Create a run that has read no rows yet."""
     if first < 0:
         raise UsageError.about("first_row", f"must be a whole number of at least 0, got {first}")
     if rows is not None and rows < 1:
@@ -182,11 +186,11 @@ def begun(
 def opened(
     dataset: str, config: str | None, split: str | None, revision: str | None, token: str, hosting: Hosting
 ) -> HubRows:
-    """Rows of a data set of the Hub, with a visitor's token or as the host may."""
+    """Open the rows of a dataset of the Hub, with the token of the user or otherwise the token of the hosting."""
     return HubRows(pinned(dataset, revision or None, token or hosting.token), config or None, split or None)
 
 
 def uploaded(table: str, files: Sequence[str], hosting: Hosting) -> Source:
-    """Return the rows of an uploaded table or archive, with the files that were uploaded beside a table."""
+    """Return the rows of an uploaded table or archive. Files uploaded with a table are resolved by name."""
     is_archive = table.lower().endswith(ARCHIVES)
     return archive_rows(table, hosting.limits) if is_archive else uploaded_rows(table, files)

@@ -1,4 +1,4 @@
-"""Scores of rows with what explains them."""
+"""Scores of rows with their explanations."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from vlgauge.workbench.stopping import heard, turn_at
 
 
 def metric_of(name: str, profile: str = "embedded", config: str = "", **settings: Any) -> Metric:
-    """A loaded metric, the same one for the same words.
+    """Load a metric. The same arguments return the same object.
 
     Args:
-        name: Of the metric.
-        profile: Which models it uses.
-        config: Its configuration; empty for the one that a form begins with.
-        **settings: Other settings than the usual ones.
+        name: Name of the metric.
+        profile: Profile of the models.
+        config: Configuration of the metric. Empty for the default of the form.
+        **settings: Settings that differ from the defaults of the metric.
 
     Raises:
-        ValueError: If there is no such metric, profile or configuration.
+        ValueError: If the metric, profile or configuration does not exist.
     """
-    # Before they are looked up: what came from elsewhere may be a list.
+    # Check before the cache lookup, because untrusted values may be lists, which are not hashable.
     one_of("metric", name, metric_names())
     one_of("profile", profile, PROFILES)
     if not isinstance(config, str):
@@ -56,12 +56,12 @@ def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
 
 
 def first_config(name: str) -> str:
-    """The configuration that a form begins with; empty for none."""
+    """Return the configuration that a form starts with. Empty for a metric without configurations."""
     return explanation_of(one_of("metric", name, metric_names())).first_config
 
 
 def config_of(name: str, config: str | None) -> str:
-    """What a form has as its configuration; the first one while it still shows that of another metric."""
+    """Return the configuration of a form, or the first one while the form still has one of another metric."""
     return config if config and config in metric_of(name).configs else first_config(name)
 
 
@@ -70,12 +70,12 @@ class Scored:
     """Scores of rows.
 
     Attributes:
-        explanation: What explains them.
-        result: What `compute` returned, details included.
-        ids: What the scored rows are called.
-        left_out: Why others were not scored: what the row is called, and the reason.
-        notes: What the metric warned of.
-        groups: Which rows belong together; None where each stands for itself.
+        explanation: Explanation of the scores.
+        result: Result of `compute`, with details.
+        ids: IDs of the scored rows.
+        left_out: IDs of the rows that were not scored, with reasons.
+        notes: Warnings of the metric.
+        groups: Groups of rows that belong together. None if rows are independent.
     """
 
     explanation: Explanation
@@ -87,13 +87,16 @@ class Scored:
 
 
 def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids: Sequence[Any]) -> Scored:
-    """Score the rows that the columns hold, and leave the others out, each with its reason.
+    """Score the rows that can be scored, and leave out the others with reasons.
 
     Args:
         metric: A loaded metric.
-        columns: Cells by name of the column, None for one that is not given; a cell that is an error is the reason
+        columns: Cells by column name, None for a column that is not passed. A cell that is an exception is the reason
             why its row cannot be scored.
-        ids: What the rows are called.
+        ids: IDs of the rows.
+
+    Raises:
+        UsageError: If no row can be scored.
     """
     reasons = reasons_of(metric.columns, columns, len(ids))
     if reasons and all(reasons):
@@ -107,7 +110,7 @@ def score_rows(metric: Metric, columns: Mapping[str, Sequence[Any] | None], ids:
 
 
 def rows_of(columns: Mapping[str, Sequence[Any] | None], rows: Sequence[int]) -> dict[str, list[Any] | None]:
-    """Some rows of columns."""
+    """Select rows of columns."""
     return {name: None if cells is None else [cells[row] for row in rows] for name, cells in columns.items()}
 
 
@@ -118,7 +121,7 @@ def score_checked(
     left_out: Sequence[tuple[Any, str]] = (),
     groups: RowGroups | None = None,
 ) -> Scored:
-    """Score rows for which there is no reason to leave them out; names of others are kept next to them."""
+    """Score rows that were checked already. Rows left out before are added to the result."""
     own = {column.name: columns.get(column.name) for column in metric.columns}
     with turn_at(lock_of(metric)), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
@@ -128,18 +131,18 @@ def score_checked(
 
 
 def notes_of(told: Sequence[warnings.WarningMessage]) -> list[str]:
-    """What users were warned of, each once."""
+    """Return the messages of the warnings for users, without duplicates."""
     return list(dict.fromkeys(str(one.message) for one in told if issubclass(one.category, UserWarning)))
 
 
 def reasons_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], n_rows: int) -> list[str]:
-    """Of each row why metrics with these columns cannot score it; empty if they can."""
+    """Return the reason why metrics with these columns cannot score each row. Empty for rows that can be scored."""
     errors = [_error_of(wanted, columns, row) for row in range(n_rows)]
     return ["" if error is None else without_folders(str(error)) for error in errors]
 
 
 def _error_of(wanted: Sequence[Column], columns: Mapping[str, Sequence[Any] | None], row: int) -> Exception | None:
-    """Return why a row cannot be scored."""
+    """Return the error because of which a row cannot be scored."""
     for column in wanted:
         cells = columns.get(column.name)
         if cells is None and column.optional:
@@ -167,13 +170,14 @@ def score_example(
     """Score one example.
 
     Args:
-        name: Of the metric.
-        profile: Which models it uses.
-        config: Its configuration; empty for the one that a form begins with.
-        cells: By name of the column; None for one that is not given.
-        title: What the example is called.
-        tested: Whether p is told of sets of captions, which takes seconds for the largest.
-        beside: Bundled examples; those of the same picture are scored too, where what explains a row shows others.
+        name: Name of the metric.
+        profile: Profile of the models.
+        config: Configuration of the metric. Empty for the default of the form.
+        cells: Cells by column name. None for a cell that is not passed.
+        title: ID of the example.
+        tested: Whether to compute p-values of caption sets, which takes seconds for the largest sets.
+        beside: Bundled examples. Examples with the same image are scored too, if the explanation of a row shows other
+            rows.
     """
     given = {column: cell for column, cell in cells.items() if cell is not None}
     explanation = explanation_of(name)
@@ -192,9 +196,13 @@ def score_example(
 
 
 def among(cells: Mapping[str, Any], examples: Sequence[Example]) -> tuple[dict[str, Any], list[Example]]:
-    """The cells with the pictures of examples in place of copies of these, and other examples of the same pictures.
+    """Find bundled examples with the same images as the cells.
 
-    An example without a cell that is given cannot stand beside it.
+    An example is left out if it lacks one of the cells.
+
+    Returns:
+        The cells, with copies of bundled files replaced by the bundled files, and the other examples with the same
+        files.
     """
     found = []
     own = dict(cells)
@@ -207,7 +215,7 @@ def among(cells: Mapping[str, Any], examples: Sequence[Example]) -> tuple[dict[s
 
 
 def same_file(one: Any, other: Any) -> bool:
-    """Whether two cells are the same picture or clip, or the same list of them."""
+    """Return whether two cells are the same image or video, or the same list of them."""
     if isinstance(one, list) and len(one) == 1 and isinstance(other, str):
         one = one[0]
     if isinstance(one, list) and isinstance(other, list):
@@ -229,23 +237,23 @@ def score(
     config: str = "",
     profile: str = "embedded",
 ) -> dict[str, Any]:
-    """Score one example with one metric; columns that it does not read are ignored, as by `compute`.
+    """Score one example with one metric. Columns that the metric does not use are ignored, as by `compute`.
 
     Args:
         metric: Name of the metric.
         predictions: Caption, story (a list of sentences), set of captions, or scores of a story by metric.
         references: References, human captions, or scores of a human story.
-        images: Images, one or as many as the story has; files from ``gradio_client.handle_file``, or base64.
+        images: Images, one or as many as the story has. Files from ``gradio_client.handle_file``, or base64.
         styles: Style that the caption should have.
-        videos: Clip; a file from ``gradio_client.handle_file``, or base64.
+        videos: Video. A file from ``gradio_client.handle_file``, or base64.
         config: Configuration of the metric, such as "demo".
-        profile: "embedded", which fetches nothing, or "paper".
+        profile: "embedded", which downloads nothing, or "paper".
 
     Returns:
-        ``score`` (null where undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
+        ``score`` (null if undefined), ``higher_is_better``, ``range``, ``signature``, ``notes``.
 
     Raises:
-        UsageError: If something is not what the metric reads.
+        UsageError: If an input is not valid for the metric.
     """
     sent = {"predictions": predictions, "references": references, "images": images, "styles": styles, "videos": videos}
     read = [column.name for column in metric_of(metric, profile, config).columns]
@@ -258,7 +266,7 @@ def score(
     with tempfile.TemporaryDirectory(prefix="vlgauge-clip-") as folder:
         if "videos" in given:
             given["videos"] = file_of(videos, "videos")
-            if isinstance(given["videos"], bytes):  # a clip is read from a file
+            if isinstance(given["videos"], bytes):  # metrics read videos from files
                 clip = Path(folder, "clip")
                 clip.write_bytes(given["videos"])
                 given["videos"] = str(clip)

@@ -1,4 +1,4 @@
-"""What scores exactly what is shown: from Python, from the command line, and as the address of the page."""
+"""Python code, shell commands and links that reproduce the result of one example."""
 
 import json
 import shlex
@@ -18,24 +18,24 @@ from vlgauge.workbench.scoring import first_config, same_file
 
 LONGEST_LINK = 3000  # characters
 OWN_FILES = "# The names of files stand for your own, in the folder that this runs in."
-_MARK = "\0"  # stands for the folder of our pictures, in no text of JSON
+_MARK = "\0"  # placeholder of the folder of bundled images, a character that JSON escapes
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """Text to copy, or why there is none."""
+    """Text to copy, or the reason why there is none."""
 
     text: str = ""
     why_not: str = ""
 
     @property
     def copied(self) -> Markup:
-        """The text letter by letter, with its lines."""
+        """Text, escaped for HTML, with its line breaks."""
         return escape(self.text)
 
 
 def snippets(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> dict[str, Snippet]:
-    """What scores one example, by how it is called."""
+    """Return snippets that score the example, by interface."""
     given = {column: cell for column, cell in cells.items() if cell is not None}
     return {"Python": Snippet(_python(name, profile, config, given)), "CLI": _shell(name, profile, config, given)}
 
@@ -69,7 +69,7 @@ def _python(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> s
 
 
 def _located(cell: Any) -> str:
-    """Paths of files in Python: ours in the package, others by their names."""
+    """Return file paths as Python code: bundled files by package folder, others by name."""
     names = [f"str(PICTURES / {Path(one).name!r})" if _is_ours(one) else repr(Path(one).name) for one in _files(cell)]
     return names[0] if isinstance(cell, str) else f"[{', '.join(names)}]"
 
@@ -98,7 +98,7 @@ def _shell(name: str, profile: str, config: str, cells: Mapping[str, Any]) -> Sn
 
 
 def link(name: str, profile: str, config: str, cells: Mapping[str, Any], example: Example) -> str:
-    """The query of the address that shows this; empty where it would be too long, or has pictures of a visitor."""
+    """Return the URL query that shows the example. Empty if it is too long or the example has uploaded files."""
     words = {"metric": name}
     if config and config != first_config(name):
         words["config"] = config

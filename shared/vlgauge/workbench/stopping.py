@@ -1,4 +1,4 @@
-"""Work that ends at its next step of progress once its visitor stops it or leaves the page."""
+"""Background work that ends at its next progress report after the user stops it or leaves the page."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any, ParamSpec
 
 import gradio as gr
 
-_LOOK_SECONDS = 0.05  # between two looks whether the work has ended
-_TURN_SECONDS = 0.1  # between two looks whether work that waits for its turn was stopped
-_LOOKS_PER_MESSAGE = 10  # Gradio notices only between two messages that the visitor has left
+_LOOK_SECONDS = 0.05  # between two checks whether the work has ended
+_TURN_SECONDS = 0.1  # between two checks whether waiting work was stopped
+_LOOKS_PER_MESSAGE = 10  # Gradio checks only between two messages whether the user has left
 
 P = ParamSpec("P")
 
 
 class Cancelled(BaseException):
-    """Work was stopped. Not an `Exception`, since a metric may record one as the fault of a row."""
+    """Raised if work was stopped. It is not an `Exception`, because a metric may record one as the error of a row."""
 
 
 class Work:
-    """A call in a thread of its own.
+    """Call in a separate thread.
 
     Attributes:
-        stopped: Set once nobody wants the result.
-        done: Items that are finished.
-        total: Items in all; 0 before the first report.
-        result: What the call returned.
-        error: What it raised; None for nothing.
+        stopped: Event that is set when the result is no longer needed.
+        done: Number of finished items.
+        total: Total number of items. 0 before the first report.
+        result: Return value of the call.
+        error: Exception raised by the call. None for none.
     """
 
     def __init__(self) -> None:
@@ -42,17 +42,17 @@ class Work:
         self.error: BaseException | None = None
 
     def report(self, done: int, total: int) -> None:
-        """Take note of progress.
+        """Record progress.
 
         Raises:
-            Cancelled: If nobody wants the result.
+            Cancelled: If the work was stopped.
         """
         self.done, self.total = done, total
         if self.stopped.is_set():
             raise Cancelled
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Call a function, whose metrics report to this work."""
+        """Call a function. Metrics that it runs report their progress to this work."""
         _WORK.set(self)
         try:
             self.result = function(*args, **kwargs)
@@ -64,21 +64,21 @@ _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 def heard(done: int, total: int) -> None:
-    """Report progress to the work of this thread, if it has one; the setting `progress` of every metric here."""
+    """Report progress to the work of this thread, if any. It is the setting `progress` of every metric here."""
     if work := _WORK.get():
         work.report(done, total)
 
 
 def this_work() -> Work | None:
-    """The work of this thread, if it has one."""
+    """Return the work of this thread. None if there is none."""
     return _WORK.get()
 
 
 def end_if_stopped() -> None:
-    """End the work of this thread here if nobody wants its result.
+    """End the work of this thread here if it was stopped.
 
     Raises:
-        Cancelled: If so.
+        Cancelled: If it was.
     """
     if (work := _WORK.get()) is not None and work.stopped.is_set():
         raise Cancelled
@@ -86,10 +86,10 @@ def end_if_stopped() -> None:
 
 @contextmanager
 def turn_at(lock: RLock) -> Iterator[None]:
-    """Hold a lock, for which work waits only until it is stopped.
+    """Hold a lock. Waiting for the lock ends when the work of this thread is stopped.
 
     Raises:
-        Cancelled: If it was stopped meanwhile.
+        Cancelled: If the work was stopped while it waited.
     """
     while not lock.acquire(timeout=_TURN_SECONDS):
         end_if_stopped()
@@ -104,17 +104,17 @@ def _unchanged(work: Work, *args: Any) -> Any:
 
 
 def stoppable(function: Callable[P, Any], told: Callable[..., Any] = _unchanged) -> Callable[P, AsyncIterator[Any]]:
-    """Make an event handler of a function that runs in a thread.
+    """Convert a function to an event handler that runs it in a thread.
 
-    When Gradio closes the handler, because the event was cancelled or its visitor left the page, the work ends at its
-    next report of progress, and the handler waits for that.
+    If Gradio closes the handler, because the event was cancelled or the user left the page, the work ends at its next
+    progress report, and the handler waits for that.
 
     Args:
-        function: What is called.
-        told: What the outputs show meanwhile, from the work and the arguments.
+        function: Function to run.
+        told: Function that returns the interim outputs from the work and the arguments.
 
     Returns:
-        An asynchronous generator, whose last value is the result.
+        An asynchronous generator function whose last value is the result.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Columns of an uploaded table, and the pictures that it names."""
+"""Columns of an uploaded table, with the images that it names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ NONE = "(none)"
 def columns_of(
     metric: Metric, rows: Rows, chosen: Mapping[str, str], uploads: Mapping[str, str | None]
 ) -> dict[str, list[Any] | None]:
-    """The cells of the columns of a metric; a cell that cannot be had is the error that says why."""
+    """Return the cells of the columns of a metric. A cell whose file is not found is an exception with the reason."""
     missing = [one.name for one in metric.columns if not one.optional and one.name not in chosen]
     if missing:
         raise UsageError(f"`{'` and `'.join(missing)}` must be columns of the file, none is chosen; choose them above")
@@ -27,7 +27,7 @@ def columns_of(
             continue
         cells = [row.get(title) for row in rows]
         if column.name in PICTURED:
-            # An upload has no folder: where the table names two files so, it may be either.
+            # Uploads have no folder, so a file name is ambiguous if the table has it in two folders.
             n_files = n_files_named(cells)
             own = {name: path if n_files.get(name, 0) < 2 else None for name, path in uploads.items()}
             cells = [_uploaded(cell, own, f"{column.name}[{i}]") for i, cell in enumerate(cells)]

@@ -1,4 +1,4 @@
-"""Which files a visitor may name: those that were uploaded to this server, and the bundled ones."""
+"""Check that users name only files that were uploaded to this server, or bundled ones."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,18 +19,18 @@ def _is_in(folder: Path | str, path: str) -> bool:
 
 
 def is_upload(value: Any) -> bool:
-    """Whether a value of a call is an uploaded file, as ``gradio_client.handle_file`` sends it."""
+    """Return whether an argument of a call is an uploaded file, as sent by ``gradio_client.handle_file``."""
     return isinstance(value, dict) and isinstance(value.get("path"), str) and _is_in(get_upload_folder(), value["path"])
 
 
 def refuse_others(paths: Iterable[str]) -> None:
-    """Refuse files that were not uploaded.
+    """Check that all files were uploaded or are bundled.
 
-    Gradio 6.31 checks this for every component but `gradio.Gallery`, which takes any path of the server from a call
-    that leaves out the mark of a file.
+    Gradio 6.31 checks this for every component but `gradio.Gallery`, which accepts any path of the server from a call
+    without the type marker of files.
 
     Raises:
-        UsageError: If one was not.
+        UsageError: If a file was not.
     """
     if not all(_is_in(get_upload_folder(), path) or _is_in(PICTURES, path) for path in paths):
         raise UsageError("a file must be one that was uploaded here, got another path; choose the file again")
