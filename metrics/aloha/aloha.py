@@ -1,4 +1,4 @@
-"""ALOHa: which object of a caption do its references support least?"""
+"""ALOHa: How well do references support each object in a caption?"""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -16,26 +16,27 @@ from .formula import best_matching
 from .formula import choices
 
 _DESCRIPTION = """\
-ALOHa matches the objects of a caption one to one with those of its references by sentence vectors; the score is the
-similarity of the object that is supported least, so that one invented object is enough for a low one. Any noun counts,
-not those of a list. Higher is better; a caption that names nothing invents nothing, so read it beside recall.
+ALOHa matches the objects of a caption one to one with the objects of its references by the similarity of sentence
+embeddings. The score is the similarity of the least supported object, so a single hallucinated object is enough for a
+low score. All nouns count, not only those of a fixed list. Higher is better. A caption without objects hallucinates
+nothing, so report recall as well.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    objects: objects in place of a parser: {"predictions": a list of objects per row, "references": a list per
-        row}; an object is a string, or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
-    return_details: whether to add the matched pairs of each row.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    objects: Objects to use instead of a parser: {"predictions": a list of objects per row, "references": a list per
+        row}. An object is a string or a list of alternatives: ["dog", "cat"] for "a dog or a cat".
+    return_details: Whether to add the matched pairs of each row.
 
 Returns:
-    aloha: mean of the scores, in [-1, 1], higher is better.
-    aloha_scores: one score per row; 1 for a caption without an object, NaN with `variant="released"`; NaN without
-        references or objects of them.
-    aloha_undefined: number of those.
-    aloha_n_empty: number of captions without an object.
-    aloha_signature: how the numbers were made.
+    aloha: Mean of the scores, in [-1, 1], higher is better.
+    aloha_scores: One score per row. A caption without objects scores 1, or NaN with `variant="released"`. NaN if there
+        are no references or if they contain no objects.
+    aloha_undefined: Number of undefined scores.
+    aloha_n_empty: Number of captions without objects.
+    aloha_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -54,7 +55,7 @@ VARIANTS = ("paper", "released")
 
 
 class Aloha(scene_graphs.PhraseGraphMetric):
-    """Similarity of the object of a caption that its references support least."""
+    """Similarity of the least supported object of a caption to its references."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.naacl-short.30",)
@@ -81,7 +82,7 @@ class Aloha(scene_graphs.PhraseGraphMetric):
         with base.progress_bar(len(own), "Matching objects", self.progress) as advance:
             for mine, others in zip(own, theirs, strict=True):
                 score, found = best_matching(mine, others, vectors.cosines, self.variant)
-                # The released code gives -inf where a side has no object.
+                # The released code returns -inf if one side has no objects.
                 scores.append(score if others and np.isfinite(score) else float("nan"))
                 pairs = [
                     {"object": one.object, "reference": one.reference, "similarity": one.similarity} for one in found
@@ -94,13 +95,13 @@ class Aloha(scene_graphs.PhraseGraphMetric):
 
 
 def _of_the_scene(groups: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Groups without what names the picture or a place in it."""
+    """Remove words that name the image or a position in it, and drop the groups that this empties."""
     kept = ([word for word in group if word not in scene_graphs.NO_OBJECTS] for group in groups)
     return [group for group in kept if group]
 
 
 def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[list[str]]]]:
-    """Groups of alternatives of captions and references that a call has."""
+    """Validate the `objects` of a call and return the groups of alternatives of the captions and of the references."""
     if not isinstance(objects, Mapping) or set(objects) != {"predictions", "references"}:
         got = ", ".join(map(repr, objects)) if isinstance(objects, Mapping) else type(objects).__name__
         raise UsageError(f'`objects` must be a dictionary with "predictions" and "references", got {got}')
@@ -117,7 +118,7 @@ def _given(objects: Any, n_rows: int) -> tuple[list[list[list[str]]], list[list[
 
 
 def _groups(row: Any, name: str) -> list[list[str]]:
-    """Objects of one row, each as a list of alternatives, in lower case."""
+    """Return the objects of one row in lowercase, each as a list of alternatives."""
     if isinstance(row, str) or not isinstance(row, Sequence):
         raise UsageTypeError.about(name, f"must be a list of objects, got {type(row).__name__}")
     groups = []
@@ -133,7 +134,7 @@ def _groups(row: Any, name: str) -> list[list[str]]:
 
 
 def _check_choices(own: Sequence[Sequence[Sequence[str]]], theirs: Sequence[Sequence[Sequence[str]]]) -> None:
-    """Refuse alternatives that would take for ever: their numbers multiply."""
+    """Raise if the alternatives allow too many choices, because their numbers multiply."""
     for row, (mine, others) in enumerate(zip(own, theirs, strict=True)):
         if (ways := choices(mine) * choices(others)) > MOST_CHOICES:
             raise UsageError(

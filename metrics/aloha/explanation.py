@@ -1,15 +1,15 @@
-"""ALOHa: the objects of a caption, each with the object of its references that it was matched with."""
+"""ALOHa: the objects of a caption, each with the reference object that it was matched with."""
 
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.said import SaidThings, chip
 
-SUPPORTED = 0.5  # below, a matched object is shown as one that nothing supports
+SUPPORTED = 0.5  # below this similarity, a matched object is shown as unsupported
 
 
 class Aloha(SaidThings):
-    """Captions with their objects and the partners of these."""
+    """Captions with their objects and the matched reference objects."""
 
     name = "aloha"
     reading = (
@@ -20,7 +20,7 @@ class Aloha(SaidThings):
     why_undefined = "its references name no object, or there are none"
 
     def reason(self, row: int) -> str:
-        """The object that is supported least."""
+        """Return the least supported object as text."""
         matches = self.details[row]["matches"]
         if not matches:
             return "it names no object"
@@ -30,7 +30,7 @@ class Aloha(SaidThings):
         return f"{quoted(worst['object'])} is matched with {quoted(worst['reference'])}, {number(worst['similarity'])}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """All pairs."""
+        """Return the template values of a row: its caption, all matched pairs and its references."""
         chips = []
         for one in self.details[row]["matches"]:
             partner = one["reference"]

@@ -1,8 +1,8 @@
-"""ALOHa's numbers of given objects (Petryk et al., 2024): the object of a caption that its references support least.
+"""ALOHa (Petryk et al., 2024) of parsed objects: similarity of the least supported object of a caption.
 
-An object is a group of alternatives: "a dog or a cat" is one object that may be either. Symbols of the paper: the
-objects of the caption are matched one to one with those of the references so that the sum of similarities is greatest;
-ALOHa_o is the similarity of a matched object, ALOHa the least of them.
+An object is a group of alternatives: "a dog or a cat" is one object that may be either. In the symbols of the paper,
+the objects of the caption are matched one to one with the objects of the references so that the sum of similarities is
+maximal. ALOHa_o is the similarity of a matched object, and ALOHa is the minimum of ALOHa_o.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ MOST_CHOICES = 4_096
 
 @dataclass(frozen=True)
 class Match:
-    """An object of a caption and what it was matched with.
+    """Object of a caption and the reference object that it was matched with.
 
     Attributes:
-        object: Of the caption.
-        reference: Of the references; None if none was left for it.
-        similarity: ALOHa_o; 0 without a reference.
+        object: Object of the caption.
+        reference: Object of the references. None if none was left for it.
+        similarity: ALOHa_o. 0 without a reference.
     """
 
     object: str
@@ -39,17 +39,20 @@ class Match:
 
 
 def choices(groups: Groups) -> int:
-    """In how many ways one alternative of each group can be taken."""
+    """Return the number of ways to choose one alternative of each group."""
     return prod(len(group) for group in groups)
 
 
 def matches_of(candidate: Sequence[str], references: Sequence[str], similarity: Similarity) -> list[Match]:
-    """ALOHa_o of each object by the matching of greatest sum, one to one (Petryk et al., 2024).
+    """Compute ALOHa_o of each object by the one-to-one matching with the largest sum (Petryk et al., 2024).
 
     Args:
         candidate: Objects of the caption, without repetition.
-        references: Those of the references, without repetition.
-        similarity: From n and m objects to a matrix of shape ``(n, m)``.
+        references: Objects of the references, without repetition.
+        similarity: Function from n and m objects to a matrix of shape ``(n, m)``.
+
+    Returns:
+        One match per object of the caption, in their order.
     """
     if not candidate or not references:
         return [Match(one, None, 0.0) for one in candidate]
@@ -65,13 +68,14 @@ def matches_of(candidate: Sequence[str], references: Sequence[str], similarity: 
 
 
 def aloha_score(matches: Sequence[Match], variant: str) -> float:
-    """ALOHa, the least similarity of a matching (Petryk et al., 2024).
+    """Compute ALOHa, the minimum similarity of a matching (Petryk et al., 2024).
 
     Args:
-        matches: Of every object of a caption.
-        variant: "paper": an object without a reference counts as 0, and a caption without an object has 1, as it
-            invents nothing. "released": only matched objects count, since the released code adds zeros to the numbers
-            in place of appending them; -inf where caption or references have no object.
+        matches: Matches of all objects of a caption.
+        variant: With "paper", an object without a reference counts as 0, and a caption without objects scores 1,
+            because it hallucinates nothing. With "released", only matched objects count, because the released code adds
+            zeros to the similarities instead of appending them, and the score is -inf if the caption or its references
+            have no objects.
     """
     if variant == "released":
         return min((match.similarity for match in matches if match.reference is not None), default=float("-inf"))
@@ -81,16 +85,16 @@ def aloha_score(matches: Sequence[Match], variant: str) -> float:
 def best_matching(
     candidate: Groups, references: Groups, similarity: Similarity, variant: str = "paper"
 ) -> tuple[float, list[Match]]:
-    """The greatest ALOHa over all ways to take one alternative of each group, and its matching.
+    """Compute the maximum ALOHa over all choices of one alternative per group, and its matching.
 
     Args:
         candidate: Groups of alternatives of the caption.
-        references: Those of the references.
-        similarity: As of `matches_of`.
-        variant: As of `aloha_score`.
+        references: Groups of alternatives of the references.
+        similarity: See `matches_of`.
+        variant: See `aloha_score`.
 
     Returns:
-        The score and its matching, the first of equal ones.
+        The score and its matching. Among equal scores, the first one.
     """
     best: tuple[float, list[Match]] | None = None
     for mine in _taken(candidate):
@@ -99,12 +103,12 @@ def best_matching(
             score = aloha_score(found, variant)
             if best is None or score > best[0]:
                 best = (score, found)
-    assert best is not None  # `product` of no group gives one empty choice
+    assert best is not None  # `product` of no groups yields one empty choice
     return best
 
 
 def _taken(groups: Groups) -> Iterator[list[str]]:
-    """One alternative of each group, equal ones once, sorted, so that no order of sets decides."""
+    """Yield each choice of one alternative per group once, sorted, so that the result does not depend on set order."""
     seen = set()
     for choice in product(*groups):
         objects = tuple(sorted(set(choice)))

@@ -1,4 +1,4 @@
-"""BLEU: how many n-grams of the captions do their references have too?"""
+"""BLEU: How many n-grams does a caption share with its references?"""
 
 from typing import Any
 
@@ -9,25 +9,25 @@ from vlgauge.base.parts import PartialResult  # From: "vlgauge[bleu] @ git+https
 from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[bleu] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-BLEU says how many of the n-grams of 1 to 4 tokens of the captions occur in their references, with a penalty for
-captions that are shorter than the nearest reference. The counts of all captions are added before they are divided, as
-the COCO caption evaluation does. Higher is better; it needs references and no model.
+BLEU is the precision of the n-grams of 1 to 4 tokens of the captions with respect to their references, with a penalty
+for captions that are shorter than the closest reference. As in the COCO caption evaluation, the counts of all captions
+are summed before the division. Higher is better. BLEU requires references and no model.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    return_details: whether to add the counts of each row.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add the counts of each row.
 
 Returns:
-    bleu: BLEU-4 of the corpus, in [0, 1], higher is better; not the mean of the scores.
-    bleu_1, bleu_2, bleu_3, bleu_4: BLEU of the corpus with n-grams of up to so many tokens.
-    bleu_scores: BLEU-4 of each caption alone, without smoothing; NaN for an empty list of references.
-    bleu_matches_1, ..., bleu_matches_4, bleu_length, bleu_closest: counts of each caption, of which BLEU is made:
-        n-grams that a reference has, tokens, and tokens of the nearest reference; NaN as its score.
-    bleu_undefined: number of those, which the corpus is without.
-    bleu_signature: how the numbers were made.
+    bleu: BLEU-4 of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
+    bleu_1, bleu_2, bleu_3, bleu_4: BLEU of the corpus with n-grams of up to this number of tokens.
+    bleu_scores: BLEU-4 of each single caption, without smoothing. NaN for an empty list of references.
+    bleu_matches_1, ..., bleu_matches_4, bleu_length, bleu_closest: Counts of each caption, from which BLEU is computed:
+        n-grams that a reference contains, tokens, and tokens of the closest reference. NaN if the score is NaN.
+    bleu_undefined: Number of undefined scores. The corpus scores ignore these rows.
+    bleu_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -42,13 +42,13 @@ Examples:
 
 
 class Bleu(base.TokenMetric):
-    """Corpus BLEU of the COCO caption evaluation, with the BLEU of each caption; needs no model."""
+    """Corpus BLEU of the COCO caption evaluation, with the BLEU score of each caption. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/P02-1040",)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """As the base, with BLEU of the counts of all captions."""
+        """Combine the partial results of all rows, with corpus BLEU computed from the summed counts."""
         columns = np.array(
             [partial.columns[f"bleu_{name}"] for name in rouge_and_bleu.COUNT_COLUMNS], dtype=np.float64
         ).T
@@ -59,7 +59,7 @@ class Bleu(base.TokenMetric):
         return super().combine(partial) | self._corpus(counts, len(counted))
 
     def _corpus(self, counts: rouge_and_bleu.BleuCounts, n_captions: int) -> dict[str, float]:
-        """BLEU of a corpus by key, from the sums of its counts; undefined without a caption."""
+        """Return BLEU of a corpus by key, from the sums of its counts. NaN if there are no captions."""
         orders = (rouge_and_bleu.coco_bleu(counts) if n_captions else np.full(4, np.nan)).tolist()
         return {f"bleu_{order}": value for order, value in enumerate(orders, 1)} | {"bleu": orders[-1]}
 
@@ -69,7 +69,7 @@ class Bleu(base.TokenMetric):
         texts, example, rows = self.numbered(predictions, references)
         counts = rouge_and_bleu.bleu_counts(texts, example, self.progress)
         scores = rouge_and_bleu.coco_bleu(counts)[:, -1]
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = (
             {
                 "tokens": own,

@@ -1,4 +1,4 @@
-"""Counts whose sums make BLEU of a corpus, which is no mean of scores."""
+"""Summed counts from which corpus BLEU is computed, because it is not a mean of scores."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""BLEU: the n-grams of a caption that its references have too."""
+"""BLEU: the n-grams that a caption shares with its references."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from vlgauge.explain.referenced import ReferencedCaption
 
 
 class Bleu(ReferencedCaption):
-    """Captions with the words marked that a reference has too."""
+    """Captions with the words marked that occur in a reference."""
 
     name = "bleu"
     reading = (
@@ -20,9 +20,9 @@ class Bleu(ReferencedCaption):
     )
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
-        """The number of words that a reference shares with the caption."""
+        """Return the number of distinct words that each reference shares with the caption."""
         return [float(len({*detail["tokens"]} & {*tokens})) for tokens in detail["references"]]
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """BLEU of the corpus, which is no mean."""
+        """Return corpus BLEU, which is not the mean of the scores."""
         return [(f"BLEU-{n} of the corpus:", number(self.result[f"bleu_{n}"], 4)) for n in range(1, 5)]

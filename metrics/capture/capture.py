@@ -1,4 +1,4 @@
-"""CAPTURE: how many objects, attributes and relations do a detailed caption and its references share?"""
+"""CAPTURE: How many objects, attributes and relations match?"""
 
 import hashlib
 import json
@@ -17,27 +17,27 @@ from .formula import f_measure
 from .formula import match
 
 _DESCRIPTION = """\
-CAPTURE compares detailed captions by what they say of the scene: objects, attributes and relations are matched with
-those of each reference, equal ones first, then synonyms, and what is left by sentence vectors. Three F-measures weigh
-5, 5 and 2. Higher is better; it needs references.
+CAPTURE compares detailed captions by their scene content: objects, attributes and relations are matched with those in
+each reference, first exact matches, then synonyms, and the remaining phrases by the similarity of sentence embeddings.
+The three F-scores are averaged with weights 5, 5 and 2. Higher is better. CAPTURE requires references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string of any number of sentences per row.
-    references: list of references, a string or a list of strings per row.
-    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+    predictions: Captions, one string of one or more sentences per row.
+    references: References, a string or a list of strings per row.
+    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
+        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: whether to add what was matched with what, for each reference.
+    return_details: Whether to add the matched phrases for each reference.
 
 Returns:
-    capture: mean of the scores, 0 to about 1, higher is better.
-    capture_scores: one score per row, the mean over its references; NaN without references.
-    capture_undefined: number of those.
-    capture_objects, capture_attributes, capture_relations: means of the F-measures, each with its own _scores,
-        _undefined and _signature.
-    capture_signature: how the numbers were made.
+    capture: Mean of the scores, 0 to about 1, higher is better.
+    capture_scores: One score per row, the mean over its references. NaN without references.
+    capture_undefined: Number of undefined scores.
+    capture_objects, capture_attributes, capture_relations: Means of the F-scores, each with its own _scores, _undefined
+        and _signature.
+    capture_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -59,7 +59,7 @@ KINDS = ("objects", "attributes", "relations")
 
 
 class Capture(scene_graphs.PhraseGraphMetric):
-    """Weighted F-measures of objects, attributes and relations, matched in three stages."""
+    """Weighted mean of the F-scores of objects, attributes and relations, matched in three stages."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2405.19092",)
@@ -78,7 +78,11 @@ class Capture(scene_graphs.PhraseGraphMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; the list of this package goes without saying, another one is named by its words."""
+        """Return the settings that belong in the signature, by name.
+
+        The list of excluded words that vlgauge contains is left out. A custom list is identified by a hash of its
+        words.
+        """
         fields = super().signature_fields()
         unwanted = json.dumps(fields.pop("no_objects")).encode()
         named = {} if self.no_objects is None else {"no_objects": local_name(hashlib.sha256(unwanted).hexdigest())}
@@ -86,7 +90,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
 
     @property
     def reads_vectors(self) -> bool:
-        """Whether phrases that are no synonyms are compared, too."""
+        """Whether phrases that are not synonyms are compared by their embeddings."""
         return self.soft
 
     def _compute(
@@ -146,9 +150,10 @@ def _checked_words(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _parts(graph: scene_graphs.Graph, left_out: Iterable[str]) -> tuple[list[tuple[str, ...]], ...]:
-    """Objects, attributes and relations of a graph, sorted, so that no order decides what is matched.
+    """Return the sorted objects, attributes and relations of a graph.
 
-    Attributes lose their objects, as in the authors' code: "red" of a car matches "red" of a bus.
+    They are sorted so that the matching does not depend on their order. As in the authors' code, attributes are
+    separated from their objects: "red" of a car matches "red" of a bus.
     """
     unwanted = set(left_out)
     objects: list[tuple[str, ...]] = sorted((name,) for name in graph.objects if name not in unwanted)
@@ -159,12 +164,15 @@ def _parts(graph: scene_graphs.Graph, left_out: Iterable[str]) -> tuple[list[tup
 
 
 def _synonyms(one: str, other: str) -> bool:
-    """Whether two words or compounds are in one synset of WordNet."""
+    """Return whether two words or compounds share a WordNet synset."""
     return not scene_graphs.synsets(one).isdisjoint(scene_graphs.synsets(other))
 
 
 def _overlapping(one: str, other: str) -> bool:
-    """The released rule: one is a part of the other, as "man" is of "woman", or a word is a synonym of both."""
+    """Return whether two words match by the rule of the released code.
+
+    They match if one is a substring of the other, such as "man" and "woman", or if they have a synonym in common.
+    """
     return one in other or other in one or not scene_graphs.synonyms(one).isdisjoint(scene_graphs.synonyms(other))
 
 

@@ -1,4 +1,4 @@
-"""CAPTURE: objects, attributes and relations of a caption, matched with those of a reference."""
+"""CAPTURE: objects, attributes and relations of a caption, matched with a reference."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ KINDS = ("objects", "attributes", "relations")
 
 
 class Capture(SaidThings):
-    """Captions with what was matched in the first reference, kind by kind."""
+    """Captions with the matches in the first reference, grouped by kind."""
 
     name = "capture"
     reading = (
@@ -22,14 +22,14 @@ class Capture(SaidThings):
     why_undefined = "it has no reference to be compared with"
 
     def reason(self, row: int) -> str:
-        """How many things are matched in the first reference, and one that is not."""
+        """Return the number of phrases matched in the first reference, and one unmatched phrase, as text."""
         first = self.details[row]["references"][0]
         things = [(own, True) for kind in KINDS for own, _ in first[kind]["matched"]]
         things += [(own, False) for kind in KINDS for own in first[kind]["caption_only"]]
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Its graph, and what was matched by synonyms, kind by kind with its measure."""
+        """Return the template values of a row: its scene graph, and its synonym matches and F-score per kind."""
         first = self.details[row]["references"][0]
         groups = []
         for kind in KINDS:
@@ -41,14 +41,14 @@ class Capture(SaidThings):
         return {"caption": self.predictions[row], "graph": graph, "groups": groups, "references": self.texts(row)}
 
     def _tuples(self, row: int, first: dict[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
-        """The tuples of a caption; an attribute stands as often among the matched ones as it was matched."""
+        """Yield the tuples of a caption with their chips. A repeated attribute is matched once per match found."""
         matched = {kind: Counter(own for own, _ in first[kind]["matched"]) for kind in KINDS}
         alone = {kind: Counter(first[kind]["caption_only"]) for kind in KINDS}
         for parts in self.details[row]["graph"]:
             kind = KINDS[len(parts) - 1]
             text = parts[1] if kind == "attributes" else " ".join(parts)
             left = next((pile[kind] for pile in (matched, alone) if pile[kind][text]), None)
-            if left is None:  # a word that is no object
+            if left is None:  # a word that is not an object
                 yield parts, nil(parts[0])
             else:
                 left[text] -= 1

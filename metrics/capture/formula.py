@@ -1,7 +1,7 @@
-"""CAPTURE's numbers of given graphs (Dong et al., 2024): objects, attributes and relations, matched in three stages.
+"""CAPTURE (Dong et al., 2024) of parsed scene graphs: objects, attributes and relations, matched in three stages.
 
-Two lists are matched greedily, one to one: equal ones first, then synonyms. Of what is left, the similarity with the
-most similar one on the other side is added.
+Two lists are matched one to one, first exact matches, then synonyms. For each remaining phrase, the similarity to the
+most similar remaining phrase of the other list is added.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ Parts = tuple[str, ...]
 Similarity = Callable[[Sequence[str], Sequence[str]], Floats]
 
 EPSILON = 1e-6
-# Of the F-measures of objects, attributes and relations: 5 to 5 to 2.
+# Weights of the F-scores of objects, attributes and relations, 5 to 5 to 2.
 WEIGHTS = (0.5, 0.5, 0.2)
 
 
 @dataclass(frozen=True)
 class Matched:
-    """How two lists of one kind were matched.
+    """Matching of two lists of one kind.
 
     Attributes:
-        pairs: Indices in candidate and reference, equal ones before synonyms.
-        candidate: Number of matches, with the similarities of what was left of the candidate.
-        reference: The same of the reference.
+        pairs: Index pairs of candidate and reference, exact matches before synonyms.
+        candidate: Number of matches plus the similarities of the remaining candidate phrases.
+        reference: Number of matches plus the similarities of the remaining reference phrases.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -44,16 +44,18 @@ def match(
     *,
     released: bool,
 ) -> Matched:
-    """Match two lists: equal ones, then synonyms, then by similarity.
+    """Match two lists, first exact matches, then synonyms, then by similarity.
 
     Args:
-        candidate: Objects or attributes as tuples of one word, relations as triples; each once.
-        reference: The same.
-        synonymous: Whether two words are synonyms; of relations all three parts must be.
-        similarity: From n and m phrases to their cosines, shape ``(n, m)``; None to leave out the third stage.
-        released: Whether each takes the first synonym that is left, and cosines below 0 count, as in the authors' code:
-            where the two sums nearly cancel, their F-measure has no bounds. Else as many pairs of synonyms as can be
-            are made, and such cosines count as 0.
+        candidate: Unique objects or attributes as tuples of one word, or relations as triples.
+        reference: Unique tuples of the reference, in the same form.
+        synonymous: Function that returns whether two words are synonyms. For relations, all three parts must be
+            synonyms.
+        similarity: Function from n and m phrases to their cosine similarities, shape ``(n, m)``. None to skip the third
+            stage.
+        released: Whether to follow the authors' code: each phrase is paired with its first remaining synonym, and
+            negative cosine similarities count, so that the F-score is unbounded if the two sums nearly cancel.
+            Otherwise the number of synonym pairs is maximized, and negative cosine similarities count as 0.
     """
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()
@@ -83,7 +85,7 @@ def _fits(one: Parts, other: Parts, synonymous: Callable[[str, str], bool]) -> b
 
 
 def _greedy(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
-    """Each row with the first column that fits and is left."""
+    """Pair each row with the first remaining column that fits."""
     pairs: list[tuple[int, int]] = []
     taken: set[int] = set()
     for row, columns in enumerate(fits):
@@ -95,7 +97,7 @@ def _greedy(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
 
 
 def _most(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
-    """As many pairs that fit as can be."""
+    """Find a matching with the maximum number of fitting pairs."""
     if not fits or not fits[0]:
         return []
     table = np.array(fits, dtype=np.float64)
@@ -104,11 +106,14 @@ def _most(fits: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
 
 
 def f_measure(found: Matched, n_candidate: int, n_reference: int) -> tuple[float, float, float]:
-    """P, R and F of one kind: P = matches / (candidate + e), R likewise, F = 2 P R / (P + R + e), with e = 1e-6."""
+    """Compute precision, recall and F-score of one kind.
+
+    P = matches / (n_candidate + e), R = matches / (n_reference + e) and F = 2 P R / (P + R + e), with e = 1e-6.
+    """
     precision, recall = found.candidate / (n_candidate + EPSILON), found.reference / (n_reference + EPSILON)
     return precision, recall, 2 * precision * recall / (precision + recall + EPSILON)
 
 
 def capture_score(objects: float, attributes: float, relations: float) -> float:
-    """CAPTURE = (5 F_objects + 5 F_attributes + 2 F_relations) / 12 (Dong et al., 2024)."""
+    """Compute CAPTURE = (5 F_objects + 5 F_attributes + 2 F_relations) / 12 (Dong et al., 2024)."""
     return float(np.dot(WEIGHTS, (objects, attributes, relations)) / sum(WEIGHTS))

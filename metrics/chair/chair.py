@@ -1,4 +1,4 @@
-"""CHAIR: which of the objects that a caption names are not in its picture?"""
+"""CHAIR: How many of the objects in a caption are hallucinated?"""
 
 import hashlib
 import json
@@ -40,32 +40,34 @@ from .objects import names_in
 from .objects import object_table
 
 _DESCRIPTION = """\
-CHAIR counts the objects that a caption names and its picture does not have, among the 80 objects of MS-COCO and their
-synonyms or a list of one's own. CHAIR_i is the share of invented objects among those named, CHAIR_s the share of
-captions with an invented object. Lower is better; a caption that names nothing invents nothing, so read it beside
-recall.
+CHAIR counts hallucinated objects, which a caption mentions although they are not in the image, among the 80 objects of
+MS-COCO and their synonyms or a custom list. CHAIR_i is the proportion of hallucinated objects among the mentioned
+objects, and CHAIR_s is the proportion of captions with a hallucinated object. Lower is better. A caption that mentions
+no objects hallucinates nothing, so report recall as well.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row, whose objects the picture has; may be
-        left out where `objects` are given.
-    objects: list of objects of each image, such as its instances, in addition to those of its references; an empty
-        list says that the image has none of the table, None that nothing is known of it.
-    return_details: whether to add the words of each caption and the objects in them.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row, whose objects count as present in the image. Optional
+        if `objects` is passed.
+    objects: List of the objects in each image, such as its annotated instances, in addition to the objects in its
+        references. An empty list means that the image contains no object of the table, and None that its objects are
+        unknown.
+    return_details: Whether to add the words of each caption and the objects in them.
 
 Returns:
-    chair: invented objects by all objects named in all captions (CHAIR_i), in [0, 1], lower is better; nan if none is
-        named.
-    chair_scores: the same for each caption, NaN where it names none, or has neither references nor `objects`.
-    chair_undefined: number of those.
-    chair_s: share of captions with an invented object (CHAIR_s), with its _scores, _undefined and _signature.
-    chair_recall, chair_precision, chair_f1, chair_length: over all captions: objects of the pictures that are named,
-        named objects that are there, both in one, and words per caption.
-    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: the counts of each caption;
-        NaN without references and `objects`, and such a caption is in no number of the corpus.
-    chair_signature: how the numbers were made.
+    chair: Number of hallucinated objects divided by the number of mentioned objects in all captions (CHAIR_i), in [0,
+        1], lower is better. NaN if no objects are mentioned.
+    chair_scores: CHAIR_i of each caption. NaN if it mentions no objects, or has neither references nor `objects`.
+    chair_undefined: Number of undefined scores.
+    chair_s: Proportion of captions with a hallucinated object (CHAIR_s), with its own _scores, _undefined and
+        _signature.
+    chair_recall, chair_precision, chair_f1, chair_length: Values over all captions: recall of the objects in the
+        images, precision of the mentioned objects, their F1 score, and words per caption.
+    chair_invented, chair_mentions, chair_found, chair_present, chair_named, chair_words: Counts of each caption. NaN
+        without references and `objects`. The corpus scores ignore such captions.
+    chair_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -79,7 +81,10 @@ Examples:
 
 
 class Chair(scene_graphs.ObjectMetric):
-    """Share of the named objects that the picture does not have; needs no model but NLTK's tagger in one dialect."""
+    """Proportion of hallucinated objects among the mentioned objects.
+
+    Only the dialect "opera" requires a model, NLTK's tagger.
+    """
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/D18-1437",)
@@ -93,7 +98,10 @@ class Chair(scene_graphs.ObjectMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; MS-COCO's table goes without saying, another one is named by its words."""
+        """Return the settings that belong in the signature, by name.
+
+        The MS-COCO table is left out. A custom table is identified by a hash of its words.
+        """
         fields = super().signature_fields()
         table = json.dumps(fields.pop("table")).encode()
         return fields | ({} if self.table is None else {"table": local_name(hashlib.sha256(table).hexdigest())})
@@ -116,10 +124,10 @@ class Chair(scene_graphs.ObjectMetric):
                 f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: no "
                 "caption is found to name them, which lowers recall; give the names of the table, in the singular"
             )
-        if self.table is None:  # that of MS-COCO, whose words are English
+        if self.table is None:  # the MS-COCO table is in English
             scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
 
-        @cache  # references may stand in many rows; of each its objects are kept, and nothing else
+        @cache  # references may occur in many rows, so only their objects are cached
         def shown_by(text: str) -> frozenset[str]:
             return frozenset(mention.node for mention in find(text, table)[0])
 
@@ -139,24 +147,24 @@ class Chair(scene_graphs.ObjectMetric):
             for name, column in zip(COUNTS, counts.T, strict=True)
         }
         made_with = {"tagger": tagger} if tagger else {}
-        # The same captions have another number without them.
+        # Passed objects change the scores of the same captions, so they belong in the signature.
         made_with |= {"objects": scene_graphs.GIVEN} if any(own is not None for own in given) else {}
         told = details if return_details else None
         record = self.result(chair_i(counts).tolist(), made_with=made_with, details=told, **extra)
         return self._with_corpus(record, counts)
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> Any:
-        """As the base, but a batch may have no references at all."""
+        """Score a batch of rows, as in the base class, but allow a batch without any references."""
         return super().score_batch({**columns, "references": [own or [] for own in columns["references"]]}, keys)
 
     def combine(self, partial: Any) -> dict[str, Any]:
-        """As the base, with the values of all captions together."""
+        """Combine the partial results of all rows, with the corpus scores computed from the summed counts."""
         record = super().combine(partial)
         counts = np.array([record[f"{self.name}_{name}"] for name in COUNTS], dtype=np.float64).T
         return self._with_corpus(record, counts)
 
     def _with_corpus(self, record: dict[str, Any], counts: Any) -> dict[str, Any]:
-        """The result with the numbers of all captions together, which are not means."""
+        """Add the corpus scores to a result. They are not means of the row scores."""
         known = counts[~np.isnan(counts).any(axis=1)]
         total = known.sum(axis=0)
         invented = np.where(np.isnan(counts[:, 0]), np.nan, counts[:, 0] > 0)
@@ -171,7 +179,7 @@ class Chair(scene_graphs.ObjectMetric):
         return record | {self.name: float(chair_i(total))}
 
     def _finder(self, table: Table) -> tuple[Callable[..., tuple[list[Mention], list[str]]], str | None]:
-        """What finds the objects of a caption by a table, and the tagger that takes part, if one does."""
+        """Return the function that finds the objects of a caption, and the name of its tagger, if it uses one."""
         find: Callable[..., tuple[list[Mention], list[str]]]
         forms: Callable[[list[str]], list[str]]
         find, forms, tagger = mentions_fixed, partial(forms_fixed, table=table), None
@@ -180,12 +188,12 @@ class Chair(scene_graphs.ObjectMetric):
         elif self.dialect == "opera":
             lemmas = scene_graphs.NltkLemmas()
             find, forms, tagger = partial(mentions_opera, lemmas=lemmas), lemmas, lemmas.identity
-        # Which names of MS-COCO's table are found is a matter of the dialect.
+        # The dialect determines which names of the MS-COCO table are found.
         return (find if self.table is None else partial(find, own=names_in(table, forms))), tagger
 
 
 def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
-    """Rows of synonyms, each of which names an object."""
+    """Validate a table and return its rows of synonyms in lowercase."""
     if isinstance(table, str) or not isinstance(table, Sequence) or not table:
         raise UsageTypeError(
             f"`table` must be a list of lists of synonyms, the object first, got {type(table).__name__}"
@@ -208,7 +216,7 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
-    """Objects of each image in lower case; None where none are given."""
+    """Validate the objects of each image and return them in lowercase. None if the objects are unknown."""
     if objects is None:
         return [None] * n_rows
     if isinstance(objects, str) or not isinstance(objects, Sequence) or len(objects) != n_rows:
@@ -223,7 +231,10 @@ def _checked_objects(objects: Any, n_rows: int) -> list[list[str] | None]:
 
 
 def _detail(caption: str, mentions: Sequence[Mention], present: frozenset[str] | None) -> dict[str, Any]:
-    """What explains a score; of an image of which nothing is known no object is invented, present or missed."""
+    """Return the details of a row.
+
+    If the objects of the image are unknown, ``invented``, ``present`` and ``missed`` are None.
+    """
     found = [{"word": one.word, "object": one.node, "start": one.start, "end": one.end} for one in mentions]
     named = {one.node for one in mentions}
     return {

@@ -1,8 +1,8 @@
-"""Counts whose sums make CHAIR_i of a corpus, which is no mean of scores."""
+"""Summed counts from which CHAIR_i of a corpus is computed, because it is not a mean of scores."""
 
 from vlgauge.corpus_values import Counted
 
 from .formula import chair_i
 
-# A caption that names nothing has no score of its own, but adds 0 of 0.
+# A caption without objects has an undefined score, but adds 0 to both counts.
 COUNTED = Counted(("invented", "mentions"), lambda columns: columns, chair_i)

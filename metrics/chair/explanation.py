@@ -1,4 +1,4 @@
-"""CHAIR: the objects that a caption names, the invented ones in orange."""
+"""CHAIR: the objects that a caption mentions, with hallucinated objects in orange."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ class Chair(Explanation):
     why_undefined = "it names no object that the table knows"
 
     def undefined(self, row: int) -> str:
-        """Why a caption has no score."""
+        """Return the reason why a caption has no score."""
         if self.details[row]["present"] is None:
             return "it has no reference, and no objects of its image were given"
         return self.why_undefined
 
     def reason(self, row: int) -> str:
-        """Which objects are invented."""
+        """Return the number of hallucinated objects, with an example, as text."""
         found = self.details[row]["objects"]
         invented = [one for one in found if one["invented"]]
         if not invented:
@@ -35,7 +35,7 @@ class Chair(Explanation):
         return f"{len(invented)} of {len(found)} objects that it names are not in the picture, such as {names}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption with its objects marked, and what the picture has."""
+        """Return the template values of a row: its caption with marked objects, and the objects in the image."""
         detail = self.details[row]
         marks: list[Mark | None] = [None] * len(detail["words"])
         for one in detail["objects"]:

@@ -1,7 +1,8 @@
-"""CHAIR's numbers of given objects (Rohrbach et al., 2018): objects that a caption names and its picture does not have.
+"""CHAIR (Rohrbach et al., 2018) of extracted objects: objects that a caption mentions and that are not in its image.
 
-Symbols of the paper: CHAIR_i is the share of the named objects that are invented, CHAIR_s that of the captions with an
-invented object. Objects are nodes: the first name of a row of synonyms.
+In the symbols of the paper, CHAIR_i is the proportion of hallucinated objects among the mentioned objects, and CHAIR_s
+is the proportion of captions with a hallucinated object. Objects are nodes, which are the first names of rows of
+synonyms.
 """
 
 from collections.abc import Sequence
@@ -12,17 +13,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 COUNTS = ("invented", "mentions", "found", "present", "named", "words")
-"""Of each caption: mentions that are invented; all mentions; distinct nodes that the picture has; nodes of the picture;
-distinct nodes of the caption; words after names of several words have become one."""
+"""Counts of each caption: hallucinated mentions, all mentions, distinct mentioned nodes in the image, nodes of the
+image, distinct mentioned nodes, and words after multi-word names were merged."""
 
 
 def counts_of(mentions: Sequence[str], present: frozenset[str], n_words: int) -> tuple[int, ...]:
-    """The `COUNTS` of a caption.
+    """Compute the `COUNTS` of a caption.
 
     Args:
-        mentions: Nodes of the objects that it names, each time that it does.
-        present: Nodes of the picture.
-        n_words: Number of its words.
+        mentions: Nodes of its mentioned objects, one per mention.
+        present: Nodes of the image.
+        n_words: Number of words in the caption.
     """
     named = set(mentions)
     invented = sum(node not in present for node in mentions)
@@ -30,26 +31,50 @@ def counts_of(mentions: Sequence[str], present: frozenset[str], n_words: int) ->
 
 
 def chair_i(counts: Floats) -> Floats:
-    """CHAIR_i = invented mentions / mentions (Rohrbach et al., 2018); NaN where nothing is named.
+    """Compute CHAIR_i = hallucinated mentions / mentions (Rohrbach et al., 2018).
 
     Args:
-        counts: Of captions, or their sums, shape ``(..., 6)``; see `COUNTS`.
+        counts: Counts of captions, or their sums, shape ``(..., 6)``. See `COUNTS`.
+
+    Returns:
+        CHAIR_i, shape ``(...)``. NaN if no objects are mentioned.
     """
     return _ratio(counts[..., 0], counts[..., 1])
 
 
 def recall(counts: Floats) -> Floats:
-    """Nodes of the pictures that are named, by all of them; NaN where pictures have none. Shapes as of `chair_i`."""
+    """Compute recall, the proportion of nodes in the images that are mentioned.
+
+    Args:
+        counts: Counts of captions, or their sums, shape ``(..., 6)``. See `COUNTS`.
+
+    Returns:
+        Recall, shape ``(...)``. NaN if the images have no nodes.
+    """
     return _ratio(counts[..., 2], counts[..., 3])
 
 
 def precision(counts: Floats) -> Floats:
-    """Distinct nodes that are in the picture, by all that are named; NaN where nothing is. Shapes as of `chair_i`."""
+    """Compute precision, the proportion of distinct mentioned nodes that are in the image.
+
+    Args:
+        counts: Counts of captions, or their sums, shape ``(..., 6)``. See `COUNTS`.
+
+    Returns:
+        Precision, shape ``(...)``. NaN if no objects are mentioned.
+    """
     return _ratio(counts[..., 2], counts[..., 4])
 
 
 def f1(counts: Floats) -> Floats:
-    """2 P R / (P + R) of `precision` and `recall`; 0 where both are. Shapes as of `chair_i`."""
+    """Compute F1 = 2 P R / (P + R) of `precision` and `recall`.
+
+    Args:
+        counts: Counts of captions, or their sums, shape ``(..., 6)``. See `COUNTS`.
+
+    Returns:
+        F1, shape ``(...)``. 0 if precision and recall are both 0, NaN if one of them is NaN.
+    """
     both = precision(counts) + recall(counts)
     return np.where(both == 0, 0.0, _ratio(2 * precision(counts) * recall(counts), both))
 

@@ -1,8 +1,8 @@
-"""Objects that a caption names, in the three dialects of CHAIR.
+"""Objects that a caption mentions, in the three dialects of CHAIR.
 
-"2018": the authors' code, which cuts plurals by the rules of the library pattern, so that "bus" is "bu" and never an
-object. "opera": what most papers since 2024 use, NLTK's tags and lemmas in its place. "fixed": their mistakes mended,
-by WordNet's lemmas, names of three words, and names without the blanks that the table has by mistake.
+"2018" is the authors' code, which converts plurals to singulars with the rules of the library pattern, so that "bus"
+becomes "bu" and is never found. "opera" uses the tags and lemmas of NLTK instead, as most papers since 2024 do. "fixed"
+corrects the errors of both with WordNet lemmas, names of three words, and names without the stray spaces of the table.
 """
 
 import json
@@ -26,13 +26,13 @@ _NO_NAMES: Table = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Mention:
-    """An object that a caption names.
+    """Object that a caption mentions.
 
     Attributes:
-        word: As the table has it: "puppy".
-        node: What it stands for: "dog".
-        start: Index of its first token.
-        end: Index behind its last token.
+        word: Word in the table, such as "puppy".
+        node: Object that the word denotes, such as "dog".
+        start: Index of the first token.
+        end: Index after the last token.
     """
 
     word: str
@@ -41,8 +41,8 @@ class Mention:
     end: int
 
 
-# Two words that are one name. "bow tie" is a tie; "toilet seat" is no seat; "wine glas" is what the rules of 2018 make
-# of "wine glass".
+# Two words that form one name. "bow tie" is a tie, "toilet seat" is not a seat, and "wine glas" is the form of "wine
+# glass" under the rules of 2018.
 _PAIRS = (
     "motor bike",
     "motor cycle",
@@ -72,14 +72,14 @@ _PAIRS = (
     "train track",
 )
 _RENAMED = {"bow tie": "tie", "toilet seat": "toilet", "wine glas": "wine glass"}
-# A "baby bird" is no person.
+# A "baby bird" is not a person.
 _ANIMALS = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "animal", "cub")
 _VEHICLES = ("jet", "train")
 
 
 @lru_cache(maxsize=1)
 def merged_names() -> dict[str, str]:
-    """Names of several words, and the name that counts."""
+    """Return the names of two words, and the name that each of them counts as."""
     found = {name: name for name in _PAIRS} | _RENAMED
     found |= {f"{age} {animal}": animal for animal in _ANIMALS for age in ("baby", "adult")}
     return found | {f"passenger {vehicle}": vehicle for vehicle in _VEHICLES}
@@ -87,59 +87,85 @@ def merged_names() -> dict[str, str]:
 
 @lru_cache(maxsize=2)
 def mscoco_table(mended: bool = False) -> dict[str, str]:
-    """Node of each of the 403 words for the 80 objects of MS-COCO.
+    """Return the node of each of the 403 words for the 80 objects of MS-COCO.
 
-    Mended, blanks around a word and capitals are taken off, as no caption in lower case has them.
+    Args:
+        mended: Whether to strip spaces around words and to lowercase them, because lowercased captions cannot match
+            them otherwise.
     """
     rows = [line.strip().split(", ") for line in (DATA / "chair" / "mscoco_objects.txt").read_text().splitlines()]
     return object_table([[word.strip().lower() for word in row] if mended else row for row in rows if row != [""]])
 
 
 def object_table(rows: Iterable[Sequence[str]]) -> dict[str, str]:
-    """Node of each word of rows of synonyms, the first of which is the node; the last row that has a word wins."""
+    """Return the node of each word in rows of synonyms.
+
+    The first word of a row is its node. If several rows contain a word, the last row applies.
+    """
     return {word: row[0] for row in rows for word in row}
 
 
 def names_in(table: Table, forms: Callable[[list[str]], list[str]]) -> dict[str, str]:
-    """Names of several words in a table of one's own, as they stand in a caption whose words became their forms."""
+    """Return the multi-word names of a custom table, by their form in a caption normalized with `forms`."""
     parts = {name: words(name) for name in table}
     return {" ".join(forms(own)): name for name, own in parts.items() if len(own) > 1}
 
 
 def forms_2018(plain: Sequence[str]) -> list[str]:
-    """Singulars by the rules of 2018."""
+    """Return the singulars by the rules of 2018."""
     return [singular_2018(word) for word in plain]
 
 
 def forms_fixed(plain: Sequence[str], table: Table) -> list[str]:
-    """Singulars, but words that the table has stay as they are."""
+    """Return the singulars, but keep words of the table unchanged."""
     return [word if word in table else singular(word) for word in plain]
 
 
 def mentions_2018(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
-    """Objects and words of a caption as the authors find them, in 2018; `own` are the `names_in` a table."""
+    """Find the objects of a caption as in the authors' code of 2018.
+
+    Args:
+        caption: Caption of the model.
+        table: Node of each word.
+        own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
+
+    Returns:
+        The mentions, and the words after multi-word names were merged.
+    """
     return _mentions(forms_2018(words(caption.lower())), table, own, longest=2)
 
 
 def mentions_opera(
     caption: str, table: Table, lemmas: Callable[[list[str]], list[str]], own: Table = _NO_NAMES
 ) -> tuple[list[Mention], list[str]]:
-    """The same with tags and lemmas of NLTK.
+    """Find the objects of a caption with the tags and lemmas of NLTK.
 
     Args:
-        caption: As the model wrote it.
+        caption: Caption of the model.
         table: Node of each word.
-        lemmas: Of the words of a caption.
-        own: The `names_in` the table, where it is one of one's own.
+        lemmas: Function that returns the lemmas of the words of a caption.
+        own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
+
+    Returns:
+        The mentions, and the words after multi-word names were merged.
     """
     return _mentions(lemmas(words(caption.lower())), table, own, longest=2)
 
 
 def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[list[Mention], list[str]]:
-    """The same with the mistakes mended.
+    """Find the objects of a caption with the errors of the other dialects corrected.
 
-    A word that the table has stays as it is; else its singular is looked up. Names of three words are names, and the
-    words of a name but the last stay as they are: "tennis racket". A seat of a toilet counts only beside another seat.
+    Words of the table are kept unchanged, and all others are converted to their singular. Names may have three words,
+    and all words of a name but the last one are kept unchanged, as in "tennis racket". The seat of a toilet does not
+    count as a seat.
+
+    Args:
+        caption: Caption of the model.
+        table: Node of each word.
+        own: Output of `names_in` for a custom table. Empty for the MS-COCO table.
+
+    Returns:
+        The mentions, and the words after multi-word names were merged.
     """
     plain = words(caption.lower())
     names = merged_names()
@@ -152,7 +178,7 @@ def mentions_fixed(caption: str, table: Table, own: Table = _NO_NAMES) -> tuple[
 
 
 def _mentions(tokens: Sequence[str], table: Table, own: Table, longest: int) -> tuple[list[Mention], list[str]]:
-    """Mentions of a caption, and its words after names of several words have become one."""
+    """Return the mentions of a caption, and its words after multi-word names were merged."""
     names = {**merged_names(), **own} if own else merged_names()
     longest = max([longest, *(name.count(" ") + 1 for name in own)])
     spans: list[tuple[str, int, int]] = []
@@ -164,7 +190,7 @@ def _mentions(tokens: Sequence[str], table: Table, own: Table, longest: int) -> 
         spans.append((names[word] if size > 1 else word, start, start + size))
         start += size
     merged = [word for word, *_ in spans]
-    if "toilet" in merged and "seat" in merged:  # "the seat of the toilet" is no chair
+    if "toilet" in merged and "seat" in merged:  # "the seat of the toilet" is not a chair
         spans = [span for span in spans if span[0] != "seat"]
     found = [Mention(word, table[word], first, last) for word, first, last in spans if word in table]
     return found, merged
@@ -179,14 +205,14 @@ def _rules() -> tuple[dict[str, list[str]], list[tuple[re.Pattern[str], str]], d
 
 @lru_cache(maxsize=2**16)
 def singular_2018(word: str) -> str:
-    """The singular by the rules of the library pattern, mistakes included: "bus" gives "bu", "glass" gives "glas"."""
+    """Return the singular by the rules of the library pattern, including their errors: "bus" becomes "bu"."""
     lists, rules, irregular = _rules()
     head, dash, tail = word.partition("-")
     if dash and tail.split("-")[0] in lists["prepositions"]:
         return f"{singular_2018(head)}-{tail}"
     if word.endswith("'"):
         return singular_2018(word[:-1]) + "'s"
-    # The library asks whether the list's word ends with this one, not the other way round: "s" stays as it is.
+    # The library tests whether a word of the list ends with this word, not the reverse, so "s" is kept unchanged.
     if any(known.endswith(word) for known in lists["unchanged"]):
         return word
     if any(word.endswith(f"{ending}s") for ending in lists["endings_in_ies"]):

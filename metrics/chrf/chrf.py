@@ -1,4 +1,4 @@
-"""chrF: how many runs of characters do captions and references share?"""
+"""chrF: How many character n-grams match the references?"""
 
 from typing import Any
 
@@ -15,25 +15,25 @@ from .formula import summands
 from .formula import words
 
 _DESCRIPTION = """\
-chrF says how many of the runs of 1 to 6 characters of captions and references are in both, as an F-score in which
-recall counts for more; chrF++ counts words and pairs of words too. The counts of all captions are added before they are
-divided. Higher is better; it needs references and no model.
+chrF compares the character n-grams of length 1 to 6 in captions and references by an F-score that weights recall higher
+than precision. chrF++ also counts words and word bigrams. The counts of all captions are summed before the division.
+Higher is better. chrF requires references and no model.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    return_details: whether to add words, the score with each reference, and n-grams of each row.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add the words, the score with each reference, and the n-gram counts of each row.
 
 Returns:
-    chrf: chrF of the corpus, in [0, 1], higher is better; not the mean of the scores.
-    chrf_scores: chrF of each caption alone with its best reference; NaN for an empty list of references.
+    chrf: chrF of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
+    chrf_scores: chrF of each single caption with its best reference. NaN for an empty list of references.
     chrf_characters_shared_1, ..., chrf_characters_shared_6, chrf_words_shared_1, chrf_words_shared_2, chrf_characters,
-        chrf_words, chrf_reference_characters, chrf_reference_words: counts of each caption and its best reference, of
-        which chrF is made: n-grams that both have, characters, and words; NaN as its score.
-    chrf_undefined: number of those, which the corpus is without.
-    chrf_signature: how the numbers were made.
+        chrf_words, chrf_reference_characters, chrf_reference_words: Counts of each caption and its best reference, from
+        which chrF is computed: shared n-grams, characters, and words. NaN if the score is NaN.
+    chrf_undefined: Number of undefined scores. The corpus score ignores these rows.
+    chrf_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -48,7 +48,7 @@ Examples:
 
 
 class Chrf(base.CaptionMetric):
-    """chrF or chrF++ of a corpus, with the score of each caption; needs no model."""
+    """chrF or chrF++ of a corpus, with the score of each caption. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
@@ -61,7 +61,7 @@ class Chrf(base.CaptionMetric):
         super().__init__(*args, **host)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """As the base, with chrF of the counts of all captions."""
+        """Combine the partial results of all rows, with corpus chrF computed from the summed counts."""
         columns = np.array([partial.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
         return super().combine(partial) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}
 
@@ -74,7 +74,7 @@ class Chrf(base.CaptionMetric):
         found = best_references(own, theirs, self.word_order, self.progress)
         columns = found.columns.astype(np.float64)
         summed = summands(columns)
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = (
             {
                 "tokens": words(caption),
@@ -98,5 +98,5 @@ class Chrf(base.CaptionMetric):
 
 
 def _of_corpus(columns: Any) -> float:
-    """ChrF of the counts of some captions, shape ``(n, 12)``; NaN without a caption."""
+    """Compute chrF from the counts of all captions, shape ``(n, 12)``. NaN if there are no captions."""
     return float(f_score(summands(columns).sum(axis=0))) if len(columns) else float("nan")

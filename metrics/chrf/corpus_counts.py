@@ -1,4 +1,4 @@
-"""Counts whose sums make chrF of a corpus, which is no mean of scores."""
+"""Summed counts from which corpus chrF is computed, because it is not a mean of scores."""
 
 from vlgauge.corpus_values import Counted
 

@@ -1,4 +1,4 @@
-"""chrF: the runs of characters that a caption shares with its best reference."""
+"""chrF: the character sequences that a caption shares with its best reference."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,11 +9,11 @@ from vlgauge.explain.referenced import ReferencedCaption
 
 from .formula import CHARACTER_ORDERS
 
-_SHORT = 3  # Shorter runs are shared by texts that have nothing to do with each other.
+_SHORT = 3  # Shorter sequences are shared by unrelated texts.
 
 
 class Chrf(ReferencedCaption):
-    """Captions with the runs of characters marked that their best reference has too."""
+    """Captions with the character sequences marked that occur in their best reference."""
 
     name = "chrf"
     reading = (
@@ -25,7 +25,7 @@ class Chrf(ReferencedCaption):
     )
 
     def reason(self, row: int) -> str:
-        """How many characters stand in long runs that are shared."""
+        """Return the number of characters in long and short shared sequences, as text."""
         detail = self.details[row]
         if not detail["tokens"]:
             return "has no character"
@@ -37,7 +37,7 @@ class Chrf(ReferencedCaption):
         )
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption with its characters marked by the best reference, and the nearest references by the caption."""
+        """Return the template values of a row, with its characters marked by their matches in the best reference."""
         detail = self.details[row]
         own, captions = "".join(detail["tokens"]), ["".join(tokens) for tokens in detail["references"]]
         marks = [_mark(length) for length in _reach(own, captions[detail["best"]])]
@@ -47,7 +47,10 @@ class Chrf(ReferencedCaption):
 
 @lru_cache(maxsize=64)
 def _reach(text: str, other: str) -> Sequence[int]:
-    """Of each character, the length of the longest run with it that another text has too, at most six; 0 for none."""
+    """Return, for each character, the length of the longest sequence around it that also occurs in another text.
+
+    The length is at most six, and 0 if the other text does not contain the character.
+    """
     reach = [0] * len(text)
     for n in range(1, CHARACTER_ORDERS + 1):
         known = {other[start : start + n] for start in range(len(other) - n + 1)}

@@ -19,7 +19,7 @@ from vlgauge.text.ngrams import token_ids
 Floats = npt.NDArray[np.float64]
 
 CHARACTER_ORDERS, WORD_ORDERS = 6, 2
-BETA = 2.0  # how much more recall counts than precision
+BETA = 2.0  # weight of recall relative to precision
 
 _ORDERS = (
     *(("characters", n) for n in range(1, CHARACTER_ORDERS + 1)),
@@ -33,19 +33,19 @@ COUNT_COLUMNS = (
     "reference_characters",
     "reference_words",
 )
-"""What is known of a caption and its best reference: n-grams that both have, and how long they are."""
+"""Counts of a caption and its best reference: shared n-grams and lengths."""
 
-_AT_ONCE = 2_000  # examples whose n-grams are in memory together
+_AT_ONCE = 2_000  # examples whose n-grams are in memory at the same time
 
 
 @dataclass(frozen=True, eq=False)
 class BestReferences:
-    """Captions beside the best of their references.
+    """Best references of captions, with their scores and counts.
 
     Attributes:
         per_reference: F-score of each caption with each of its references.
-        best: shape ``(E,)``, position of the best of these; of equal ones, the first.
-        columns: shape ``(E, 12)``, the counts with the best, in the order of `COUNT_COLUMNS`.
+        best: Index of the best reference of each caption, length E. Ties are broken in favor of the first one.
+        columns: Counts with the best reference, shape ``(E, 12)``, in the order of `COUNT_COLUMNS`.
     """
 
     per_reference: list[list[float]]
@@ -54,7 +54,10 @@ class BestReferences:
 
 
 def words(text: str) -> list[str]:
-    """The words of chrF++ (Popovic, 2017): one punctuation mark at the end of a word, else at its start, is a word."""
+    """Split a text into the words of chrF++ (Popovic, 2017).
+
+    One punctuation mark at the end of a word, or otherwise at its start, becomes a separate word.
+    """
     found: list[str] = []
     for word in text.split():
         if len(word) > 1 and word[-1] in string.punctuation:
@@ -67,19 +70,20 @@ def words(text: str) -> list[str]:
 
 
 def characters(text: str) -> str:
-    """The text without white space."""
+    """Remove all whitespace from a text."""
     return "".join(text.split())
 
 
 def summands(columns: Floats) -> Floats:
-    """What is added over a corpus, from the columns of `COUNT_COLUMNS`.
+    """Compute the quantities that are summed over a corpus from the columns of `COUNT_COLUMNS`.
 
     Args:
-        columns: shape ``(E, 12)``.
+        columns: Counts, shape ``(E, 12)``.
 
     Returns:
-        shape ``(E, 3 * 8)``: n-grams that both have, those of the caption, those of the reference; of each the orders 1
-        to 6 of characters, then 1 and 2 of words. Where the reference has none, those of the caption do not count.
+        Shape ``(E, 3 * 8)``: shared n-grams, n-grams of the caption and n-grams of the reference, each with the orders
+        1 to 6 of characters, then 1 and 2 of words. N-grams of the caption do not count for orders that the reference
+        lacks.
     """
     shared, lengths = columns[:, : len(_ORDERS)], columns[:, len(_ORDERS) :]
     own, theirs = (
@@ -90,19 +94,19 @@ def summands(columns: Floats) -> Floats:
 
 
 def f_score(sums: Floats) -> Floats:
-    """chrF, (1 + b^2) P R / (b^2 P + R) (Popovic, 2015, Eq. 1), with P and R the means over the orders.
+    """Compute chrF, (1 + b^2) P R / (b^2 P + R) (Popovic, 2015, Eq. 1), with P and R averaged over the orders.
 
-    Orders of which caption or reference has no n-gram are left out of the means.
+    Orders without n-grams in the caption or in the reference are left out of the means.
 
     Args:
-        sums: shape ``(..., 24)``, as `summands` has them, of one caption or added over many.
+        sums: Output of `summands` for one caption, or summed over several, shape ``(..., 24)``.
 
     Returns:
-        shape ``(...)``, in [0, 1]; 0 where nothing is shared.
+        Shape ``(...)``, in [0, 1]. 0 if there are no shared n-grams.
     """
     shared, own, theirs = (sums[..., start : start + len(_ORDERS)] for start in (0, 8, 16))
     counts = (own > 0) & (theirs > 0)
-    # Added order by order, so that equal references stay equal whatever the shape.
+    # Sum order by order, so that equal references have equal scores for any array shape.
     precision, recall = (
         sum(np.where(counts[..., k], shared[..., k] / np.maximum(of[..., k], 1.0), 0.0) for k in range(len(_ORDERS)))
         / np.maximum(counts.sum(axis=-1), 1)
@@ -115,13 +119,13 @@ def f_score(sums: Floats) -> Floats:
 def best_references(
     predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int, progress: Progress = False
 ) -> BestReferences:
-    """Each caption beside its references, with the counts of the best.
+    """Score each caption with each of its references and select the best reference.
 
     Args:
-        predictions: one caption per row.
-        references: at least one per caption.
+        predictions: Captions, one per row.
+        references: References of each caption, at least one.
         word_order: 0, or 2 to count words too.
-        progress: How to report it.
+        progress: Progress setting. See `vlgauge.progress`.
     """
     per_reference: list[list[float]] = []
     chosen, columns = [], [np.zeros((0, len(COUNT_COLUMNS)), np.int64)]
@@ -142,10 +146,10 @@ def best_references(
 
 
 def _pair_columns(predictions: Sequence[str], references: Sequence[Sequence[str]], word_order: int) -> Ints:
-    """The columns of `COUNT_COLUMNS` of each caption with each of its references, shape ``(n_references, 12)``."""
+    """Return the `COUNT_COLUMNS` of each caption with each of its references, shape ``(n_references, 12)``."""
     texts = [text for own, theirs in zip(predictions, references, strict=True) for text in (own, *theirs)]
     example = np.repeat(np.arange(len(predictions)), [1 + len(theirs) for theirs in references])
-    candidate = np.flatnonzero(first_of_run(example))[example]  # of each text, the position of the caption beside it
+    candidate = np.flatnonzero(first_of_run(example))[example]  # index of the caption that each text belongs to
     is_reference = candidate != np.arange(len(texts))
     found = [*_shared([characters(text) for text in texts], example, candidate, CHARACTER_ORDERS)]
     split = [words(text) if word_order else [] for text in texts]
@@ -156,9 +160,9 @@ def _pair_columns(predictions: Sequence[str], references: Sequence[Sequence[str]
 
 
 def _shared(texts: Sequence[Tokens], example: Ints, candidate: Ints, max_order: int) -> Iterator[Ints]:
-    """Of each order, how many n-grams a text shares with the caption of its example, shape ``(n_texts,)``."""
+    """Yield, for each order, the n-grams that each text shares with its caption, shape ``(n_texts,)``."""
     for grams in ngram_sets(token_ids(texts), max_order=max_order):
-        # Within the entries of one n-gram those of a row stand together, its caption before its references.
+        # The entries of an n-gram are grouped by row, with the caption before its references.
         runs = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
         first = np.repeat(runs, np.diff(runs, append=len(grams.ngrams)))
         has = grams.captions[first] == candidate[grams.captions]

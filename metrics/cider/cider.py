@@ -1,4 +1,4 @@
-"""CIDEr-D: does a caption share with its references the n-grams that few other captions have?"""
+"""CIDEr-D: How many informative n-grams match the references?"""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://githu
 from vlgauge.settings import warn  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-CIDEr-D compares the n-grams of a caption with those of its references, each weighted by how few images of the corpus
-have it in their references, with a penalty for other lengths. Higher is better; it needs references, a corpus of images
-(those of the call, or a saved table) and no model.
+CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references of
+few images of the corpus get a high weight, and length differences are penalized. Higher is better. CIDEr-D requires
+references, a corpus of images (the rows of the call, or a saved table) and no model.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    return_details: whether to add the score against each reference.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add the score with each reference.
 
 Returns:
-    cider: mean of the scores, in [0, 10], higher is better.
-    cider_scores: one score per row, the mean over its references; NaN for an empty list of references.
-    cider_undefined: number of those, which are no documents either.
-    cider_signature: how the numbers were made.
+    cider: Mean of the scores, in [0, 10], higher is better.
+    cider_scores: One score per row, the mean over its references. NaN for an empty list of references.
+    cider_undefined: Number of undefined scores. These rows do not count as documents.
+    cider_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -41,23 +41,26 @@ Examples:
 
 
 _DIGESTS = 2**256
-_WARNED = -1  # no sum of digests
+_WARNED = -1  # not a valid sum of digests
 
 
 def sum_of_digests(references: Sequence[Sequence[str]]) -> int:
-    """Sum of the SHA-256 of the references of each row, which has no order, modulo 2^256."""
-    # UTF-8 has no byte 255: it parts the references, whatever they hold.
+    """Compute the sum of the SHA-256 digests of the references of each row, modulo 2^256.
+
+    The sum does not depend on the order of the rows.
+    """
+    # UTF-8 never contains the byte 255, so it separates the references unambiguously.
     digests = (hashlib.sha256(b"\xff".join(map(str.encode, own))).digest() for own in references if own)
     return sum(map(int.from_bytes, digests)) % _DIGESTS
 
 
 def named_by(total: int) -> str:
-    """The name in the signature of document frequencies that were counted in references of these digests."""
+    """Return the signature name of the document frequencies counted in references with this sum of digests."""
     return f"references@{total % _DIGESTS:064x}"[: len("references@") + 8]
 
 
 class Cider(base.TokenMetric):
-    """CIDEr-D of the COCO caption evaluation; needs no model."""
+    """CIDEr-D of the COCO caption evaluation. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1411.5726",)
@@ -69,18 +72,21 @@ class Cider(base.TokenMetric):
         super().__init__(*args, **host)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was scored: a copy begins anew, and the digest that `Dataset.map` takes of a metric stays."""
+        """Return the state without the record of past calls.
+
+        A copy starts without them, and the fingerprint that `Dataset.map` computes of a metric does not change.
+        """
         return {**self.__dict__, "_first": None}
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count in the references of how many rows each n-gram occurs, if ``df`` asks for it."""
+        """Count the number of rows whose references contain each n-gram. None unless ``df="references"``."""
         if self.df != "references":
             return None
         counts = cider.document_counts(columns["references"], tokenizer=self.tokenizer or self.split_caption)
         return counts | {"digests": {"sum": sum_of_digests(columns["references"])}}
 
     def use_counts(self, counts: Counts) -> None:
-        """Use the document frequencies of the corpus."""
+        """Use the document frequencies of the whole corpus."""
         self._counted = (named_by(counts["digests"]["sum"]), cider.counted_documents(counts))
 
     def _compute(
@@ -101,7 +107,7 @@ class Cider(base.TokenMetric):
         parts, of = cider.cider_d_scores(texts, example, table, self.progress)
         scores = np.bincount(of, parts, len(rows)) / np.bincount(of, minlength=len(rows))
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = (
             {"tokens": own, "references": theirs, "per_reference": parts[bounds[i] : bounds[i + 1]].tolist()}
             for i, (own, *theirs) in enumerate(texts.grouped(example))
@@ -110,7 +116,7 @@ class Cider(base.TokenMetric):
         return self.scored(len(predictions), rows, scores, told, made_with={"df": name})
 
     def _warn_of_other_references(self, total: int) -> None:
-        """Warn once where two calls counted words in different references, such as batches of one data set."""
+        """Warn once if two calls counted different references, such as batches of one dataset."""
         if self._first is None:
             self._first = total
         elif self._first not in (total, _WARNED):

@@ -12,7 +12,7 @@ from vlgauge.text.ngrams import MAX_ORDER
 
 
 class Cider(ReferencedCaption):
-    """Captions with the words marked that a reference has too."""
+    """Captions with the words marked that occur in a reference."""
 
     name = "cider"
     reading = (
@@ -26,7 +26,7 @@ class Cider(ReferencedCaption):
     )
 
     def reason(self, row: int) -> str:
-        """How many words are shared, and of a caption whose words all are, how many runs of words."""
+        """Return the number of shared words or, if all words are shared, of shared n-grams, as text."""
         detail = self.details[row]
         tokens, references = detail["tokens"], detail["references"]
         text = super().reason(row)
@@ -48,12 +48,15 @@ class Cider(ReferencedCaption):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Frequencies: its own references alone would give every n-gram the weight 0."""
+        """Return bundled document frequencies for a single example.
+
+        Its own references alone would give every n-gram the weight 0.
+        """
         return {"df": _frequencies()}
 
 
 def runs_of(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """The n-grams of some tokens, in their order."""
+    """Return the n-grams of a token sequence, in their order."""
     return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
 
 

@@ -1,4 +1,4 @@
-"""CLAIR: how likely does a language model find that a caption describes the same picture as its references?"""
+"""CLAIR: How likely are caption and references to share an image?"""
 
 import math
 from typing import Any
@@ -17,23 +17,23 @@ from .formula import score_places
 from .formula import written_score
 
 _DESCRIPTION = """\
-CLAIR asks a language model, which sees no picture, how likely a caption describes the same picture as its references,
-from 0 to 100, and divides the answer by 100. Higher is better; it needs references.
+CLAIR asks a language model, which does not see the image, how likely a caption describes the same image as its
+references, from 0 to 100, and divides the answer by 100. Higher is better. CLAIR requires references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions.
-    references: list of references, a string or a list of strings per caption.
-    return_details: whether to add the answer, the reason in it, and the probabilities of the digits of the score.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add the answer, the reason in it, and the probabilities of the digits of the score.
 
 Returns:
-    clair: mean of the scores, 0 to 1, higher is better.
-    clair_scores: one score per caption, NaN where there is no reference, or the answer has no score from 0 to 100.
-    clair_undefined: number of those.
-    clair_signature: how the numbers were made.
-    clair_unread: number of answers without a score from 0 to 100.
-    clair_altered: number of questions with a text that spells a special token of the model.
+    clair: Mean of the scores, in [0, 1], higher is better.
+    clair_scores: One score per row. NaN without references, or if the answer contains no score from 0 to 100.
+    clair_undefined: Number of undefined scores.
+    clair_signature: Settings and versions that the scores depend on.
+    clair_unread: Number of answers without a score from 0 to 100.
+    clair_altered: Number of prompts with a text that contains a special token of the model.
 
 Examples:
     >>> import evaluate
@@ -43,7 +43,7 @@ Examples:
     True
 """
 
-# The authors' own words, which are constants of the method: https://github.com/DavidMChan/clair, clair.py.
+# Prompt of the authors, which is a constant of the method: https://github.com/DavidMChan/clair, clair.py.
 _CANDIDATES = (
     "You are trying to tell if a candidate set of captions is describing the same image as a reference set of captions."
     "\nCandidate set:\n- "
@@ -59,7 +59,7 @@ LONGEST = 1024  # tokens of an answer, as in the released code
 
 
 class Clair(judged.TextJudgeMetric):
-    """Likelihood, by a language model, that caption and references describe one picture (Chan et al., 2023)."""
+    """Likelihood by a language model that caption and references describe the same image (Chan et al., 2023)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
@@ -86,7 +86,7 @@ class Clair(judged.TextJudgeMetric):
         answers = judge.answers(
             questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
-        self._check_digits(judge)  # a server shows its tokens in its answers only
+        self._check_digits(judge)  # a server reports its tokens in its answers only
         scores: list[float] = []
         n_untold = 0
         details: list[dict[str, Any]] = []
@@ -120,7 +120,7 @@ class Clair(judged.TextJudgeMetric):
         )
 
     def _check_digits(self, judge: judges.Judge) -> None:
-        """ValueError for a judge whose tokens have several digits, where these count."""
+        """Raise if the variant requires digits and the tokens of the judge model have several digits."""
         if self.variant == "expected" and not judge.reads_digits:
             raise UsageError(
                 f"`variant='expected'` must have a tokenizer that splits a number into its digits, got "
@@ -128,6 +128,6 @@ class Clair(judged.TextJudgeMetric):
             )
 
     def question(self, caption: str, references: list[str]) -> judges.Question:
-        """What the judge is asked; white space in a text is one blank, so that none adds a line to a list."""
+        """Build the prompt, with whitespace normalized, so that no text adds a line to a list."""
         texts = tuple(" ".join(text.split()) for text in (caption, *references))
         return judges.Question((_CANDIDATES, _REFERENCES, *(_NEXT,) * (len(references) - 1), _END), texts)

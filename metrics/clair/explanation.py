@@ -1,4 +1,4 @@
-"""CLAIR: what the judge wrote, its reason, and the references that it read."""
+"""CLAIR: the answer of the judge model, its reason, and the references in its prompt."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ _PLACES = {1: ("ones",), 2: ("tens", "ones"), 3: ("hundreds", "tens", "ones")}
 
 
 class Clair(Explanation):
-    """Captions with the answers of the judge."""
+    """Captions with the answers of the judge model."""
 
     name = "clair"
     on_axis = (0.0, 1.0)
@@ -22,13 +22,13 @@ class Clair(Explanation):
     )
 
     def reason(self, row: int) -> str:
-        """The number, and the judge's own reason."""
+        """Return the score and the reason of the judge model as text."""
         detail = self.details[row]
         told = f": {quoted(detail['reason'])}" if detail["reason"] else ""
         return f"the judge wrote {number(detail['number'], 0)} of 100{told}"
 
     def undefined(self, row: int) -> str:
-        """No reference, or no number in the answer."""
+        """Return whether references or a score in the answer are missing, as text."""
         detail = self.details[row]
         if "answer" not in detail:
             return "it has no reference to be compared with"
@@ -37,7 +37,7 @@ class Clair(Explanation):
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption, its references, the answer, and the digits that might have stood in it."""
+        """Return the template values of a row: caption, references, answer, and digit probabilities."""
         detail = self.details[row]
         references = self.columns.get("references")
         cells: Any = [] if references is None else references[row]

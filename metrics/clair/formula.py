@@ -1,4 +1,4 @@
-"""The score in what a language model wrote, and the mean over its digits in place of it."""
+"""The score in the answer of a language model, and its expected value over the digit probabilities."""
 
 import json
 import math
@@ -20,13 +20,13 @@ _REASON = re.compile(r"reason\W*(.*)", re.IGNORECASE)
 
 
 class Written(NamedTuple):
-    """What an answer says.
+    """Parsed answer of a judge model.
 
     Attributes:
-        score: From 0 to 100; NaN where none can be read.
-        reason: Text; "" for none.
-        start: Where the number begins in the answer; -1 where none can be read.
-        number: As it was written.
+        score: Score from 0 to 100. NaN if it is missing or invalid.
+        reason: Reason as text. Empty if it is missing.
+        start: Index of the number in the answer. -1 if it was not found.
+        number: Number as written in the answer.
     """
 
     score: float
@@ -39,15 +39,16 @@ _NONE = Written(math.nan, "")
 
 
 def written_score(answer: str) -> Written:
-    """The score in an answer, as CLAIR's code reads it (Chan et al., 2023).
+    """Parse the score in an answer as CLAIR's code does (Chan et al., 2023).
 
-    First what stands between the first opening and the next closing brace, as JSON with the key "score"; where that is
-    none, the first number of the answer, times 100 if it is below 1. What is outside of 0 to 100, or no number, is NaN.
+    The text between the first opening brace and the next closing brace is parsed as JSON with the key "score". If that
+    fails, the first number of the answer is used, multiplied by 100 if it is below 1. The score is NaN if it is not a
+    number from 0 to 100.
     """
     opening = answer.find("{")
     closing = answer.find("}", opening + 1)
     inner = answer[opening : closing if closing >= 0 else len(answer)] + "}" if opening >= 0 else ""
-    # Where the object is cut short by another one, so does the code cut it.
+    # As in the authors' code, cut the object off at a second opening brace.
     another = inner.find("{", 1)
     if another > 0:
         inner = inner[:another] + "}"
@@ -80,7 +81,7 @@ def _as_number(value: Any) -> float:
 
 
 def _within(value: float, reason: str, answer: str, start: int, number: str = "") -> Written:
-    """A score that is in its range, with the place of its number."""
+    """Return a score with the position of its number, or NaN if it is out of range."""
     if not 0 <= value <= HIGHEST:
         return Written(math.nan, reason)
     if not number:
@@ -93,12 +94,16 @@ def _within(value: float, reason: str, answer: str, start: int, number: str = ""
 
 
 def score_places(answer: str, written: Written, digit_at: Sequence[int]) -> list[int]:
-    """Which tokens are the digits of the score; none where it is no whole number, or its digits are not tokens.
+    """Find the tokens that are the digits of the score.
 
     Args:
-        answer: The text.
-        written: What `written_score` found in it.
-        digit_at: The digit that each token is, -1 for none, shape ``(n_tokens,)``.
+        answer: Text of the answer.
+        written: Output of `written_score` for it.
+        digit_at: Digit that each token is, -1 for other tokens, shape ``(n_tokens,)``.
+
+    Returns:
+        Indices of the tokens. Empty if the score is not written as an integer, or if its digits are not separate
+        tokens.
     """
     if not (written.number.isascii() and written.number.isdigit()) or written.score != float(written.number):
         return []
@@ -111,16 +116,20 @@ def score_places(answer: str, written: Written, digit_at: Sequence[int]) -> list
 
 
 def expected_score(written: Written, places: Sequence[int], digits: Floats) -> float:
-    """Mean of the score over the digits that could stand in the places of its own, from 0 to 100; ours.
+    """Compute the expected score over the digit probabilities, from 0 to 100. This is our extension.
 
-    With ``p_i(d)`` the probability of digit d in place i among the ten digits: ``sum_d d p_1(d)`` of one digit,
-    ``sum_d 10 d p_1(d) + sum_d d p_2(d)`` of two. Where 100 was written, a first digit other than 1 is one of two
-    digits, whose second is in the middle: ``100 p_1(1) + sum_{d != 1} min(10 d + 4.5, 100) p_1(d)``.
+    With ``p_i(d)`` the probability of digit d at position i among the ten digits, a one-digit score is ``sum_d d
+    p_1(d)`` and a two-digit score is ``sum_d 10 d p_1(d) + sum_d d p_2(d)``. If the answer was 100, a first digit other
+    than 1 starts a two-digit number, whose second digit is set to the midpoint: ``100 p_1(1) + sum_{d != 1} min(10 d +
+    4.5, 100) p_1(d)``.
 
     Args:
-        written: What was read.
-        places: As `score_places` finds them; without any the score that was written is its own mean.
-        digits: Probability of each digit in the place of each token, shape ``(n_tokens, 10)``.
+        written: Output of `written_score`.
+        places: Output of `score_places`. If it is empty, the written score is returned.
+        digits: Probability of each digit at each token, shape ``(n_tokens, 10)``.
+
+    Returns:
+        The expected score. NaN if the digits of a position have no probability.
     """
     if not places:
         return written.score

@@ -1,4 +1,4 @@
-"""CLIP-S: how well does a caption fit its image or video, in the space of CLIP?"""
+"""CLIP-S: How well does a caption match its image or video?"""
 
 from typing import Any
 
@@ -6,17 +6,19 @@ from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.co
 from vlgauge.errors import UsageError  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-CLIP-S is the cosine of a caption and its image in the space of CLIP, stretched; RefCLIP-S takes references into account
-as well. For videos it is EMScore: every word finds its best frame and every frame its best word. Higher is better.
+CLIP-S is the scaled cosine similarity of the CLIP embeddings of a caption and its image. RefCLIP-S also uses
+references. For videos, the metric is EMScore, which matches each word with its most similar frame and each frame with
+its most similar word. Higher is better.
 """
 
 _INPUTS = clip_score.INPUTS.format(name="clip_s", w=2.5)
 
 
 class ClipS(clip_score.ClipScoreMetric):
-    """w max(c, 0) of the cosine c of caption and image with w = 2.5 (Hessel et al., 2021); for videos EMScore.
+    """CLIPScore w max(c, 0) with w = 2.5 (Hessel et al., 2021), and EMScore for videos.
 
-    The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
+    c is the cosine similarity of caption and image. The formulas are in `vlgauge.clip_score.formula` and
+    `vlgauge.clip_score.emscore`.
     """
 
     about = (_DESCRIPTION, _INPUTS)

@@ -1,10 +1,10 @@
-"""CLIP-S: captions beside their pictures or videos."""
+"""CLIP-S: captions with their images or videos."""
 
 from vlgauge.explain.captioned import CaptionedPicture
 
 
 class ClipS(CaptionedPicture):
-    """Captions with the others of their picture."""
+    """Captions, each with the other captions of its image."""
 
     name = "clip_s"
     reading = (

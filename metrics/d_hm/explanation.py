@@ -1,4 +1,4 @@
-"""d_HM: how far a story is from a human one in each of three scores."""
+"""d_HM: the distance of a story from a human-written one in each of three scores."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ PARTS = {"d_g": ("grounding", "groovist"), "d_c": ("coherence", "rovist_c"), "d_
 
 
 class DHm(Explanation):
-    """Stories with the three differences from the human story of the same pictures."""
+    """Stories with the three differences from the human-written story of the same images."""
 
     name = "d_hm"
     reading = (
@@ -26,13 +26,13 @@ class DHm(Explanation):
     why_undefined = "one of the six scores of the two stories is undefined"
 
     def reason(self, row: int) -> str:
-        """The largest difference."""
+        """Return the component with the largest difference as text."""
         detail = self.details[row]
         part = max(PARTS, key=lambda name: detail[name])
         return f"most by {PARTS[part][0]} {number(detail[part])}"
 
     def finding(self, row: int) -> Markup:
-        """The same as a sentence."""
+        """Return the component with the largest difference as a sentence."""
         detail = self.details[row]
         part = max(PARTS, key=lambda name: detail[name])
         if not detail[part]:
@@ -41,7 +41,7 @@ class DHm(Explanation):
         return told.format(PARTS[part][0], number(detail[part]))
 
     def values(self, row: int) -> dict[str, Any]:
-        """Both stories on the axis of each score."""
+        """Return the template values of a row: both stories on the axis of each component."""
         detail = self.details[row]
         model, human = self.predictions, self.columns.get("references")
         rows = []

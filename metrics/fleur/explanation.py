@@ -1,4 +1,4 @@
-"""FLEUR: what the judge was asked, what it wrote, and which digits it might have written."""
+"""FLEUR: the prompt and answer of the judge model, and the probabilities of the digits."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from vlgauge.explain.plots import digit_bars
 
 
 class Fleur(CaptionedPicture):
-    """Captions with the answers of the judge, and the others of their picture."""
+    """Captions with the answers of the judge model, and with the other captions of their image."""
 
     name = "fleur"
     family_template = family_key = first_config = ""
@@ -25,14 +25,14 @@ class Fleur(CaptionedPicture):
         return f"the judge wrote {quoted(self.details[row]['answer'])}"
 
     def undefined(self, row: int) -> str:
-        """No number in the answer, or digits that a server did not tell."""
+        """Return whether the answer lacks a number or the server lacks digit probabilities, as text."""
         detail = self.details[row]
         is_read = detail["number"] is not None
         why = "and its server not what else it might have written" if is_read else "which has no number from 0 to 1"
         return f"the judge wrote {quoted(detail['answer'])}, {why}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The captions of the picture, the question, and the digits that might have stood in each place."""
+        """Return the template values of a row: captions of the image, prompt, and digit probabilities."""
         detail = self.details[row]
         places = ("first decimal", "second decimal") if detail["number"] != 1 else ("whole number",)
         bars = [

@@ -1,4 +1,4 @@
-"""FLEUR: which grade does a model of pictures and text give a caption, averaged over the digits it might print?"""
+"""FLEUR: How does a vision-language model grade a caption?"""
 
 import dataclasses
 import math
@@ -19,25 +19,25 @@ from .formula import smoothed_places
 from .formula import smoothed_score
 
 _DESCRIPTION = """\
-FLEUR asks a model of pictures and text to grade a caption of a picture from 0.0 to 1.0, and takes the mean over the
-digits that the model might have printed; RefFLEUR shows it references as well. Higher is better.
+FLEUR asks a vision-language model to rate a caption of an image from 0.0 to 1.0, and returns the expected rating over
+the digit probabilities of the model. RefFLEUR adds references to the prompt. Higher is better.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
-    references: optional list of lists of captions by people; a row without any may be None.
-    return_details: whether to add the answer, its number, and the probabilities of the digits in it.
+    predictions: Captions, one string per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption.
+    references: Optional human captions, one list of strings per row. None for a row without references.
+    return_details: Whether to add the answer, its number, and the probabilities of the digits in it.
 
 Returns:
-    fleur: mean of the scores, 0 to 1, higher is better.
-    fleur_scores: one score per caption, NaN where the answer has no number from 0 to 1.
-    fleur_undefined: number of those.
-    fleur_signature: how the numbers were made.
-    fleur_altered: number of rows with a caption or reference that spells a special token of the model.
-    ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: the same with references, where there are
-        any.
+    fleur: Mean of the scores, in [0, 1], higher is better.
+    fleur_scores: One score per caption. NaN if the answer contains no number from 0 to 1.
+    fleur_undefined: Number of undefined scores.
+    fleur_signature: Settings and versions that the scores depend on.
+    fleur_altered: Number of rows with a caption or reference that contains a special token of the model.
+    ref_fleur, ref_fleur_scores, ref_fleur_undefined, ref_fleur_signature: The same for RefFLEUR, if there are
+        references.
 
 Examples:
     >>> import evaluate
@@ -51,7 +51,7 @@ Examples:
     True
 """
 
-# The authors' own words, which are constants of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
+# Prompt of the authors, which is a constant of the method: https://github.com/Yebin46/FLEUR, fleur.py and reffleur.py.
 _SCALE = (
     " on a scale of 0.0 to 1.0 based on the given Grading Criteria. (Print Real Number Score ONLY)\n\nGrading Criteria:"
     "\n\n0.0: The caption does not describe the image at all.\n1.0: The caption accurately and clearly describes the "
@@ -62,7 +62,8 @@ _CHOOSE = "\n\nScore(Choose a rating from 0.0 to 1.0):"
 _ALONE = f"Your task is to evaluate and rate the caption{_SCALE}Caption: "
 _REFERENCED = f"Your task is to evaluate and rate the candidate caption{_SCALE}Reference Captions: "
 _CANDIDATE = "\n\nCandidate Caption: "
-# https://github.com/hjkim811/EXPERT, expert.py: the same arithmetic behind another question, for a model trained on it.
+# EXPERT (https://github.com/hjkim811/EXPERT, expert.py) uses the same formula with another prompt, for a model trained
+# on this prompt.
 _EXPERT = "Evaluate the caption and assign a score on a scale of 0.0 to 1.0.\n\nCaption: "
 _EXPERT_END = "\n\nScore (0.0~1.0):"
 _EXPERT_WHY = (
@@ -82,13 +83,13 @@ LONGEST = 512  # tokens of an answer, as in the released code
 
 
 class Fleur(judged.JudgeMetric):
-    """Expected grade of a caption by a model of pictures and text (Lee et al., 2024)."""
+    """Expected rating of a caption by a vision-language model (Lee et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2024.acl-long.205", "https://arxiv.org/abs/2406.06004")
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
     unsigned = (*judged.JudgeMetric.unsigned, "reasons")
-    # LLaVA-1.5 itself was trained on another system text.
+    # LLaVA-1.5 itself was trained with another system prompt.
     opening = judges.Opening(
         "llava_v1",
         "A chat between a curious human and an artificial intelligence assistant. The assistant gives helpful, "
@@ -115,7 +116,7 @@ class Fleur(judged.JudgeMetric):
         super().__init__(*args, **host)
 
     def look_for_sources(self) -> Any:
-        """What every call needs; under the preset of EXPERT, LLaVA-1.5 needs its adapter."""
+        """Check the sources that every call requires. With preset "expert", LLaVA-1.5 requires its adapter."""
         preflight = super().look_for_sources()
         if self.preset == "expert" and self.chosen_model == self.paper_model and self.adapter is None:
             preflight.sources.append(
@@ -151,7 +152,7 @@ class Fleur(judged.JudgeMetric):
         return self.with_score(record, f"ref_{self.name}", with_references.tolist()) if rows else record
 
     def question(self, caption: str, references: Sequence[str], picture: Any) -> judges.Question:
-        """What the judge is asked about a caption; white space in it is one blank, as in the released code."""
+        """Build the prompt for a caption, with whitespace normalized, as in the released code."""
         tidy = " ".join(caption.split())
         if self.preset == "expert":
             return judges.Question((_EXPERT, _EXPERT_END), (tidy,), picture)
@@ -161,13 +162,13 @@ class Fleur(judged.JudgeMetric):
         return judges.Question((_REFERENCED, *between, _CANDIDATE, _CHOOSE), (*references, tidy), picture)
 
     def why(self, question: judges.Question) -> judges.Question:
-        """The second question; that of EXPERT names the caption again."""
+        """Build the follow-up prompt, which repeats the caption with preset "expert"."""
         if self.preset == "expert":
             return judges.Question((_EXPERT_WHY, _EXPERT_WHY_END), question.captions)
         return _WHY
 
     def _check_digits(self, judge: judges.Judge) -> None:
-        """ValueError for a judge whose tokens have several digits."""
+        """Raise if the tokens of the judge model have several digits."""
         if not judge.reads_digits:
             raise UsageError(
                 f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
@@ -181,7 +182,10 @@ class Fleur(judged.JudgeMetric):
         scores: Sequence[float],
         details: Sequence[dict[str, Any]],
     ) -> None:
-        """Ask the judge why, with the score in the place of what it printed, as in the authors' fleur_exp.py."""
+        """Ask the judge model for its reasons and add them to the details.
+
+        As in the authors' fleur_exp.py, the conversation contains the score in place of the answer of the model.
+        """
         rows = [row for row, score in enumerate(scores) if not math.isnan(score)]
         asked = [
             dataclasses.replace(questions[row], replied=str(round(scores[row], 6)), again=self.why(questions[row]))
@@ -196,11 +200,11 @@ class Fleur(judged.JudgeMetric):
     def _graded(
         self, judge: judges.Judge, questions: Sequence[judges.Question]
     ) -> tuple[list[float], list[dict[str, Any]]]:
-        """Score of each question, NaN where its answer has no number; and what the judge wrote."""
+        """Return the score of each prompt and its details. The score is NaN if the answer contains no number."""
         answers = judge.answers(
             questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
-        self._check_digits(judge)  # a server shows its tokens in its answers only
+        self._check_digits(judge)  # a server reports its tokens in its answers only
         scores, details, n_untold = [], [], 0
         for question, answer in zip(questions, answers, strict=True):
             number = printed_number(answer.text)

@@ -1,4 +1,4 @@
-"""The number that a judge printed, and the mean over its digits in place of it."""
+"""The number in the answer of a judge model, and its expected value over the digit probabilities."""
 
 import math
 import re
@@ -10,13 +10,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 VARIANTS = ("released", "renormalised")
-_LONGEST_OF_ONE_DECIMAL = 3  # signs of 0.5
+_LONGEST_OF_ONE_DECIMAL = 3  # characters of "0.5"
 
 
 def printed_number(text: str) -> float:
-    """The number in an answer: all its digits and points, those at both ends of it left out; NaN for none in [0, 1].
+    """Parse the number in an answer.
 
-    So "Score: 0.85." is 0.85, ".5" is 5 and therefore none, and "0.8/1.0" is none.
+    The number consists of all digits and points of the answer, with leading and trailing points stripped. Hence "Score:
+    0.85." is 0.85, ".5" is 5 and therefore NaN, and "0.8/1.0" is NaN.
+
+    Returns:
+        The number. NaN if it is not in [0, 1].
     """
     kept = re.sub(r"[^0-9.]", "", text).strip(".")
     try:
@@ -27,17 +31,17 @@ def printed_number(text: str) -> float:
 
 
 def smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
-    """Which tokens of an answer are averaged over the digits, as the released code looks for them.
+    """Find the tokens of an answer that are averaged over the digits, as in the released code.
 
-    Those of the first and of the second decimal, or that of the digit 1; a third decimal plays no part, nor does a
-    zero at the end.
+    These are the tokens of the first and second decimal, or of the digit 1. A third decimal and a trailing zero are
+    ignored.
 
     Args:
-        number: As `printed_number` reads it.
-        digit_at: The digit that each token of the answer is, -1 for none, shape ``(n_tokens,)``.
+        number: Output of `printed_number`.
+        digit_at: Digit that each token of the answer is, -1 for other tokens, shape ``(n_tokens,)``.
 
     Returns:
-        One place or two; none where the tokens are not those of the number.
+        One or two token indices. Empty if the tokens do not match the number.
     """
     if math.isnan(number):
         return []
@@ -52,7 +56,7 @@ def smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
     if not re.fullmatch(r"0\.\d+", printed):  # such as 1e-05
         return []
     first = where(int(printed[2]))
-    # A zero as the first decimal is the second zero; where "0" was printed alone, its one zero is taken.
+    # If the first decimal is zero, it is the second zero of the answer, or the only one if just "0" was printed.
     places = first[1:2] if printed[2] == "0" and len(first) > 1 else first[:1]
     if len(printed) > _LONGEST_OF_ONE_DECIMAL and places:
         second = where(int(printed[3]))
@@ -62,17 +66,20 @@ def smoothed_places(number: float, digit_at: Sequence[int]) -> list[int]:
 
 
 def smoothed_score(number: float, places: Sequence[int], digits: Floats, variant: str = "released") -> float:
-    """FLEUR of an answer: the mean over the digits that could stand in a place (Lee et al., 2024, score smoothing).
+    """Compute FLEUR of an answer, the expected score over the digit probabilities (Lee et al., 2024, score smoothing).
 
-    With ``p_i(d)`` the probability of digit d in place i: ``sum_d 0.1 d p_1(d)``, more by ``sum_d 0.01 d p_2(d)`` where
-    a second decimal was printed; for the number 1 it is ``0.9 p(0) + p(1)``.
+    With ``p_i(d)`` the probability of digit d at position i, the score is ``sum_d 0.1 d p_1(d)``, plus ``sum_d 0.01 d
+    p_2(d)`` if a second decimal was printed. For the number 1 it is ``0.9 p(0) + p(1)``.
 
     Args:
-        number: As `printed_number` reads it.
-        places: As `smoothed_places` finds them.
-        digits: Probability of each digit in the place of each token of the answer, shape ``(n_tokens, 10)``.
-        variant: "released": of the whole vocabulary, so that what other tokens get is lost; "renormalised": divided by
-            what all ten digits get, or for the number 1 by what 0 and 1 get.
+        number: Output of `printed_number`.
+        places: Output of `smoothed_places`.
+        digits: Probability of each digit at each token of the answer, shape ``(n_tokens, 10)``.
+        variant: "released" uses probabilities over the whole vocabulary, so that the probability of other tokens is
+            lost. "renormalised" divides by the total probability of all ten digits, or of 0 and 1 for the number 1.
+
+    Returns:
+        The score. NaN if `places` is empty or the digits have no probability.
     """
     if not places:
         return math.nan

@@ -1,4 +1,4 @@
-"""Fréchet-BERT: the clouds of captions with mean and spread, and the score among those of all ways to split them."""
+"""Frechet-BERT: captions as point clouds with mean and spread, and the score within the null distribution."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from vlgauge.explain.caption_sets import CaptionSets
 
 
 class FrechetBert(CaptionSets):
-    """Caption sets as clouds with mean and spread."""
+    """Caption sets as point clouds with mean and spread."""
 
     name = "frechet_bert"
     reading = (
@@ -20,7 +20,7 @@ class FrechetBert(CaptionSets):
     ellipses = True
 
     def values(self, row: int) -> dict[str, Any]:
-        """What the clouds show, and how much of the score lies between the means."""
+        """Return the template values of a row, with the share of the score due to the means."""
         found, score = super().values(row), self.scores[row]
         part = self.details[row]["squared_mean_distance"]
         between = (

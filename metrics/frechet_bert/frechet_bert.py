@@ -1,4 +1,4 @@
-"""Frechet-BERT: how far apart are Gaussians fitted to the sentence vectors of candidates and of references?"""
+"""Frechet-BERT: How far apart are Gaussians fitted to two caption sets?"""
 
 from typing import Any
 
@@ -9,30 +9,30 @@ from vlgauge import caption_sets  # From: "vlgauge[frechet-bert] @ git+https://g
 from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-Frechet-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
-2-Wasserstein distance between Gaussians with the means and covariances of their sentence vectors. Lower is better;
-exact permutation p-values say whether the two sets could come from one distribution.
+Frechet-BERT compares the captions that a model samples for an image with human captions: the squared 2-Wasserstein
+distance between Gaussians with the means and covariances of their sentence embeddings. Lower is better. Exact
+permutation p-values test whether the two sets could come from one distribution.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per row.
-    references: list of caption sets written by people, one list of strings per row.
-    embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
-        of shape (n_captions, d).
-    return_details: whether to add the part of the means, distinct captions, partitions, null deviation and
-        distribution of each row, and its captions in the plane in which they vary most.
+    predictions: Caption sets sampled from the model, one list of strings per row.
+    references: Sets of human captions, one list of strings per row.
+    embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of lists
+        of arrays of shape (n_captions, d).
+    return_details: Whether to add the component due to the means, distinct captions, partitions, null deviation and
+        null distribution of each row, and its captions in the plane of largest variance.
 
 Returns:
-    frechet_bert: mean of the scores, at least 0, lower is better; above 0 for equal distributions, the more so the
-        fewer captions there are.
-    frechet_bert_scores: one score per row, NaN where a side has fewer than two captions or a vector is not finite.
-    frechet_bert_undefined: number of those.
-    frechet_bert_signature: how the numbers were made.
+    frechet_bert: Mean of the scores, at least 0, lower is better. It is above 0 even for equal distributions, and more
+        so for smaller caption sets.
+    frechet_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
+    frechet_bert_undefined: Number of undefined scores.
+    frechet_bert_signature: Settings and versions that the scores depend on.
     frechet_bert_pvalue, frechet_bert_z, frechet_bert_excess, frechet_bert_excess_interval, frechet_bert_null_mean,
         frechet_bert_mean_log_pvalue, frechet_bert_expected_mean_log_pvalue of the corpus, frechet_bert_pvalues,
-        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the rows: with the setting
-        pvalue; see the card.
+        frechet_bert_excess_scores, frechet_bert_null_means, frechet_bert_zscores of the rows: Results of the
+        permutation test, with the setting pvalue. See the card.
 
 Examples:
     >>> import evaluate
@@ -50,26 +50,26 @@ Examples:
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-# Of the sum of all squares around the pooled mean: sides that are equal were found up to 4e-16 of it apart.
+# Relative to the total sum of squares around the pooled mean: equal sets were found up to 4e-16 apart.
 _ROUNDING = 1e-14
-_BLOCK = 2**19  # entries of a working array: 4 MB stay in the cache
+_BLOCK = 2**19  # entries of a working array: 4 MB fit into the cache
 
 
 def gram_matrices(vectors: npt.NDArray[np.floating]) -> Floats:
-    """Inner products of the pooled captions of S examples, after their mean is taken off.
+    """Compute the inner products of the pooled captions of S examples after their mean is subtracted.
 
     Args:
-        vectors: shape ``(S, N, d)``, candidates first, of any norm.
+        vectors: Embeddings, shape ``(S, N, d)``, candidates first, of any norm.
 
     Returns:
-        shape ``(S, N, N)``; each row sums to 0. NaN throughout an example with a vector that is not finite.
+        Gram matrices, shape ``(S, N, N)``. Each row sums to 0. All NaN for an example with a non-finite embedding.
     """
     gram = np.empty((len(vectors), vectors.shape[1], vectors.shape[1]))
     step = max(1, _BLOCK // max(1, vectors[:1].size))
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(vectors), step):
             block = vectors[start : start + step].astype(np.float64)  # a copy
-            # From the first one on: the mean of equal vectors, less one of them, is then exactly 0.
+            # Subtract the first vector, so that the mean of equal vectors is exactly 0.
             block -= block[:, :1].copy()
             centred = block - block.mean(axis=1, keepdims=True)
             gram[start : start + step] = centred @ centred.swapaxes(1, 2)
@@ -79,25 +79,25 @@ def gram_matrices(vectors: npt.NDArray[np.floating]) -> Floats:
 
 
 def frechet_distances(gram: Floats, candidates: Bools) -> Floats:
-    """The squared Frechet distance of Gaussians fitted to candidates c and references r, under every partition.
+    """Compute the squared Frechet distance of Gaussians fitted to candidates c and references r, under every partition.
 
     F = |mu_c - mu_r|^2 + Tr S_c + Tr S_r - 2 Tr (S_c S_r)^(1/2), with covariances over n-1 and m-1 (Chan et al., Eq. 5,
-    which prints the first norm without the square). Let A and B be the centred vectors of the two sides. The non-zero
+    which prints the first norm without the square). Let A and B be the centered vectors of the two sides. The non-zero
     eigenvalues of S_c S_r are the squared singular values of A B^T / sqrt((n-1)(m-1)), hence Tr (S_c S_r)^(1/2) = ||A
     B^T||_* / sqrt((n-1)(m-1)), the nuclear norm of an n x m matrix.
 
     Args:
-        gram: shape ``(S, N, N)``, inner products around the pooled mean, as `gram_matrices` makes them.
-        candidates: shape ``(P, N)``, n True in each row.
+        gram: Inner products around the pooled mean from `gram_matrices`, shape ``(S, N, N)``.
+        candidates: Partitions, shape ``(P, N)``, n True in each row.
 
     Returns:
-        shape ``(S, P)``, at least 0; NaN where `gram` is.
+        Distances, shape ``(S, P)``, at least 0. NaN if `gram` is NaN.
     """
     n_captions = candidates.shape[1]
     n = int(np.count_nonzero(candidates[0]))
     undefined = np.isnan(gram.sum(axis=(1, 2)))
-    known = np.where(undefined[:, None, None], 0.0, gram)  # LAPACK does not take NaN
-    # F is the same with the sides exchanged: of all partitions into equal halves one half is enough.
+    known = np.where(undefined[:, None, None], 0.0, gram)  # LAPACK does not accept NaN
+    # F is symmetric, so half of all partitions into equal halves is enough.
     mirrored = 2 * n == n_captions and np.array_equal(candidates, ~candidates[::-1])
     wanted = candidates[: len(candidates) // 2] if mirrored else candidates
     distances = np.empty((len(gram), len(wanted)))
@@ -111,7 +111,7 @@ def frechet_distances(gram: Floats, candidates: Bools) -> Floats:
 
 
 def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
-    """`frechet_distances` of a few partitions, all matrices at once."""
+    """Compute `frechet_distances` of a few partitions, with all matrices at the same time."""
     m = candidates.shape[1] - n
     ours = np.nonzero(candidates)[1].reshape(-1, n)
     theirs = np.nonzero(~candidates)[1].reshape(-1, m)
@@ -120,7 +120,7 @@ def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
     rows, columns = cross.mean(axis=3, keepdims=True), cross.mean(axis=2, keepdims=True)
     mean = rows.mean(axis=2, keepdims=True)
     nuclear = np.linalg.svd(cross - rows - columns + mean, compute_uv=False).sum(axis=2)
-    # Around the pooled mean the vectors of the two sides have opposite sums, of squared length -sum(cross).
+    # Around the pooled mean, the vectors of the two sides have opposite sums, of squared length -sum(cross).
     squared_sum = -n * m * mean[:, :, 0, 0]
     squares = np.diagonal(gram, axis1=1, axis2=2)  # axes: example, caption
     of_candidates = squares[:, ours].sum(axis=2)  # axes: example, partition
@@ -131,11 +131,14 @@ def _frechet_block(gram: Floats, candidates: Bools, n: int) -> Floats:
 
 
 def squared_mean_distances(gram: Floats, n: int) -> Floats:
-    """|mu_c - mu_r|^2, the part of the Frechet distance that the means alone make up; shape ``(S,)``.
+    """Compute |mu_c - mu_r|^2, the component of the Frechet distance due to the means.
 
     Args:
-        gram: shape ``(S, N, N)``, as in `frechet_distances`.
-        n: number of candidates, which come first.
+        gram: Inner products, shape ``(S, N, N)``. See `frechet_distances`.
+        n: Number of candidates, which come first.
+
+    Returns:
+        Squared distances, shape ``(S,)``.
     """
     m = gram.shape[1] - n
     weights = np.repeat([1 / n, -1 / m], [n, m])
@@ -143,19 +146,19 @@ def squared_mean_distances(gram: Floats, n: int) -> Floats:
 
 
 def _without_rounding(distances: Floats, gram: Floats) -> Floats:
-    """Distances of shape ``(S, P)``, those that rounding alone can leave of equal sides being 0."""
+    """Set distances, shape ``(S, P)``, to 0 if rounding alone can produce them for equal sides."""
     least = _ROUNDING * np.trace(gram, axis1=1, axis2=2)[:, None]
     return np.where(distances > least, distances, np.where(np.isnan(distances), np.nan, 0.0))
 
 
 def tie_tolerances(gram: Floats) -> Floats:
-    """1e-9 of the pooled variance: distances this close tie, whatever the scale of the vectors.
+    """Return 1e-9 of the pooled variance, the tolerance for tied distances, independent of the scale of the embeddings.
 
     Args:
-        gram: shape ``(S, N, N)``, as in `frechet_distances`.
+        gram: Inner products, shape ``(S, N, N)``. See `frechet_distances`.
 
     Returns:
-        shape ``(S,)``.
+        Tolerances, shape ``(S,)``.
     """
     variance: Floats = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
     return statistics.TOLERANCE * variance
@@ -170,7 +173,16 @@ class FrechetBert(caption_sets.VectorSetMetric):
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
-        """Scores and null distributions of examples with n candidates each."""
+        """Compute the scores and null distributions of examples with n candidates each.
+
+        Args:
+            vectors: Embeddings, shape ``(S, N, d)``, candidates first.
+            n: Number of candidates.
+            ways: Partitions of the null distribution. None for no p-values.
+
+        Returns:
+            The statistic, and the details of each example.
+        """
         gram = gram_matrices(vectors)
         details = [{"squared_mean_distance": part} for part in squared_mean_distances(gram, n).tolist()]
         if ways is None:

@@ -1,4 +1,4 @@
-"""What the paper measures beside the score: misplaced phrases and their share of the words."""
+"""Analyses of the paper in addition to the score: temporal misalignment and noun phrase proportion."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,10 @@ MATCHING = ("each", "best")
 
 
 def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
-    """The setting `analysis`: None, one name, or several.
+    """Validate the setting `analysis`: None, one name, or several.
+
+    Returns:
+        The names. None for no analysis.
 
     Raises:
         ValueError: If a name is unknown.
@@ -41,10 +44,10 @@ def checked_analysis(analysis: Any) -> tuple[str, ...] | None:
 
 
 def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
-    """Refuse `sentence_image` where nothing reads it.
+    """Check that `sentence_image` is only passed if an analysis uses it.
 
     Raises:
-        ValueError: If it is given without the analysis "temporal_misalignment".
+        ValueError: If it is passed without the analysis "temporal_misalignment".
     """
     if given is not None and "temporal_misalignment" not in (analysis or ()):
         raise UsageError(
@@ -56,21 +59,21 @@ def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
 def temporal_misalignment(
     sentences: Sequence[Floats], images: Sequence[int], theta: float, *, matching: str = "each"
 ) -> tuple[float, list[float]]:
-    """T(story) and t(sentence_i) (Surikuchi et al., 2023, Eqs. 3a and 3b).
+    """Compute T(story) and t(sentence_i) (Surikuchi et al., 2023, Eqs. 3a and 3b).
 
         t_i = #(phrases of sentence i that match an image other than its own) / #(phrases of sentence i)
         T   = mean over the sentences of t_i
 
     Args:
-        sentences: per sentence the best score of each phrase within each image, shape ``(n_phrases, n_images)``, on the
-            scale of theta; NaN for an image without regions.
-        images: the image that each sentence belongs to.
-        theta: a score from which on a phrase matches an image.
-        matching: "each" counts every other image that matches, so T may exceed 1 as in the paper; "best" counts a
-            phrase once, if its best image (ties: the first) is another one and matches.
+        sentences: Best score of each phrase within each image, one array per sentence, shape ``(n_phrases, n_images)``,
+            on the scale of theta. NaN for an image without regions.
+        images: Image that each sentence belongs to.
+        theta: Minimum score of a phrase that matches an image.
+        matching: "each" counts every other image that matches, so T may exceed 1 as in the paper. "best" counts a
+            phrase once, if its best image (the first one of ties) is another one and matches.
 
     Returns:
-        T, NaN for a story without any phrase, and t of each sentence, 0 for one without phrases.
+        T, NaN for a story without phrases, and t of each sentence, 0 for a sentence without phrases.
     """
     shares = [_misplaced(scores, own, theta, matching) for scores, own in zip(sentences, images, strict=True)]
     if not any(len(scores) for scores in sentences):
@@ -90,12 +93,18 @@ def _misplaced(scores: Floats, own: int, theta: float, matching: str) -> float:
 
 
 def noun_phrase_proportion(n_phrases: int, n_words: int) -> float:
-    """P(story) = #(noun phrases) / #(words) (Eq. 4); NaN without words. The paper parts its data at 0.2325."""
+    """Compute P(story) = #(noun phrases) / #(words) (Eq. 4).
+
+    The paper splits its data at P = 0.2325.
+
+    Returns:
+        The proportion. NaN without words.
+    """
     return n_phrases / n_words if n_words else math.nan
 
 
 def n_real_words(tokens: Sequence[str]) -> int:
-    """Number of the tokens with at least one letter or digit."""
+    """Return the number of tokens with at least one letter or digit."""
     return sum(any(map(str.isalnum, token)) for token in tokens)
 
 
@@ -111,18 +120,21 @@ def analysed(
     split: Callable[[str], list[str]],
     noun_phrases: Callable[[], tuple[Sequence[Sequence[Sequence[str]]], str]] | None,
 ) -> dict[str, list[float]]:
-    """What the setting `analysis` asks for, by name.
+    """Compute the requested analyses.
 
     Args:
-        names: The analyses.
+        names: Names of the analyses.
         stories: Sentences of each story.
         phrases: `StoryPhrases` of each story.
         scored: `StoryScore` of each story.
-        theta: A score from which on a phrase matches an image.
+        theta: Minimum score of a phrase that matches an image.
         matching: See `temporal_misalignment`.
-        sentence_image: Per story the image of each sentence, or None.
-        split: How a sentence is split again before it is cut into words.
-        noun_phrases: Extracts the noun phrases where other words are scored, else None.
+        sentence_image: Image of each sentence, one list per story, or None.
+        split: Function that splits a sentence again before it is tokenized into words.
+        noun_phrases: Function that extracts the noun phrases if other words are scored. None otherwise.
+
+    Returns:
+        Value of each story, by analysis.
     """
     found = {}
     if "np_proportion" in names:
@@ -147,18 +159,22 @@ def misaligned_stories(
     *,
     matching: str,
 ) -> list[float]:
-    """T of each story; NaN where the numbers of sentences and images differ and nobody says which belong together.
+    """Compute T of each story.
 
     Args:
         stories: Sentences of each story.
         phrases: `StoryPhrases` of each story.
         scored: `StoryScore` of each story.
-        given: Per story the image of each sentence, or None.
-        theta: A score from which on a phrase matches an image.
+        given: Image of each sentence, one list per story, or None.
+        theta: Minimum score of a phrase that matches an image.
         matching: See `temporal_misalignment`.
 
+    Returns:
+        T of each story. NaN without phrases, or if the numbers of sentences and images differ and no images are
+        specified.
+
     Raises:
-        ValueError: If phrases are given without saying of which sentence, or images that do not exist.
+        ValueError: If phrases are passed without their sentences, or if specified images do not exist.
     """
     owns: list[Any] = [None] * len(stories) if given is None else per_story(given, len(stories), "sentence_image")
     found = []
@@ -183,10 +199,13 @@ def misaligned_stories(
 
 
 def own_images(given: Any, n_sentences: int, n_images: int, place: str) -> list[int] | None:
-    """The image that each sentence belongs to; None if nobody says so and the numbers differ.
+    """Return the image that each sentence belongs to.
+
+    Returns:
+        The image indices. None if they are not specified and the numbers of sentences and images differ.
 
     Raises:
-        ValueError: If what is given names no image for each sentence.
+        ValueError: If the specified indices are invalid or their number differs from the number of sentences.
     """
     if given is None:
         return list(range(n_images)) if n_sentences == n_images else None

@@ -1,4 +1,4 @@
-"""How the score of a story came about, phrase by phrase."""
+"""Details of the score of a story, phrase by phrase."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ def story_details(
     *,
     truncated: set[str],
 ) -> dict[str, Any]:
-    """What `return_details` shows of a story.
+    """Return the details of a story for `return_details`.
 
     Args:
-        story: Its `StoryScore`.
-        phrases: Its `StoryPhrases`.
-        sentences: Its sentences.
-        truncated: Phrases of the call that were cut.
+        story: `StoryScore` of the story.
+        phrases: `StoryPhrases` of the story.
+        sentences: Sentences of the story.
+        truncated: Truncated phrases of the call.
     """
     spots, count = story.spots, len(phrases.kept)
     rows = []

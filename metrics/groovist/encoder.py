@@ -1,4 +1,4 @@
-"""What makes vectors of phrases and regions: a CLIP of ours, an encoder of the user's, or nothing."""
+"""Source of the embeddings of phrases and regions: a CLIP model, a custom encoder, or passed features."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ ENCODER_SETTINGS = ("weights", "profile", "device", "dtype", "feature_cache", "b
 
 @dataclass(frozen=True)
 class PhraseVectors:
-    """Unit vectors of the phrases of a call, each phrase once.
+    """L2-normalized embeddings of the distinct phrases of a call.
 
     Attributes:
-        rows: Vectors, shape ``(n_distinct, d)``.
+        rows: Embeddings, shape ``(n_distinct, d)``.
         row_of: Row of each phrase.
-        truncated: Phrases that were longer than the encoder takes.
-        special: Phrases that spell a token of CLIP.
+        truncated: Phrases that exceed the maximum length of the encoder.
+        special: Phrases that contain a special token of CLIP.
     """
 
     rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -44,11 +44,11 @@ class PhraseVectors:
     special: set[str] = field(default_factory=set)
 
     def rows_of(self, stories: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Per story the rows of its phrases."""
+        """Return the rows of the phrases of each story."""
         return [[self.row_of[phrase] for phrase in story] for story in stories]
 
     def warn(self, stories: Sequence[Sequence[str]]) -> None:
-        """One warning per kind and call, with counts."""
+        """Warn of truncated phrases and of special tokens, once per call, with counts."""
         phrases = [phrase for story in stories for phrase in story]
         if cut := sum(phrase in self.truncated for phrase in phrases):
             warn(f"noun phrases longer than the encoder takes, which were cut: {cut}")
@@ -58,13 +58,13 @@ class PhraseVectors:
 
 @dataclass(frozen=True)
 class Encoder:
-    """What makes the vectors of a call.
+    """Source of the embeddings of a call.
 
     Attributes:
-        model: The encoder itself; None if the vectors are given.
-        identity: By which a fitted theta knows it.
-        signed: Fields of the signature that say what made the vectors.
-        is_published: Whether it is the one that the published thetas were made with.
+        model: Encoder. None if the embeddings are passed.
+        identity: Identity of the encoder, to which a fitted theta is bound.
+        signed: Signature fields that identify the source of the embeddings.
+        is_published: Whether the published thetas were computed with this encoder.
         batch_size: Setting of the metric.
         progress: Setting of the metric.
     """
@@ -77,7 +77,11 @@ class Encoder:
     progress: Progress = None
 
     def phrases(self, stories: Sequence[Sequence[str]]) -> PhraseVectors:
-        """Vectors of the phrases of all stories, as they are, without a prompt; nothing without an encoder."""
+        """Encode the phrases of all stories without a prompt.
+
+        Returns:
+            The embeddings. Empty without an encoder or phrases.
+        """
         distinct = list(dict.fromkeys(phrase for story in stories for phrase in story))
         if self.model is None or not distinct:
             return PhraseVectors()
@@ -88,7 +92,7 @@ class Encoder:
         return PhraseVectors(rows, row_of, cut, set(filter(spells_special, distinct)))
 
     def regions(self, pictures: Sequence[Picture]) -> Floats:
-        """Unit vectors of pictures, shape ``(n_pictures, d)``."""
+        """Return the L2-normalized embeddings of images, shape ``(n_images, d)``."""
         hidden = self.model.image_hidden(pictures, batch_size=self.batch_size, progress=False)
         return unit_vectors(self.model.project(hidden, "image"), "the image features of the encoder")
 
@@ -97,7 +101,7 @@ NO_ENCODER = Encoder(None, GIVEN, {"enc": GIVEN, "dtype": None})
 
 
 def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profile: str) -> None:
-    """Have a preflight look for what `chosen_encoder` needs."""
+    """Add the requirements of `chosen_encoder` to a preflight."""
     if not isinstance(backbone, (ImageTextEncoder, Encoder)):
         loading.look_for_clip(preflight, backbone, weights=weights, profile=profile)
 
@@ -105,7 +109,7 @@ def look_for_encoder(preflight: Preflight, backbone: Any, *, weights: Any, profi
 def chosen_encoder(
     backbone: Any, *, weights: Any, profile: str, batch_size: int, progress: Progress, **clip: Any
 ) -> Encoder:
-    """A CLIP of ours, or an object of the user's, which computes in its own way."""
+    """Load a CLIP model, or wrap a custom encoder, which uses its own device and data type."""
     if isinstance(backbone, ImageTextEncoder):
         signed = {"enc": backbone.identity, "dtype": None, "prep": None}
         return Encoder(backbone, backbone.identity, signed, batch_size=batch_size, progress=progress)

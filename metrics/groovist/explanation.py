@@ -1,4 +1,4 @@
-"""GROOViST: each noun phrase with what it added, and the region that it found."""
+"""GROOViST: the contribution of each noun phrase, and its best region."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from vlgauge.explain.pages import number, signed
 
 
 class Groovist(GroundedStory):
-    """Stories with their noun phrases marked by what each added."""
+    """Stories with their noun phrases marked by contribution."""
 
     name = "groovist"
     reading = (
@@ -22,7 +22,7 @@ class Groovist(GroundedStory):
     amount = "contribution"
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
-        """How its contribution came about."""
+        """Return the calculation of the contribution of a phrase as text."""
         where = "" if part["image"] is None else f", best match in picture {part['image'] + 1}"
         amount, weight = signed(part["contribution"]), number(part["weight"])
         return (

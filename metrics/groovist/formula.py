@@ -1,4 +1,4 @@
-"""The score of a story from its vectors, with the symbols of the paper (Surikuchi et al., 2023, Algorithm 2)."""
+"""The score of a story from its embeddings, in the symbols of the paper (Surikuchi et al., 2023, Algorithm 2)."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Weigh = Callable[[str], float | None]
 
 VARIANTS = ("released", "paper")
 CONFIDENT = 0.5
-SCALE = 2.5  # of CLIP-S; the published thresholds are on this scale
+SCALE = 2.5  # scale of CLIP-S, which the published thresholds use
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class StoryScore:
     """GROOViST of one story.
 
     Attributes:
-        score: Mean contribution of the phrases; NaN without a phrase or a region.
+        score: Mean contribution of the phrases. NaN without phrases or regions.
         weights: w of each phrase.
-        rated: whether each weight is that of a known word.
-        cosine: c of each phrase, its best cosine; empty without a region.
+        rated: Whether the weight of each phrase comes from a known word.
+        cosine: c of each phrase, its maximum cosine similarity. Empty without regions.
         scaled: s of each phrase.
         penalized: p of each phrase.
-        best: Region of c; of equal ones the first.
-        per_image: s within each image, shape ``(n_phrases, n_images)``, NaN for an image without regions.
-        coverage: The score reversed, see `coverage`.
-        spots: Where the regions are.
+        best: Region of c. The first one of ties.
+        per_image: s within each image, shape ``(n_phrases, n_images)``. NaN for an image without regions.
+        coverage: Score in the reverse direction. See `coverage`.
+        spots: Positions of the regions.
     """
 
     score: float
@@ -55,33 +55,42 @@ class StoryScore:
 
 
 def scaled_scores(cosines: Floats, variant: str) -> Floats:
-    """s_k: "released": 2.5 c_k, as the code has it; "paper": max(0, c_k) (Surikuchi et al., 2023, Algorithm 2)."""
+    """Compute s_k (Surikuchi et al., 2023, Algorithm 2).
+
+    s_k is 2.5 c_k with "released", as in the authors' code, and max(0, c_k) with "paper".
+    """
     return SCALE * cosines if variant == "released" else np.maximum(cosines, 0.0)
 
 
 def penalized_scores(scaled: Floats, theta: float, *, penalize: bool = True) -> Floats:
-    """p_k = s_k if s_k >= theta, else s_k - theta (Algorithm 2, lines 9 to 13); without the penalty s_k (Table 2)."""
+    """Compute p_k (Algorithm 2, lines 9 to 13).
+
+    p_k is s_k if s_k >= theta, otherwise s_k - theta. Without the penalty (Table 2) it is s_k.
+    """
     return np.where(scaled >= theta, scaled, scaled - theta) if penalize else scaled
 
 
 def filled(weights: Sequence[float | None]) -> list[float]:
-    """W of each phrase, 1 where no word is known, as the authors' code has it."""
+    """Return the weight w of each phrase, 1 if none of its words is known, as in the authors' code."""
     return [UNKNOWN_WEIGHT if weight is None else weight for weight in weights]
 
 
 def groovist_score(penalized: Floats, weights: Sequence[float]) -> float:
-    """G = sum_k w_k p_k / n (Eq. 2 and Algorithm 2, line 15); NaN for no phrase."""
+    """Compute G = sum_k w_k p_k / n (Eq. 2 and Algorithm 2, line 15). NaN without phrases."""
     return float(np.asarray(weights) @ penalized) / len(penalized) if len(penalized) else math.nan
 
 
 def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh: Weigh | None, penalize: bool) -> float:
-    """G from text, weight and s of each phrase, as `return_details` shows them; NaN without a phrase or a region.
+    """Compute G from the text, weight and s of each phrase in the output of `return_details`.
 
     Args:
-        phrases: the phrases of the story; s is None where there is no region.
-        theta: threshold on the scale of s.
-        weigh: gives w of a phrase; None for the weight that it has.
-        penalize: whether a phrase below theta loses theta.
+        phrases: Phrases of the story. s is None if there are no regions.
+        theta: Threshold on the scale of s.
+        weigh: Function that returns w of a phrase. None to use the weights of the phrases.
+        penalize: Whether to subtract theta from phrases below theta.
+
+    Returns:
+        G. NaN without phrases or regions.
     """
     seen = [phrase for phrase in phrases if phrase["scaled"] is not None]
     weights = [phrase["weight"] if weigh is None else weigh(phrase["text"]) for phrase in seen]
@@ -90,18 +99,24 @@ def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh:
 
 
 def confident_regions(regions: Sequence[int], scores: Sequence[float | None]) -> list[int]:
-    """The regions of an image that a story should cover: those with a score over 0.5, all if there are none."""
+    """Return the regions of an image that a story should cover.
+
+    These are the regions with a detector score above 0.5, or all regions if there are none.
+    """
     sure = [region for region, score in zip(regions, scores, strict=True) if score is not None and score > CONFIDENT]
     return sure or list(regions)
 
 
 def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
-    """S of the best region within each image, shape ``(n_phrases, n_images)``, NaN for an image without a region.
+    """Compute s of the best region within each image.
 
     Args:
-        cosines: shape ``(n_phrases, n_regions)``.
-        spots: the regions of the columns.
-        variant: as for phrases.
+        cosines: Cosine similarities, shape ``(n_phrases, n_regions)``.
+        spots: Regions of the columns.
+        variant: "released" or "paper". See `scaled_scores`.
+
+    Returns:
+        Scores, shape ``(n_phrases, n_images)``. NaN for an image without regions.
     """
     best = np.full((len(cosines), spots.n_images), np.nan)
     starts = [column for column, region in enumerate(spots.region) if region == 0]
@@ -111,16 +126,20 @@ def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
 
 
 def coverage(cosines: Floats, spots: Spots, theta: float, *, variant: str, penalize: bool) -> float:
-    """How far the story covers the images: mean penalized score of the regions, each with its best phrase.
+    """Compute the coverage of the images by the story: the mean penalized score of the regions with their best phrases.
 
-    Ours, not in the paper. Of each image those regions count whose detector score is over 0.5, all if there are none.
+    This is our extension of the paper. Of each image, only regions with a detector score above 0.5 count, or all
+    regions if there are none.
 
     Args:
-        cosines: shape ``(n_phrases, n_regions)``.
-        spots: the regions of the columns.
-        theta: as for phrases.
-        variant: as for phrases.
-        penalize: as for phrases.
+        cosines: Cosine similarities, shape ``(n_phrases, n_regions)``.
+        spots: Regions of the columns.
+        theta: Threshold on the scale of the variant.
+        variant: "released" or "paper". See `scaled_scores`.
+        penalize: Whether to subtract theta from regions below theta.
+
+    Returns:
+        Coverage. NaN without phrases or regions.
     """
     if not cosines.size:
         return math.nan
@@ -140,14 +159,14 @@ def story_score(
     variant: str = "released",
     penalize: bool = True,
 ) -> StoryScore:
-    """GROOViST of one story (Algorithm 2).
+    """Compute GROOViST of one story (Algorithm 2).
 
     Args:
-        evidence: unit vectors of the phrases and of the regions of all images.
-        weights: w of each phrase; None where no word is known, which weighs 1.
-        theta: threshold on the scale of the variant.
+        evidence: L2-normalized embeddings of the phrases and of the regions of all images.
+        weights: w of each phrase. None, which counts as 1, if none of its words is known.
+        theta: Threshold on the scale of the variant.
         variant: "released" or "paper".
-        penalize: whether a phrase below theta loses theta.
+        penalize: Whether to subtract theta from phrases below theta.
     """
     cosines = evidence.cosines()
     best = best_regions(cosines)
@@ -170,7 +189,11 @@ def story_score(
 
 
 def harmonic_mean(score: float, covered: float) -> float:
-    """2 g r / (g + r) of g = tanh(score) and r = tanh(covered), 0 unless both are positive; NaN stays. In [0, 1]."""
+    """Compute 2 g r / (g + r) with g = tanh(score) and r = tanh(covered).
+
+    Returns:
+        Value in [0, 1]. 0 unless g and r are positive, NaN if one of them is NaN.
+    """
     if math.isnan(score) or math.isnan(covered):
         return math.nan
     g, r = math.tanh(score), math.tanh(covered)
@@ -178,7 +201,7 @@ def harmonic_mean(score: float, covered: float) -> float:
 
 
 def reversed_scores(scored: Sequence[StoryScore]) -> dict[str, Any]:
-    """Means and scores of the stories reversed, and of the harmonic mean of both directions."""
+    """Return means and row scores of the coverage and of its harmonic mean with the score."""
     covered = [story.coverage for story in scored]
     f = [harmonic_mean(story.score, story.coverage) for story in scored]
     found = {"reverse": mean_of_defined(covered), "reverse_scores": covered}

@@ -1,4 +1,4 @@
-"""GROOViST: how well are the noun phrases of a story grounded in its images?"""
+"""GROOViST: How well is a story grounded in its images?"""
 
 import math
 import os
@@ -42,28 +42,31 @@ from .weights import look_for_weights
 from .weights import phrase_weigher
 
 _DESCRIPTION = """\
-GROOViST says how far a story is about what its images show. Each noun phrase is compared by CLIP with the regions of
-all images of the story; a phrase that no region shows well is penalized, concrete phrases weigh more than abstract
-ones, and the score is the mean over the phrases. Higher is better; it needs no reference story.
+GROOViST measures how well a story is grounded in its images. Each noun phrase is compared by CLIP with the regions of
+all images of the story. A phrase without a similar region is penalized, and concrete phrases weigh more than abstract
+ones. The score is the mean over the phrases. Higher is better. GROOViST requires no reference story.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of stories, each a string or a list of sentences (one form in a call).
-    images: list of lists of images (path, bytes, PIL image or uint8 array), one list per story, in their order; may be
-        left out where crops or features are given.
-    noun_phrases: per story a list of phrases, or one such list per sentence, used verbatim; by default extracted.
-    regions: per story, per image {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of crops; by default
-        found by the source of the setting `regions`.
-    features: per story {"text": {phrase: vector}, "images": [array of its regions per image]} instead of an encoder.
-    sentence_image: per story the image of each sentence, for analysis "temporal_misalignment".
-    return_details: whether to add weight, cosine, contribution, image and region of each phrase, and what was dropped.
+    predictions: Stories, each a string or a list of sentences (one form per call).
+    images: Images of each story in their order, one list per story (path, bytes, PIL image or uint8 array). Optional if
+        crops or features are passed.
+    noun_phrases: Phrases of each story, or one list of phrases per sentence, used verbatim. They are extracted by
+        default.
+    regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
+        crops. By default they come from the source of the setting `regions`.
+    features: Features of each story to use instead of an encoder: {"text": {phrase: vector}, "images": [array of its
+        regions per image]}.
+    sentence_image: Image of each sentence, one list per story, for the analysis "temporal_misalignment".
+    return_details: Whether to add weight, cosine similarity, contribution, image and region of each phrase, and the
+        dropped phrases.
 
 Returns:
-    groovist: mean of the scores, unbounded, higher is better; with normalize="tanh" in [-1, 1].
-    groovist_scores: one score per story, NaN for a story without a noun phrase or without any region.
-    groovist_undefined: number of those.
-    groovist_signature: how the numbers were made.
+    groovist: Mean of the scores, unbounded, higher is better. In [-1, 1] with normalize="tanh".
+    groovist_scores: One score per story. NaN for a story without noun phrases or without regions.
+    groovist_undefined: Number of undefined scores.
+    groovist_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -138,7 +141,7 @@ class Groovist(grounding.GroundingMetric):
         super().__init__(*args, **read, **limits, detector_weights=detector_weights, device=device, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings that are no source; `_compute` adds the sources by what was read there."""
+        """Return the settings that are not sources, by name. `_compute` adds the identity of each source."""
         fields = super().signature_fields()
         if self.concreteness != "brysbaert":
             del fields["lemmatizer"]
@@ -147,17 +150,17 @@ class Groovist(grounding.GroundingMetric):
         return fields | {"analysis": "+".join(self.analysis) if self.analysis else None}
 
     def fit_theta(self, *, path: str | os.PathLike[str] | None = None, **data: Any) -> dict[str, Any]:
-        """Theta of a data set: the mean score of its phrases before penalty and weight, pooled over all stories.
+        """Fit theta to a dataset: the mean score of its phrases before penalty and weight, pooled over all stories.
 
         Args:
-            path: JSON file to write, for the setting `theta`.
-            **data: The columns and per-call data of `compute`.
+            path: JSON file to write, for the setting `theta`. None to write no file.
+            **data: Columns and per-call inputs of `compute`.
 
         Returns:
-            theta, the numbers of phrases and stories, encoder, variant, and the sources of regions and phrases.
+            Theta, the numbers of phrases and stories, encoder, variant, and the sources of regions and phrases.
 
         Raises:
-            ValueError: If no story has a phrase and a region.
+            ValueError: If no story has both phrases and regions.
         """
         own = {name: getattr(self, name) for name in settings.setting_names(type(self))}
         scorer = type(self)(keep_in_memory=True, **own | NEUTRAL)
@@ -165,19 +168,19 @@ class Groovist(grounding.GroundingMetric):
         return fitted_theta(result[f"{self.name}_details"], scorer.made_with, path)
 
     def rescored(self, story: Any, theta: float, *, weigh: Weigh | None = None, penalize: bool | None = None) -> float:
-        """The score of a story from its details, as other settings would have made it.
+        """Compute the score of a story under other settings from its details.
 
         Args:
-            story: One of ``groovist_details``; text, weight and scaled score of its phrases are read.
+            story: One entry of ``groovist_details``, with text, weight and scaled score of its phrases.
             theta: Threshold on the scale of the variant.
-            weigh: Gives the weight of a phrase; None for the weights in the details.
-            penalize: As the setting; None for that of the metric.
+            weigh: Function that returns the weight of a phrase. None to use the weights in the details.
+            penalize: Same as the setting. None to use the setting of the metric.
         """
         penalty = self.penalize if penalize is None else penalize
         return self._shown(rescored_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
 
     def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
         found = self.begun_preflight(images, words, regions, features)
         backbone = self.backbone if features is None else NO_ENCODER
         look_for_weights(found, self.concreteness, self.lemmatizer, path=self.concreteness_path, idf=self.idf)

@@ -1,10 +1,10 @@
-"""Which noun phrases of a story are scored: each once, and none that is as a whole a pronoun or the like."""
+"""Selection of the noun phrases that are scored: no repetitions, and no pronouns or similar phrases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
-# The list of the authors' code, 122 entries, case-sensitive.
+# Word list of the authors' code, 122 entries, case-sensitive.
 NEVER_SCORED = frozenset(
     (
         *("all", "another", "any", "anybody", "anyone", "anything", "as", "aught", "both", "each", "each other"),
@@ -25,12 +25,12 @@ NEVER_SCORED = frozenset(
 
 @dataclass(frozen=True)
 class StoryPhrases:
-    """The phrases of one story.
+    """Phrases of one story.
 
     Attributes:
-        kept: Those that are scored, in the order of the story.
-        dropped: (phrase, reason) of the others; the reason is "pronoun" or "repeated".
-        sentences: Per sentence, the phrases of `temporal_misalignment`: pronouns removed, each once.
+        kept: Scored phrases, in the order of the story.
+        dropped: (phrase, reason) of the other phrases. The reason is "pronoun" or "repeated".
+        sentences: Distinct phrases of each sentence for `temporal_misalignment`, without pronouns.
         n_extracted: Number of phrases before any was dropped.
     """
 
@@ -45,7 +45,13 @@ def story_phrases(
 ) -> StoryPhrases:
     """Apply the two filters of the authors' code to the phrases of each sentence.
 
-    A phrase goes if it occurred before in the story (exact string), or as a whole is in `NEVER_SCORED`.
+    A phrase is dropped if it is a repetition within the story (exact string), or if the whole phrase is in
+    `NEVER_SCORED`.
+
+    Args:
+        sentences: Phrases of each sentence.
+        deduplicate: Whether to drop repetitions.
+        drop_pronouns: Whether to drop pronouns and similar phrases.
     """
     story = StoryPhrases(
         sentences=[[phrase for phrase in dict.fromkeys(of) if phrase not in NEVER_SCORED] for of in sentences],

@@ -1,4 +1,4 @@
-"""Theta: the published values, the file of a fitted one, and which of them a call may use."""
+"""Theta: published values, files of fitted values, and the selection of the value for a call."""
 
 import hashlib
 import json
@@ -26,12 +26,12 @@ from vlgauge.weights.files import SourcesMissing
 from vlgauge.weights.preflight import Preflight
 from vlgauge.writing import write
 
-# The mean phrase score of each data set, on the scale of 2.5 times the cosine of OpenAI's CLIP ViT-B/32.
+# Mean phrase score of each dataset, on the scale of 2.5 times the cosine similarity of OpenAI's CLIP ViT-B/32.
 PUBLISHED = {"VIST": 0.6159241924121119, "AESOP": 0.5949957337433985, "VWP": 0.6193549522736276}
 PUBLISHED_ENCODER = "OpenAI's CLIP ViT-B/32"
 SCENES = "scenes"
 DATASETS = (*PUBLISHED, SCENES)
-# Settings that change no phrase's score before penalty and weight, with which theta is fitted.
+# Settings for fitting theta, which do not change the phrase scores before penalty and weight.
 NEUTRAL: dict[str, Any] = {
     **{"theta": 0.0, "dataset": None, "concreteness": None, "concreteness_path": None, "idf": None},
     **{"penalize": False, "normalize": None, "analysis": None, "reverse": False},
@@ -41,7 +41,7 @@ FORMAT = "groovist-theta-1"
 
 @dataclass(frozen=True)
 class FittedTheta:
-    """Theta of a data set and how it was made.
+    """Theta of a dataset with its provenance.
 
     Attributes:
         theta: Mean of the scaled phrase scores, pooled over all stories.
@@ -62,13 +62,13 @@ class FittedTheta:
     phrases: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the value and its record as JSON."""
+        """Write the value and its provenance as JSON."""
         write(path, json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
 class MadeWith:
-    """What scores are made with, and what a theta holds for."""
+    """Sources and variant of scores, to which a theta is bound."""
 
     encoder: str
     variant: str
@@ -78,7 +78,7 @@ class MadeWith:
 
 @dataclass(frozen=True)
 class Theta:
-    """The value that a call uses, on its own scale, and where it is from."""
+    """Value of theta for a call, on its own scale, and its origin."""
 
     value: float
     origin: str
@@ -88,10 +88,10 @@ class Theta:
 
 
 def checked_theta(theta: Any, dataset: str | None) -> Any:
-    """The setting `theta`, if it is None, a finite number, or the path of a fitted one.
+    """Validate the setting `theta`: None, a finite number, or the path of a fitted one.
 
     Raises:
-        ValueError: If it is not, or there is a `dataset` beside it.
+        ValueError: If it is none of these, or if `dataset` is set too.
     """
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
@@ -104,11 +104,11 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
 
 
 def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
-    """Read what `FittedTheta.save` wrote.
+    """Read a file written by `FittedTheta.save`.
 
     Raises:
-        ValueError: If it is no such file.
-        FileNotFoundError: If there is none.
+        ValueError: If the file is not valid.
+        FileNotFoundError: If the file does not exist.
     """
     file = Path(path).expanduser()
     if not file.is_file():
@@ -126,7 +126,7 @@ def read_theta(path: str | os.PathLike[str]) -> FittedTheta:
 
 
 def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
-    """The record, if all its fields are there and of their type."""
+    """Return the record, or None if a field is missing or has the wrong type."""
     kinds = {"theta": float, "n_phrases": int, "n_stories": int}
     names = list(FittedTheta.__dataclass_fields__)
     if content.get("format") != FORMAT or not all(type(content.get(n)) is kinds.get(n, str) for n in names):
@@ -135,9 +135,11 @@ def _fitted(content: Mapping[str, Any]) -> FittedTheta | None:
 
 
 def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
-    """Theta of the drawn scenes for the embedded profile; that of the given source of regions, if it was fitted.
+    """Return theta of the synthetic scenes for the profile "embedded".
 
-    Fitted with the variant "released"; for "paper" on the scale of the cosine, as with the published ones.
+    It is the value fitted with the source of regions in `made` if there is one, otherwise the first value. It was
+    fitted with the variant "released". For "paper" it is converted to the scale of the cosine similarity, as are the
+    published values.
     """
     content = (DATA / "groovist" / "theta_scenes.json").read_text("utf-8")
     records = [_fitted(record) for record in json.loads(content)]
@@ -149,13 +151,14 @@ def scenes_theta(made: MadeWith, scale: float) -> FittedTheta:
 
 
 def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, backbone: Any, profile: str) -> None:
-    """Have a preflight look for what `chosen_theta` needs.
+    """Add the requirements of `chosen_theta` to a preflight.
 
     Args:
-        preflight: Of the call.
-        theta: The setting.
-        dataset: The setting.
-        backbone: The setting, or an encoder; the toy CLIP, which an embedded profile has, brings a theta of its own.
+        preflight: Preflight of the call.
+        theta: Setting `theta`.
+        dataset: Setting `dataset`.
+        backbone: Setting `backbone`, or an encoder. The demo CLIP, which is the default of the profile "embedded",
+            comes with a theta.
         profile: Profile of the metric.
     """
     preflight.look_for_file(theta, read_theta)
@@ -166,7 +169,11 @@ def look_for_theta(preflight: Preflight, theta: Any, dataset: str | None, *, bac
 
 
 def refuse_without_theta() -> NoReturn:
-    """SourcesMissing: theta was not given, and no data set that has one."""
+    """Raise the error for a missing theta.
+
+    Raises:
+        SourcesMissing: Always.
+    """
     raise SourcesMissing(
         f"`theta` is missing: give a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
         f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
@@ -174,17 +181,17 @@ def refuse_without_theta() -> NoReturn:
 
 
 def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, *, is_published: bool) -> Theta:
-    """The theta of a call.
+    """Return the theta of a call.
 
     Args:
-        theta: The setting: a number on the scale of the variant, a file, or None.
-        dataset: The setting.
-        made: What the scores of the call are made with.
-        scale: What a theta of the variant "released" is divided by for "paper".
+        theta: Setting `theta`: a number on the scale of the variant, a file, or None.
+        dataset: Setting `dataset`.
+        made: Sources and variant of the scores of the call.
+        scale: Divisor that converts a theta of the variant "released" to "paper".
         is_published: Whether the encoder is `PUBLISHED_ENCODER`.
 
     Raises:
-        ValueError: If there is none, or it was made with another encoder or variant.
+        ValueError: If there is no theta, or if it was fitted with another encoder or variant.
     """
     if isinstance(theta, float):
         return Theta(theta, "given")
@@ -217,7 +224,10 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
 
 
 def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
-    """A fitted theta, named by its record; refused if encoder or variant differ, told if another source does."""
+    """Return a fitted theta, identified by a hash of its record.
+
+    A different encoder or variant raises an error, and a different source of regions or phrases causes a warning.
+    """
     for name in ("encoder", "variant"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
@@ -232,7 +242,10 @@ def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
 def fitted_theta(
     details: Sequence[Mapping[str, Any]], made: MadeWith, path: str | os.PathLike[str] | None
 ) -> dict[str, Any]:
-    """Mean of s over all phrases of all stories, written if there is a path; see `Groovist.fit_theta`."""
+    """Compute the mean of s over all phrases of all stories, and write it if a path is set.
+
+    See `Groovist.fit_theta`.
+    """
     rows = [row["scaled"] for story in details for row in story["noun_phrases"]]
     scores = [score for score in rows if score is not None]
     if not scores:

@@ -1,4 +1,4 @@
-"""From the settings to the weights of phrases: ratings of concreteness, or idf."""
+"""Weights of phrases by the settings: concreteness ratings or idf."""
 
 import os
 from collections.abc import Callable
@@ -22,14 +22,14 @@ SOURCE_SETTINGS = (
 CONCRETENESS = ("brysbaert", "idf")
 
 Weigh = Callable[[str], float | None]
-"""The weight of a phrase; None where no word of it is known."""
+"""Function that returns the weight of a phrase. None if none of its words is known."""
 
 
 def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | None:
-    """The setting `concreteness`, if it is known and the sources of weights are those that it reads; reads no file.
+    """Validate the setting `concreteness` and its sources of weights, without reading a file.
 
     Raises:
-        ValueError: If it is unknown, or a source is missing, or is there without being read.
+        ValueError: If the value is unknown, or if a source is missing or unused.
     """
     if concreteness is not None:
         one_of("concreteness", concreteness, CONCRETENESS)
@@ -46,7 +46,7 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
 
 
 def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> None:
-    """Have a preflight look for what `phrase_weigher` needs."""
+    """Add the requirements of `phrase_weigher` to a preflight."""
     if concreteness == "brysbaert" and (path or packaged_ratings()) is None:
         preflight.look(concreteness_table)
     if concreteness == "brysbaert" and lemmatizer == "wordnet":
@@ -56,16 +56,16 @@ def look_for_weights(preflight: Preflight, concreteness: str | None, lemmatizer:
 
 
 def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf: Any) -> tuple[Weigh, str]:
-    """What weighs a phrase, and its source for signatures.
+    """Return the function that weights a phrase, and its source for signatures.
 
     Raises:
-        ValueError: If the ratings are missing or broken.
+        ValueError: If the ratings are missing or invalid.
         OSError: If a file cannot be read.
     """
     if concreteness is None:
         return lambda phrase: 1.0, "none"
     if concreteness == "idf":
-        table = idf_table(idf, lowercase=True)  # phrases are in lower case, the stories of a corpus are not
+        table = idf_table(idf, lowercase=True)  # phrases are lowercased, the stories of a corpus are not
         if table.n_stories is None:
             raise UsageError(
                 "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "

@@ -1,4 +1,4 @@
-"""Counts whose sums make METEOR 1.5 of a corpus, which is no mean of scores."""
+"""Summed counts from which METEOR 1.5 of a corpus is computed, because it is not a mean of scores."""
 
 from vlgauge.corpus_values import Counted
 from vlgauge.distances.meteor15.formula import COLUMNS

@@ -1,4 +1,4 @@
-"""METEOR: which words of a caption match those of its best reference, in how many chunks, and what each cost."""
+"""METEOR: the words that match the best reference, their chunks, and the contribution of each to the loss."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _READING_OF_2007 = (
 
 
 class Meteor(ReferencedCaption):
-    """Captions with their chunks of matched words marked, and the costs of what is missing."""
+    """Captions with their chunks of matched words marked, and with the components of the loss."""
 
     name = "meteor"
     reading = (
@@ -37,16 +37,16 @@ class Meteor(ReferencedCaption):
 
     @property
     def is_15(self) -> bool:
-        """Whether this is METEOR 1.5, which says what matches what."""
+        """Whether this is METEOR 1.5, which returns its matches."""
         return any("matches" in detail for detail in self.details)
 
     @property
     def how_to_read(self) -> Sequence[str]:
-        """How to read the numbers of this version."""
+        """Instructions for reading the scores of this version."""
         return self.reading if self.is_15 else _READING_OF_2007
 
     def mark_alone(self, token: str) -> Mark | None:
-        """Return no mark: a synonym may match the word, which the score alone shows."""
+        """Return no mark, because a synonym may match the word."""
         return None
 
     def is_shared(self, token: str, references: Sequence[Sequence[str]]) -> bool:
@@ -54,11 +54,11 @@ class Meteor(ReferencedCaption):
         return any(porter_stem(token) in map(porter_stem, tokens) for tokens in references)
 
     def corpus_numbers(self) -> list[tuple[str, str]]:
-        """Return METEOR of the corpus, which is no mean."""
+        """Return METEOR of the corpus, which is not the mean of the scores."""
         return [("METEOR 1.5 of the corpus:", number(self.result["meteor"], 4))] if self.is_15 else []
 
     def reason(self, row: int) -> str:
-        """Say how many words match in how many chunks, and name one that does not."""
+        """Return the numbers of matched words and chunks, and one unmatched word, as text."""
         detail = self.details[row]
         if "matches" not in detail or not detail["tokens"]:
             return super().reason(row)
@@ -70,7 +70,7 @@ class Meteor(ReferencedCaption):
         return text if alone is None else f"{text}; {quoted(alone)} does not"
 
     def contributions(self, row: int) -> list[Share]:
-        """Return what the score lost, from 1 on: missing matches, weaker matches of each stage, and chunks."""
+        """Return the components of the loss: missing matches, weaker matches of each stage, and chunks."""
         detail = self.details[row]
         if not detail.get("matches"):
             return []
@@ -85,7 +85,10 @@ class Meteor(ReferencedCaption):
         return [Share(named[name], -cost, digits=3) for name, cost in costs.items() if cost > 1e-9]
 
     def values(self, row: int) -> dict[str, Any]:
-        """Return the caption with its chunks marked, and the nearest references, the best one with its chunks."""
+        """Return the template values of a row: its caption and the closest references.
+
+        Chunks are marked in the caption and in the best reference.
+        """
         shown = super().values(row)
         detail = self.details[row]
         if "matches" not in detail:
@@ -96,19 +99,19 @@ class Meteor(ReferencedCaption):
         texts = self.columns.get("references")
         given = None if texts is None else [texts[row]] if isinstance(texts[row], str) else texts[row]
         text = given[best] if given is not None and len(given) == len(detail["references"]) else " ".join(theirs)
-        # The first of those with the highest score is the best one.
+        # The first reference with the highest score is the best one.
         shown["closest"][0]["pieces"] = _marked(text, theirs, "reference", detail)
         return shown
 
 
 def costs_of(statistics: Any) -> dict[str, float]:
-    """Compute what a score lost, in the order in which it is taken from 1; with the score the costs add up to 1.
+    """Compute the components of the loss, which add up to 1 with the score.
 
     Args:
-        statistics: Shape ``(21,)``, in the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
+        statistics: Counts of a row, shape ``(21,)``, in the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
 
     Returns:
-        By "missing", a stage or "chunks".
+        Costs by "missing", stage and "chunks", in the order in which they are subtracted from 1.
     """
     stages = statistics[4:20].reshape(len(formula.STAGES), 4)
     as_exact = statistics.copy()
@@ -117,7 +120,7 @@ def costs_of(statistics: Any) -> dict[str, float]:
     value = float(formula.mean_and_penalty(as_exact)[0])
     costs = {"missing": 1.0 - value}
     for stage, counts in enumerate(stages):
-        # One stage after the other gets its own weight.
+        # Apply the weights of the stages one after the other.
         as_exact[4:8] -= counts
         as_exact[4 + 4 * stage : 8 + 4 * stage] += counts
         weighted = float(formula.mean_and_penalty(as_exact)[0])
@@ -128,12 +131,12 @@ def costs_of(statistics: Any) -> dict[str, float]:
 
 
 def _places(detail: Mapping[str, Any], side: str) -> set[int]:
-    """The tokens of the caption ("tokens") or of the best reference ("reference") that are matched."""
+    """Return the indices of the matched tokens of the caption ("tokens") or of the best reference ("reference")."""
     return {place for match in detail["matches"] for place in range(*match[side])}
 
 
 def _chunks(detail: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    """The matches of each chunk."""
+    """Group the matches by chunk."""
     chunks: list[list[Mapping[str, Any]]] = []
     for match in detail["matches"]:
         goes_on = chunks and all(chunks[-1][-1][side][1] == match[side][0] for side in ("tokens", "reference"))
@@ -145,7 +148,7 @@ def _chunks(detail: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
 
 
 def _marked(text: str, tokens: Sequence[str], side: str, detail: Mapping[str, Any]) -> list[Piece]:
-    """A text with its chunks marked by their numbers in the reference, and words without a match."""
+    """Return a text with marks on unmatched words and on chunks, which are numbered in the order of the reference."""
     spans = word_spans(text, tokens)
     found: list[tuple[tuple[int, int], Mark]] = []
     for index, chunk in enumerate(_chunks(detail), 1):

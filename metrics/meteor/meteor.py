@@ -1,4 +1,4 @@
-"""METEOR: do a caption and its references share words, stems, synonyms or paraphrases, and in the same order?"""
+"""METEOR: How well do words, stems and synonyms match the references?"""
 
 from os import PathLike
 from typing import Any
@@ -14,25 +14,26 @@ from vlgauge.settings import shown  # From: "vlgauge[meteor] @ git+https://githu
 from vlgauge.weights import preflight  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-METEOR 1.5 matches the words of a caption with those of a reference, by form, stem, synonym or paraphrase, and subtracts
-a penalty for matches in other places; of several references the best counts. The numbers equal those of the COCO
-caption evaluation, without Java. Higher is better; it needs references and the word lists of pycocoevalcap, no model.
+METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
+subtracts a penalty for matches in a different order. The best reference counts. The scores equal the COCO caption
+evaluation, without Java. Higher is better. METEOR requires references and the word lists of pycocoevalcap, and no
+model.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    return_details: whether to add the tokens, the matches and the score against each reference.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add the tokens, the matches and the score with each reference.
 
 Returns:
-    meteor: METEOR of the corpus, in [0, 1], higher is better; not the mean of the scores.
-    meteor_scores: one score per row, the largest over its references; NaN for an empty list of references.
-    meteor_length, meteor_reference_length, meteor_function_words, meteor_reference_function_words,
-        meteor_exact_content and so on, meteor_chunks: counts of each row, from whose sums the number of the corpus is
-        computed; NaN as its score.
-    meteor_undefined: number of undefined rows, which the corpus is without.
-    meteor_signature: how the numbers were made.
+    meteor: METEOR of the corpus, in [0, 1], higher is better. It is not the mean of the scores.
+    meteor_scores: One score per row, the maximum over its references. NaN for an empty list of references.
+    meteor_length, meteor_reference_length, meteor_function_words, meteor_reference_function_words, meteor_exact_content
+        and so on, meteor_chunks: Counts of each row, from whose sums the corpus score is computed. NaN if the score is
+        NaN.
+    meteor_undefined: Number of undefined scores. The corpus score ignores these rows.
+    meteor_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -49,7 +50,7 @@ _VERSIONS = ("1.5", "2007")
 
 
 class Meteor(base.TokenMetric):
-    """METEOR of the corpus, with the best METEOR over the references of each caption; needs no model."""
+    """METEOR of a corpus, with the maximum METEOR over the references of each caption. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W14-3348", "https://aclanthology.org/W07-0734")
@@ -74,18 +75,18 @@ class Meteor(base.TokenMetric):
 
     @property
     def uses_models(self) -> bool:
-        """Words are looked up in lists."""
+        """Whether a model is required. Always False, because words are matched with lists."""
         return False
 
     def look_for_sources(self) -> preflight.Preflight:
-        """Check that the files of METEOR 1.5 are there; nothing is parsed."""
+        """Check that the files of METEOR 1.5 exist, without parsing them."""
         found = preflight.Preflight(self.name, "meteor")
         if self.version == "1.5":
             meteor15.sources.look_for_sources(found, self.lists, self.paraphrases)
         return found
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """As the base, with METEOR of the counts of all captions."""
+        """Combine the partial results of all rows, with corpus METEOR computed from the summed counts."""
         result = super().combine(partial)
         if self.version == "2007":
             return result
@@ -93,7 +94,7 @@ class Meteor(base.TokenMetric):
         return result | self._corpus(columns[~np.isnan(columns).any(axis=1)])
 
     def _corpus(self, statistics: Any) -> dict[str, float]:
-        """METEOR of a corpus, from the statistics of its rows; undefined without a row."""
+        """Compute METEOR of a corpus from the statistics of its rows. NaN if there are no rows."""
         total = meteor15.formula.summands(statistics).sum(axis=0)
         return {"meteor": float(meteor15.formula.scores_of(total)) if len(statistics) else float("nan")}
 
@@ -122,7 +123,7 @@ class Meteor(base.TokenMetric):
     def _scored_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool
     ) -> dict[str, Any]:
-        """The result by METEOR of 2007, whose number is the mean of the scores."""
+        """Return the result of METEOR of 2007, whose corpus-level value is the mean of the scores."""
         candidates, theirs, rows = self.tokenized(predictions, references)
         scores: list[float] = []
         details: list[dict[str, Any]] = []
@@ -137,7 +138,7 @@ class Meteor(base.TokenMetric):
 
 
 def _detail(row: meteor15.scoring.Row) -> dict[str, Any]:
-    """What explains the score of a row; places of a match are its first token and the one behind its last."""
+    """Return the details of a row. Spans of a match are the index of its first token and the index after its last."""
     mean, penalty = meteor15.formula.mean_and_penalty(np.array(row.counted.statistics, dtype=np.float64))
     return {
         "tokens": row.counted.own,

@@ -1,4 +1,4 @@
-"""METEOR of 2007 (Lavie and Agarwal, 2007) as it is defined, in plain loops; tests compare the fast form with it."""
+"""METEOR of 2007 (Lavie and Agarwal, 2007) by its definition, in plain loops, for comparison in tests."""
 
 import itertools
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from vlgauge.text.porter import porter_stem  # From: "vlgauge[meteor] @ git+http
 def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
     """Compute METEOR of a tokenized hypothesis, in [0, 1].
 
-    Three stages (equal words, equal stems, synonyms) match the tokens that are left, from the last to the first. Then
-    the number of chunks, runs of matches in the same order, gives the penalty.
+    Three stages (equal words, equal stems, synonyms) match the remaining tokens, from the last to the first. The number
+    of chunks, which are sequences of matches in the same order, determines the penalty.
     """
     here = list(enumerate(hypothesis))
     there = list(enumerate(reference))

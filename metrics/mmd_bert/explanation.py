@@ -1,10 +1,10 @@
-"""MMD-BERT: the clouds of captions, and the score among those of all ways to split them."""
+"""MMD-BERT: captions as point clouds, and the score within the null distribution."""
 
 from vlgauge.explain.caption_sets import CaptionSets
 
 
 class MmdBert(CaptionSets):
-    """Caption sets as clouds of points."""
+    """Caption sets as point clouds."""
 
     name = "mmd_bert"
     reading = (

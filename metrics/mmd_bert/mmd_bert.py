@@ -1,4 +1,4 @@
-"""MMD-BERT: do candidate and reference captions look like draws of one distribution of sentence vectors?"""
+"""MMD-BERT: How different are the distributions of two caption sets?"""
 
 from typing import Any
 
@@ -12,29 +12,29 @@ from vlgauge.errors import UsageError  # From: "vlgauge[mmd-bert] @ git+https://
 from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-MMD-BERT compares the set of captions that a model samples for an image with the set that people wrote: the squared
-maximum mean discrepancy between their sentence vectors under a Gaussian kernel. Lower is better; exact permutation
-p-values say whether the two sets could come from one distribution.
+MMD-BERT compares the captions that a model samples for an image with human captions: the squared maximum mean
+discrepancy between their sentence embeddings under a Gaussian kernel. Lower is better. Exact permutation p-values test
+whether the two sets could come from one distribution.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per row.
-    references: list of caption sets written by people, one list of strings per row.
-    embeddings: optional vectors instead of an encoder: a mapping from caption to vector, or a pair of lists of arrays
-        of shape (n_captions, d).
-    return_details: whether to add bandwidth, distinct captions, partitions, null deviation and distribution of each
-        row, and its captions in the plane in which they vary most.
+    predictions: Caption sets sampled from the model, one list of strings per row.
+    references: Sets of human captions, one list of strings per row.
+    embeddings: Optional embeddings to use instead of an encoder: a mapping from caption to vector, or a pair of lists
+        of arrays of shape (n_captions, d).
+    return_details: Whether to add bandwidth, distinct captions, partitions, null deviation and null distribution of
+        each row, and its captions in the plane of largest variance.
 
 Returns:
-    mmd_bert: mean of the scores, lower is better; 0 on average for equal distributions, may be negative.
-    mmd_bert_scores: one score per row, NaN where a side has fewer than two captions or a vector is not finite.
-    mmd_bert_undefined: number of those.
-    mmd_bert_signature: how the numbers were made.
+    mmd_bert: Mean of the scores, lower is better. 0 on average for equal distributions, may be negative.
+    mmd_bert_scores: One score per row. NaN if a set has fewer than two captions or an embedding is not finite.
+    mmd_bert_undefined: Number of undefined scores.
+    mmd_bert_signature: Settings and versions that the scores depend on.
     mmd_bert_pvalue, mmd_bert_z, mmd_bert_excess, mmd_bert_excess_interval, mmd_bert_null_mean,
         mmd_bert_mean_log_pvalue, mmd_bert_expected_mean_log_pvalue of the corpus, mmd_bert_pvalues,
-        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the rows: with the setting pvalue; see
-        the card.
+        mmd_bert_excess_scores, mmd_bert_null_means, mmd_bert_zscores of the rows: Results of the permutation test, with
+        the setting pvalue. See the card.
 
 Examples:
     >>> import evaluate
@@ -52,22 +52,22 @@ Examples:
 Floats = npt.NDArray[np.float64]
 
 BANDWIDTH_RULES = ("median", "mean", "max", "max2")
-# (s, w): sums over one side are divided by n(n - s); the diagonal has weight w (the authors' code adds 1e-5 to it).
+# (s, w): sums over one side are divided by n(n - s), and the diagonal has weight w (the authors' code adds 1e-5).
 ESTIMATORS = {"unbiased": (1, 0.0), "biased": (0, 1.0), "released": (1, 1.0 + 1e-5)}
 
 
 def squared_distances(vectors: npt.NDArray[np.floating]) -> Floats:
-    """|z_i - z_j|^2 of the pooled captions of S examples.
+    """Compute |z_i - z_j|^2 of the pooled captions of S examples.
 
     Args:
-        vectors: shape ``(S, N, d)``, candidates first, of any norm.
+        vectors: Embeddings, shape ``(S, N, d)``, candidates first, of any norm.
 
     Returns:
-        shape ``(S, N, N)``, values below 1e-12 set to 0; NaN where a vector is not finite.
+        Squared distances, shape ``(S, N, N)``. Values below 1e-12 are set to 0. NaN for non-finite embeddings.
     """
     n_examples, n_captions, width = vectors.shape
     squared = np.zeros((n_examples, n_captions, n_captions))
-    # The Gram form is no faster and loses digits of near duplicates; 2 MB at a time stay in the cache.
+    # The Gram form is not faster and loses digits for near duplicates. Blocks of 2 MB fit into the cache.
     step = max(1, 2**18 // max(1, n_captions * width))
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, n_examples, step):
@@ -82,19 +82,19 @@ def squared_distances(vectors: npt.NDArray[np.floating]) -> Floats:
 
 
 def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Floats:
-    """The bandwidth c of each example, from its N(N-1)/2 plain distances |z_i - z_j|.
+    """Compute the bandwidth c of each example from its N(N-1)/2 distances |z_i - z_j|.
 
     Args:
-        squared_distances: shape ``(S, N, N)``.
-        rule: "median" (half the lower median: Chan et al., appendix A.7), "mean" or "max" (half of each), "max2" (the
+        squared_distances: Squared distances, shape ``(S, N, N)``.
+        rule: "median" (half the lower median, Chan et al., Appendix A.7), "mean" or "max" (half of each), "max2" (the
             maximum itself), or a positive number for c itself.
 
     Returns:
-        shape ``(S,)``. A median of 0 gives way to half the smallest positive distance; 0 says that every distance is
-        0, NaN that one is NaN.
+        Bandwidths, shape ``(S,)``. If the value is 0, half the smallest positive distance is used instead. 0 if all
+        distances are 0, NaN if a distance is NaN.
 
     Raises:
-        ValueError: `rule` is neither a known name nor a positive finite number.
+        ValueError: If `rule` is neither a known name nor a positive finite number.
     """
     rule = base.plain_number(rule)
     if isinstance(rule, (int, float)) and not isinstance(rule, bool) and 0.0 < rule < np.inf:
@@ -112,35 +112,36 @@ def bandwidths(squared_distances: Floats, rule: str | float = "median") -> Float
 
 
 def gaussian_kernel(squared_distances: Floats, bandwidths: Floats) -> Floats:
-    """K_ij = exp(-|z_i - z_j|^2 / (2 c^2)).
+    """Compute K_ij = exp(-|z_i - z_j|^2 / (2 c^2)).
 
     Args:
-        squared_distances: shape ``(S, N, N)``.
-        bandwidths: shape ``(S,)``, c > 0, or 0 where every distance is 0, so that K is 1 whatever c.
+        squared_distances: Squared distances, shape ``(S, N, N)``.
+        bandwidths: Bandwidths c > 0, shape ``(S,)``, or 0 if all distances are 0, so that K is 1 for any c.
 
     Returns:
-        shape ``(S, N, N)``, in [0, 1], ones on the diagonal.
+        Kernel matrices, shape ``(S, N, N)``, in [0, 1], with ones on the diagonal.
     """
     scale = np.where(bandwidths == 0.0, 1.0, bandwidths)[:, None, None]
-    with np.errstate(over="ignore"):  # a tiny c gives K = 0
+    with np.errstate(over="ignore"):  # a tiny c results in K = 0
         return np.exp(-0.5 * (np.sqrt(squared_distances) / scale) ** 2)
 
 
 def squared_mmd(kernel: Floats, n: int, estimator: str = "unbiased") -> Floats:
-    """The squared maximum mean discrepancy between candidates c and references r.
+    """Compute the squared maximum mean discrepancy between candidates c and references r.
 
-    "unbiased": sum_{i != j} K(c_i,c_j) / (n(n-1)) + sum_{i != j} K(r_i,r_j) / (m(m-1)) - 2 sum_ij K(c_i,r_j) / (nm)
-    (Gretton et al., 2012, eq. 3), may be negative. "biased": diagonals left in, over n^2 and m^2 (their eq. 5), >= 0.
-    "released": unbiased + (1 + 1e-5)(1/(n-1) + 1/(m-1)), what the authors' code computes. Chan et al., Eq. 6, prints
-    the same three sums unnormalised and with a plus at the cross sum; no estimator here follows it to the letter.
+    "unbiased" is sum_{i != j} K(c_i,c_j) / (n(n-1)) + sum_{i != j} K(r_i,r_j) / (m(m-1)) - 2 sum_ij K(c_i,r_j) / (nm)
+    (Gretton et al., 2012, Eq. 3) and may be negative. "biased" includes the diagonals, divides by n^2 and m^2 (their
+    Eq. 5) and is at least 0. "released" is unbiased + (1 + 1e-5)(1/(n-1) + 1/(m-1)), as computed by the authors' code.
+    Chan et al., Eq. 6, prints the same three sums without normalization and with a plus sign at the cross sum. No
+    estimator here implements it literally.
 
     Args:
-        kernel: shape ``(S, N, N)``, symmetric, candidates first.
-        n: number of candidates; m = N - n.
+        kernel: Kernel matrices, shape ``(S, N, N)``, symmetric, candidates first.
+        n: Number of candidates. m = N - n.
         estimator: "unbiased", "biased" or "released".
 
     Returns:
-        shape ``(S,)``.
+        Squared discrepancies, shape ``(S,)``.
     """
     m = kernel.shape[1] - n
     shift, weight = ESTIMATORS[estimator]
@@ -152,15 +153,17 @@ def squared_mmd(kernel: Floats, n: int, estimator: str = "unbiased") -> Floats:
 
 
 def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimator: str = "unbiased") -> Floats:
-    """`squared_mmd` under every partition: pairs i < j only change their weight, so one matrix product does it.
+    """Compute `squared_mmd` under every partition.
+
+    Only the weights of pairs i < j differ between partitions, so one matrix product suffices.
 
     Args:
-        kernel: shape ``(S, N, N)``, symmetric, constant along each diagonal.
-        candidates: shape ``(P, N)``, n True in each row, the observed partition in row 0.
-        estimator: as in `squared_mmd`.
+        kernel: Kernel matrices, shape ``(S, N, N)``, symmetric, constant along each diagonal.
+        candidates: Partitions, shape ``(P, N)``, n True in each row, the observed partition in row 0.
+        estimator: See `squared_mmd`.
 
     Returns:
-        shape ``(S, P)``; column 0 is the observed value.
+        Squared discrepancies, shape ``(S, P)``. Column 0 contains the observed values.
     """
     n = int(np.count_nonzero(candidates[0]))
     m = candidates.shape[1] - n
@@ -173,7 +176,7 @@ def null_distribution(kernel: Floats, candidates: npt.NDArray[np.bool_], estimat
     step = max(1, 2**21 // len(left))
     for start in range(0, len(candidates), step):
         block = candidates[start : start + step]
-        # The number of candidates in a pair, 0 to 2, picks its weight; axes: partition, pair.
+        # The number of candidates in a pair, 0 to 2, selects its weight. Axes: partition, pair.
         null[:, start : start + step] = pairs @ weights[block[:, left].astype(np.int8) + block[:, right]].T
     return null + diagonal
 
@@ -194,12 +197,12 @@ class MmdBert(caption_sets.VectorSetMetric):
     ) -> None:
         self.variant = base.one_of("variant", variant, ("paper", "released"))
         self.estimator = _checked_estimator(estimator, variant)
-        bandwidths(np.zeros((1, 2, 2)), bandwidth)  # names the rules that there are
+        bandwidths(np.zeros((1, 2, 2)), bandwidth)  # raises an error that lists the valid rules
         self.bandwidth = base.plain_number(bandwidth)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; without `estimator` where the variant sets the sum."""
+        """Return the settings that belong in the signature, without `estimator` if the variant determines it."""
         fields = super().signature_fields()
         if self.estimator is None:
             del fields["estimator"]
@@ -208,7 +211,16 @@ class MmdBert(caption_sets.VectorSetMetric):
     def score_group(
         self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
-        """Scores, null distributions and bandwidths of examples with n candidates each."""
+        """Compute the scores, null distributions and bandwidths of examples with n candidates each.
+
+        Args:
+            vectors: Embeddings, shape ``(S, N, d)``, candidates first.
+            n: Number of candidates.
+            ways: Partitions of the null distribution. None for no p-values.
+
+        Returns:
+            The statistic, and the details of each example.
+        """
         squared = squared_distances(vectors)
         widths = bandwidths(squared, self.bandwidth)
         kernel = gaussian_kernel(squared, widths)
@@ -219,7 +231,7 @@ class MmdBert(caption_sets.VectorSetMetric):
 
 
 def _checked_estimator(estimator: str | None, variant: str) -> str | None:
-    """The setting; None under "released", where the authors' code has a sum of its own."""
+    """Return the validated setting. None with "released", because the authors' code has its own sum."""
     if variant == "released":
         if estimator is not None:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""OnlyStyle: the words that make a caption sound like its style or like another."""
+"""OnlyStyle: the words of a caption that are typical of its style or of another style."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from vlgauge.explain.marks import pieces_of_runs
 from vlgauge.explain.pages import signed
 from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
-STEPS = (0.0005, 0.008)  # a word gets a mark, and a strong one, if it adds so much
+STEPS = (0.0005, 0.008)  # minimum contributions of words with a mark and with a strong mark
 N_LISTED = 4  # n-grams below a caption
 _NEXT_TO_NOTHING = 0.00005
 
 
 class OnlyStyle(StyledCaption):
-    """Captions with their words marked by how they sound."""
+    """Captions with their words marked by their contributions to the style."""
 
     name = "onlystyle"
     reading = (
@@ -25,11 +25,11 @@ class OnlyStyle(StyledCaption):
     on_axis = (0.0,)
 
     def reason(self, row: int) -> str:
-        """The n-grams that did most."""
+        """Return the n-grams with the largest contributions as text."""
         return self.summed_up(self.details[row]["raised"], self.details[row]["lowered"])
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption with its words marked, and the n-grams that did most."""
+        """Return the template values of a row: its marked caption, and the n-grams with the largest contributions."""
         detail = self.details[row]
         tokens = detail["tokens"]
         known = weights(sorted(detail["raised"] + detail["lowered"], key=lambda gram: -abs(gram["share"])))
@@ -49,5 +49,5 @@ class OnlyStyle(StyledCaption):
 
 
 def _told(grams: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The n-grams that did most, without those whose share rounds to 0."""
+    """Return the n-grams with the largest contributions, without contributions that round to 0."""
     return [gram for gram in grams[:N_LISTED] if abs(gram["share"]) >= _NEXT_TO_NOTHING]

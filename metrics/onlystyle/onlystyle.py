@@ -1,4 +1,4 @@
-"""OnlyStyle: does a caption sound like a style, without any reference?"""
+"""OnlyStyle: How strongly does a caption express a style?"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,29 +11,29 @@ from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/
 from vlgauge.errors import UsageError  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-OnlyStyle says how much a caption sounds like a style: the mean, over its 1- to 4-grams, of a contrastive weight that
-is high for n-grams which captions of the style have and those of other styles have not. Higher is better; it needs no
-reference, but a style table fitted once on captions with style labels.
+OnlyStyle measures how strongly a caption expresses a style: the mean of a contrastive weight over its 1- to 4-grams,
+which is high for n-grams that are typical of captions in this style but not of other styles. Higher is better.
+OnlyStyle requires no references, but a style table fitted once to captions with style labels.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    styles: list of target styles, one name per row.
-    references: ignored; stylecider reads them.
-    table: optional style table of this call: a StyleTable, a Parquet file, or a data set on the Hub.
-    return_details: whether to add, for each row, the n-grams and words that raised and lowered its score.
+    predictions: Captions, one string per row.
+    styles: Target styles, one name per row.
+    references: Ignored. They are an input of stylecider.
+    table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
+    return_details: Whether to add, for each row, the n-grams and words that raised and lowered its score.
 
 Returns:
-    onlystyle: mean of the scores, higher is better; from -1/S to (S-1)/S with S styles, variant "released" from
+    onlystyle: Mean of the scores, higher is better. From -1/S to (S-1)/S with S styles, with variant "released" from
         -1/(S-1) to 1.
-    onlystyle_scores: one score per row, 0 for a caption without words.
-    onlystyle_undefined: always 0.
-    onlystyle_signature: how the numbers were made.
-    onlystyle_in_sample: number of predictions that the table was fitted on.
-    onlystyle_no_evidence: number of predictions of which the table knows no n-gram.
-    onlystyle_top_styles, onlystyle_rank: with the setting top_k; onlystyle_matrix, onlystyle_styles: with the setting
-        return_style_matrix; see the card.
+    onlystyle_scores: One score per row. 0 for a caption without words.
+    onlystyle_undefined: Always 0.
+    onlystyle_signature: Settings and versions that the scores depend on.
+    onlystyle_in_sample: Number of predictions that the table was fitted to.
+    onlystyle_no_evidence: Number of predictions without an n-gram of the table.
+    onlystyle_top_styles, onlystyle_rank: With the setting top_k. See the card.
+    onlystyle_matrix, onlystyle_styles: With the setting return_style_matrix. See the card.
 
 Examples:
     >>> import evaluate
@@ -52,23 +52,26 @@ _TIE = 1e-12
 
 
 def style_ranks(matrix: Floats, targets: Ints) -> Ints:
-    """1 + number of styles that score higher than the target, shape ``(n_captions,)``.
+    """Return 1 + the number of styles that score higher than the target style.
 
     Args:
-        matrix: shape ``(n_captions, |S|)``.
-        targets: shape ``(n_captions,)``, column of the target style.
+        matrix: Scores, shape ``(n_captions, |S|)``.
+        targets: Column of the target style of each caption, shape ``(n_captions,)``.
+
+    Returns:
+        Ranks, shape ``(n_captions,)``.
     """
     own = np.take_along_axis(matrix, targets[:, None], axis=1)
     return 1 + np.count_nonzero(matrix > own + _TIE, axis=1)
 
 
 def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[Any]]]:
-    """The k best [style, score] of each caption; equal scores by name.
+    """Return the k highest-scoring [style, score] pairs of each caption. Ties are sorted by name.
 
     Args:
-        matrix: shape ``(n_captions, |S|)``.
-        names: of the columns, sorted.
-        k: how many.
+        matrix: Scores, shape ``(n_captions, |S|)``.
+        names: Sorted names of the columns.
+        k: Number of styles.
     """
     order = np.argsort(-np.round(matrix, 12), axis=1, kind="stable")[:, :k]
     best = np.take_along_axis(matrix, order, axis=1)
@@ -79,7 +82,7 @@ def best_styles(matrix: Floats, names: Sequence[str], k: int) -> list[list[list[
 
 
 class Onlystyle(style.StyleMetric):
-    """Mean contrastive weight of the n-grams of a caption; needs no model."""
+    """Mean contrastive weight of the n-grams of a caption. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2201.00975",)
@@ -130,7 +133,7 @@ class Onlystyle(style.StyleMetric):
         return self.result(scores, made_with=self.signed_table(table), details=told, **extra)
 
     def _all_styles(self, table: style.StyleTable, captions: list[list[str]], targets: Ints) -> dict[str, Any]:
-        """The keys that need the score in every style."""
+        """Return the values that require the scores in all styles, by key."""
         if not (self.top_k or self.return_style_matrix):
             return {}
         cells = len(captions) * len(table.styles)

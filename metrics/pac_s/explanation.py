@@ -1,10 +1,10 @@
-"""PAC-S: captions beside their pictures or videos."""
+"""PAC-S: captions with their images or videos."""
 
 from vlgauge.explain.captioned import CaptionedPicture
 
 
 class PacS(CaptionedPicture):
-    """Captions with the others of their picture."""
+    """Captions, each with the other captions of its image."""
 
     name = "pac_s"
     reading = (

@@ -1,4 +1,4 @@
-"""PAC-S: how well does a caption fit its image or video, in a CLIP whose projections were trained for that?"""
+"""PAC-S: How well does a caption match its image (fine-tuned CLIP)?"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/v
 from vlgauge.errors import UsageError  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-PAC-S is the stretched cosine of a caption and its image in the space of a CLIP whose two projections were trained with
-generated captions and images as further positives; RefPAC-S takes references into account as well. For videos every
-word finds its best frame and every frame its best word. Higher is better.
+PAC-S is the scaled cosine similarity of a caption and its image in a CLIP whose two projections were fine-tuned with
+generated captions and images as additional positives. RefPAC-S also uses references. For videos, each word is matched
+with its most similar frame and each frame with its most similar word. Higher is better.
 """
 
 _INPUTS = clip_score.INPUTS.format(name="pac_s", w=2.0)
@@ -19,10 +19,11 @@ VERSIONS = ("1", "++")
 
 
 class PacS(clip_score.ClipScoreMetric):
-    """CLIP-S with the projections of positive-augmented contrastive learning, and w = 2 (Eqs. 1 and 4; videos 5 and 6).
+    """CLIP-S with projections from positive-augmented contrastive learning and w = 2.
 
-    Version "++" has the same formulas, and a CLIP whose towers were trained, too, by low-rank updates (Sarto et al.,
-    2025). The formulas stand in `vlgauge.clip_score.formula` and `vlgauge.clip_score.emscore`.
+    The formulas are Eqs. 1 and 4, and Eqs. 5 and 6 for videos. Version "++" has the same formulas and a CLIP whose
+    encoders were also fine-tuned, with low-rank updates (Sarto et al., 2025). See `vlgauge.clip_score.formula` and
+    `vlgauge.clip_score.emscore`.
     """
 
     about = (_DESCRIPTION, _INPUTS)
@@ -43,9 +44,9 @@ class PacS(clip_score.ClipScoreMetric):
 
     @property
     def kind(self) -> str:
-        """Which weights take the place of the plain CLIP's."""
+        """Name of the weights that replace parts of the original CLIP."""
         return "pac_s++" if self.version == "++" else "pac_s"
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-        """What the numbers depend on, with the version where it is not the first."""
+        """Return the signature fields, including the version if it is not the first one."""
         return ({"version": self.version} if self.version != "1" else {}) | super().fields(names, more)

@@ -1,4 +1,4 @@
-"""Polos: captions with the value beside each reference, and the others of their picture."""
+"""Polos: captions with the value for each reference, and with the other captions of their image."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from vlgauge.explain.pages import number
 
 
 class Polos(CaptionedPicture):
-    """Captions with what the head says beside each of their references, and the others of their picture."""
+    """Captions with the prediction for each reference, and with the other captions of their image."""
 
     name = "polos"
     family_template = first_config = ""
@@ -30,11 +30,11 @@ class Polos(CaptionedPicture):
         return f"best beside reference {best + 1} of {len(values)}, worst {number(min(values))}"
 
     def undefined(self, row: int) -> str:
-        """Nothing to compare with, or nothing to look at."""
+        """Return whether references or a readable image are missing, as text."""
         return "the picture could not be read" if self.details[row]["values"] else "there is no reference"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The captions of the picture, and the value beside each reference, best first."""
+        """Return the template values of a row: captions of the image, and references by descending value."""
         detail = self.details[row]
         cell = (self.columns["references"] or ())[row]
         references = [cell] if isinstance(cell, str) else list(cell or ())

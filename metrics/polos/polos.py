@@ -1,4 +1,4 @@
-"""Polos: what would people rate a caption beside its picture and its references, by a head fitted to ratings?"""
+"""Polos: How highly would humans rate a caption?"""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -21,23 +21,23 @@ from .scoring import place_of
 from .scoring import score
 
 _DESCRIPTION = """\
-Polos predicts the rating that people give a caption. A small network that was fitted to 131,020 ratings compares the
-caption with its picture (by CLIP) and with each of its references (by CLIP and by a RoBERTa of sentences); the best
-reference counts. Higher is better.
+Polos predicts the human rating of a caption. A small network, fitted to 131,020 ratings, compares the caption with its
+image (by CLIP) and with each of its references (by CLIP and by a RoBERTa sentence encoder). The best reference counts.
+Higher is better.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions.
-    references: list of lists of captions by people.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
-    return_details: whether to add the value with each reference, the best one, and what was cut.
+    predictions: Captions, one string per row.
+    references: Human captions, a list of strings per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption.
+    return_details: Whether to add the value for each reference, the best reference, and whether texts were truncated.
 
 Returns:
-    polos: mean of the scores, 0 to 1, higher is better.
-    polos_scores: one score per caption, NaN where there is no reference or the image could not be read.
-    polos_undefined: number of those.
-    polos_signature: how the numbers were made.
+    polos: Mean of the scores, in [0, 1], higher is better.
+    polos_scores: One score per caption. NaN without references, or if the image could not be read.
+    polos_undefined: Number of undefined scores.
+    polos_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -56,7 +56,7 @@ VARIANTS = ("itemwise", "released")
 
 
 class Polos(clip_score.ReferencedBackboneMetric):
-    """The largest value of a head over the references (Wada et al., 2024); see `vlgauge.encoders.rated.head`."""
+    """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.encoders.rated.head`."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2402.18091",)
@@ -83,15 +83,19 @@ class Polos(clip_score.ReferencedBackboneMetric):
 
     @property
     def prompt(self) -> str:
-        """What CLIP reads captions and references behind."""
+        """Prompt that CLIP receives before captions and references."""
         return models.PROMPT
 
     def look_for_sources(self) -> Any:
-        """What every call needs; nothing is loaded or fetched."""
+        """Check the sources that every call requires. Nothing is loaded or downloaded."""
         return models.look_for(self.name, **self._sources())
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Refuse the variant of the authors' code, in which a score depends on the batch."""
+        """Count nothing, because no score depends on the corpus.
+
+        Raises:
+            ValueError: With variant "released", because its scores depend on the batch.
+        """
         if self.variant == "released":
             raise UsageError("variant='released' scores a row by those beside it")
 
@@ -157,7 +161,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         return self.result(scored.scores.tolist(), made_with=self._made_with(names), **extra)
 
     def _sources(self) -> dict[str, Any]:
-        """The settings that name models."""
+        """Return the settings that name models."""
         return {
             "backbone": self.chosen_backbone,
             "weights": self.weights,
@@ -167,7 +171,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         }
 
     def _made_with(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """What numbers depend on, in the order of the signature."""
+        """Return the signature fields of a call, in their order in the signature."""
         fields = self._fields({**names, "proj": "own"})
         batch = {"released_batch": self.released_batch_size} if self.variant == "released" else {}
         made = {name: fields[name] for name in ("enc", "dtype", "prep")} | {
@@ -181,5 +185,5 @@ class Polos(clip_score.ReferencedBackboneMetric):
 
 
 def best_of(values: Sequence[float]) -> int | None:
-    """Position of the largest value, the first of equals; None without values."""
+    """Return the index of the maximum, the first one of ties. None without values, or if a value is NaN."""
     return None if not values or np.isnan(values).any() else int(np.argmax(values))

@@ -1,4 +1,4 @@
-"""Rows of captions, references and pictures -> values of the head, each text and picture encoded once."""
+"""Predicted ratings of rows of captions, references and images, with each text and image encoded once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from vlgauge.encoders.rated.head import pair_values
 from vlgauge.encoders.rated.models import PolosModels
 from vlgauge.encoders.rated.models import clip_texts
 
-_TEXTS = 4096  # whose layers are held at once: 160 MB of RoBERTa
+_TEXTS = 4096  # texts whose layers are in memory at the same time: 160 MB of RoBERTa
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What became of n rows.
+    """Scores of n rows.
 
     Attributes:
-        scores: shape ``(n,)``; NaN without a reference or a picture.
-        values: The value with each reference that was looked at, by row.
-        unreadable: Rows whose picture could not be read, shape ``(n,)``.
+        scores: Scores, shape ``(n,)``. NaN without references or a readable image.
+        values: Value for each evaluated reference, by row.
+        unreadable: Whether the image of each row could not be read, shape ``(n,)``.
     """
 
     scores: npt.NDArray[np.float64]
@@ -45,24 +45,24 @@ def score(
     batch_size: int,
     progress: Any,
 ) -> Scored:
-    """Score rows.
+    """Score rows of captions, references and images.
 
     Args:
-        models: Encoders and head.
+        models: Encoders and prediction head.
         read: Candidates and references.
-        pictures: Each once.
-        picture_of: Position of the picture of each row, shape ``(n,)``.
-        released: Rows of a batch of the authors' code; None for statistics over one text.
+        pictures: Distinct images.
+        picture_of: Index of the image of each row, shape ``(n,)``.
+        released: Rows per batch of the authors' code. None to normalize over single texts.
         half: See `vlgauge.encoders.rated.head.pair_values`.
-        on_error: ``"nan"`` leaves the rows undefined of pictures that cannot be read.
-        batch_size: Items of a forward pass.
+        on_error: ``"nan"`` for undefined scores instead of an error if an image cannot be read.
+        batch_size: Number of items per forward pass.
         progress: See `vlgauge.progress`.
     """
     how = {"batch_size": batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows
     seen = models.clip.project(models.clip.image_hidden(pictures, on_error=on_error, **how), "image")
     broken = np.isnan(seen).any(axis=1)
-    # Their rows are undefined in the end, whatever stands here.
+    # Rows of unreadable images become undefined below, so any finite value is valid here.
     v, c = np.where(broken[:, None], 0, seen), clip_texts(models.clip, texts, **how)
     row, text_of, number = read.pairs[0], read.pairs[1], read.pair_references
     own, every = read.units, np.arange(n)
@@ -85,26 +85,32 @@ def score(
 
 
 def cut_texts(text: LayeredEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
-    """Which candidates, and then which references, the text encoder cannot read to the end, whatever CLIP reads."""
+    """Return which candidates, followed by references, the text encoder truncates.
+
+    The result is independent of truncation by CLIP.
+    """
     return np.array(text.token_ids(read.pieces.texts)[1], dtype=bool)[read.pieces.index]
 
 
 def place_of(number: int, references: Sequence[Sequence[str]]) -> str:
-    """Where a text is, of all candidates and then all references."""
+    """Return the position of a text in the input, such as ``"references[3][2]"``, by its index in all texts."""
     rows_of = list(enumerate(references))
     candidates = [f"predictions[{row}]" for row, _ in rows_of]
     return [*candidates, *(f"references[{row}][{i}]" for row, own in rows_of for i in range(len(own)))][number]
 
 
 def _shortest(read: rows.TextRows, size: int) -> npt.NDArray[np.intp]:
-    """References of the row that has the fewest in the batch of each row, shape ``(n,)``."""
+    """Return the minimum number of references in the batch of each row, shape ``(n,)``."""
     counts = np.bincount(read.pairs[0], minlength=read.n_rows)
     fewest = np.minimum.reduceat(counts, np.arange(0, read.n_rows, size))
     return np.repeat(fewest, size)[: read.n_rows]
 
 
 def _mixed_texts(models: PolosModels, texts: Sequence[str], how: dict[str, Any]) -> npt.NDArray[Any]:
-    """Mixed vectors of texts, each normalised over itself, in an order of their own, so that no row changes a bit."""
+    """Return the mixed embeddings of texts, each normalized over itself.
+
+    Texts are encoded in sorted order, so that the embeddings do not depend on the order of the rows.
+    """
     order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
     found = np.empty((len(texts), models.text.width), np.float32)
     for start in range(0, len(order), _TEXTS):
@@ -121,9 +127,9 @@ def _mixed_batches(
     size: int,
     how: dict[str, Any],
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Mixed vectors of the candidates of rows, and of the references of pairs, normalised over those of their batch.
+    """Return the mixed embeddings of the candidates of rows and of the references of pairs, normalized by batch.
 
-    The candidates of a batch are normalised together, then its first references, then its second ones.
+    The candidates of a batch are normalized together, then its first references, then its second references, and so on.
     """
     row, text_of, number = pairs
     t, r = (np.empty((n, models.text.width), np.float32) for n in (len(own), len(row)))

@@ -1,4 +1,4 @@
-"""ROUGE-L: the longest sequence of words that a caption shares with its references."""
+"""ROUGE-L: the longest common subsequence of words of a caption and its references."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from vlgauge.explain.referenced import ReferencedCaption
 
 
 class RougeL(ReferencedCaption):
-    """Captions with the words marked that a reference has too."""
+    """Captions with the words marked that occur in a reference."""
 
     name = "rouge_l"
     reading = (
@@ -18,5 +18,5 @@ class RougeL(ReferencedCaption):
     )
 
     def nearness(self, detail: Mapping[str, Any]) -> Sequence[float]:
-        """The length of the common sequence with each reference."""
+        """Return the length of the longest common subsequence with each reference."""
         return detail["common"]

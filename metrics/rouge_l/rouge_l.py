@@ -1,4 +1,4 @@
-"""ROUGE-L: how long a sequence of tokens do a caption and its references share, in order?"""
+"""ROUGE-L: How long is the longest subsequence shared with references?"""
 
 from typing import Any
 
@@ -9,22 +9,22 @@ from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+ht
 from vlgauge.text.ngrams import first_of_run  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-ROUGE-L says how long a subsequence of tokens a caption has in common with its references: precision and recall of the
-longest common subsequence, each the best over the references, in one F-measure that leans to recall. Higher is better;
-it needs references and no model.
+ROUGE-L is the F-score of the longest common subsequence of tokens of a caption and its references. Precision and recall
+are each the maximum over the references, and recall is weighted higher. Higher is better. ROUGE-L requires references
+and no model.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    return_details: whether to add precision, recall and the lengths of the common subsequences of each row.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    return_details: Whether to add precision, recall and the lengths of the common subsequences of each row.
 
 Returns:
-    rouge_l: mean of the scores, in [0, 1], higher is better.
-    rouge_l_scores: one score per row, NaN for an empty list of references.
-    rouge_l_undefined: number of those.
-    rouge_l_signature: how the numbers were made.
+    rouge_l: Mean of the scores, in [0, 1], higher is better.
+    rouge_l_scores: One score per row. NaN for an empty list of references.
+    rouge_l_undefined: Number of undefined scores.
+    rouge_l_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -39,12 +39,12 @@ Examples:
 
 
 class RougeL(base.TokenMetric):
-    """F-measure of the longest common subsequence, as the COCO caption evaluation computes it; needs no model."""
+    """F-score of the longest common subsequence, as in the COCO caption evaluation. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/W04-1013",)
 
-    # A token may hold white space, at which ROUGE-L of the COCO caption evaluation does not split again.
+    # A token may contain whitespace, at which ROUGE-L of the COCO caption evaluation does not split again.
     splits_again = False
 
     def _compute(
@@ -62,7 +62,7 @@ class RougeL(base.TokenMetric):
         if rows:
             precisions = np.maximum.reduceat(common, bounds) / lengths[candidates]
             recalls = np.maximum.reduceat(common / lengths[theirs], bounds)
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         parts = zip(np.split(common, bounds[1:]), precisions.tolist(), recalls.tolist(), strict=True)
         details = (
             {

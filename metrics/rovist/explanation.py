@@ -1,4 +1,4 @@
-"""RoViST: the sum of grounding, coherence and non-redundancy, and what explains each of them."""
+"""RoViST: the sum of grounding, coherence and non-redundancy, with the explanations of its components."""
 
 from markupsafe import Markup
 
@@ -7,7 +7,7 @@ from vlgauge.explain.pages import number, safe
 
 
 class Rovist(CombinedScore):
-    """Stories with the three parts of their score."""
+    """Stories with the three components of their score."""
 
     name = "rovist"
     reading = (
@@ -19,7 +19,7 @@ class Rovist(CombinedScore):
     rows_word = "stories"
 
     def finding(self, row: int) -> Markup:
-        """The three parts as a sum."""
+        """Return the three components as a sum."""
         detail = self.details[row]
         told = " + ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
         return safe(f"{told}.")

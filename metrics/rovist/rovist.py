@@ -1,4 +1,4 @@
-"""RoViST: how well grounded, coherent and free of repetition is a visual story?"""
+"""RoViST: How grounded, coherent and non-redundant is a story?"""
 
 import hashlib
 from collections.abc import Iterator
@@ -17,23 +17,23 @@ from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://gi
 
 _DESCRIPTION = """\
 RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and
-non-redundancy (RoViST-NR). Higher is better; it reads the story and its images, no reference.
+non-redundancy (RoViST-NR). Higher is better. RoViST uses the story and its images, and no references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of stories, each a string or a list of sentences (one form in a call).
-    images: list of the images of each story, in any form: path, bytes, PIL image or uint8 array.
-    regions: regions of each image of each story, see rovist_vg; optional.
-    nouns, features: nouns of each story and given features, see rovist_vg; optional.
-    return_details: whether to add the three parts of every story, and the details of each part.
+    predictions: Stories, each a string or a list of sentences (one form per call).
+    images: Images of each story, one list per story (path, bytes, PIL image or uint8 array).
+    regions: Optional regions of each image of each story. See rovist_vg.
+    nouns, features: Optional nouns of each story and features to use instead of an encoder. See rovist_vg.
+    return_details: Whether to add the three component scores of each story, and the details of each component.
 
 Returns:
-    rovist: mean of the scores, higher is better.
-    rovist_scores: one score per story, NaN where one of the three parts is.
-    rovist_undefined: number of those.
-    rovist_signature: how the numbers were made; those of the parts are beside it.
-    rovist_vg, rovist_c, rovist_nr: the same four keys of each part.
+    rovist: Mean of the scores, higher is better.
+    rovist_scores: One score per story. NaN if one of the three component scores is NaN.
+    rovist_undefined: Number of undefined scores.
+    rovist_signature: Settings and versions that the scores depend on. The components have separate signatures.
+    rovist_vg, rovist_c, rovist_nr: Components, with the same four keys each.
 
 Examples:
     >>> import evaluate
@@ -50,12 +50,20 @@ PARTS = ("vg", "c", "nr")
 
 
 def overall(vg: float, c: float, nr: float) -> float:
-    """RoViST of a story (Wang et al., 2022, section 6.2): S_VG + C + NR; NaN if one of them is."""
+    """Compute RoViST of a story (Wang et al., 2022, Section 6.2): S_VG + C + NR. NaN if one of them is NaN."""
     return vg + c + nr
 
 
 def checked_part(name: str, settings: Any) -> dict[str, Any]:
-    """The setting of a part, if it is a dictionary of its settings."""
+    """Validate the settings of a component.
+
+    Returns:
+        The settings. Empty if `settings` is None.
+
+    Raises:
+        ValueError: If `settings` is not a dictionary with string keys, or contains ``scale``.
+        TypeError: If it contains ``path`` or ``config_name``.
+    """
     if settings is None:
         return {}
     if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
@@ -69,26 +77,26 @@ def checked_part(name: str, settings: Any) -> dict[str, Any]:
 
 
 def loaded_part(name: str, settings: Mapping[str, Any]) -> Any:
-    """The metric of a part, from the same installation as the package."""
-    # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
+    """Load the metric of a component from the same installation as the package."""
+    # Not `evaluate.load`, which is replaced while the examples of this script are tested.
     with told_where_to_set(name, errors.UsageError):
         return evaluate.loading.load(str(catalog.metric_folder(f"rovist_{name}")), **settings)
 
 
 @contextmanager
 def told_where_to_set(name: str, kind: type[errors.UsageError]) -> Iterator[None]:
-    """Say in an error of a part, which names a setting, that rovist takes it in the dictionary of that part."""
+    """Add to errors of a component that its settings belong in the dictionary of this component."""
     try:
         yield
     except kind as error:
-        # A more special error may be made in another way.
+        # A subclass may have another constructor.
         if type(error) is not kind:
             raise
         raise error.with_message(f"{error}; {where_to_set(name)}") from error
 
 
 def where_to_set(name: str) -> str:
-    """How a setting of a part is given to rovist."""
+    """Return a hint on how to pass a setting of a component to rovist."""
     return f"in rovist this is a setting of the part `{name}`, given as {name}={{...}}"
 
 
@@ -98,7 +106,7 @@ class Rovist(base.StoryImageMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
     undefined_hint = base.NEEDS_SENTENCES
-    source_settings = PARTS  # which have signatures of their own
+    source_settings = PARTS  # these have separate signatures
     columns = (base.Story("predictions"), base.Images("images", optional=True))
 
     def __init__(
@@ -121,7 +129,7 @@ class Rovist(base.StoryImageMetric):
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
 
     def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """What the parts need that is not given with a call; nothing is parsed, loaded or fetched."""
+        """Check the sources that the components require and the call does not pass, without loading anything."""
         found = preflight.Preflight(self.name, "rovist")
         found.join(self.parts["vg"].look_for_sources(images, nouns, regions, features), where_to_set("vg"))
         for name in ("c", "nr"):
@@ -149,7 +157,7 @@ class Rovist(base.StoryImageMetric):
             extra |= {key.removeprefix("rovist_"): value for key, value in result.items()}
         columns = [extra[f"{name}_scores"] for name in PARTS]
         scores = [overall(*values) for values in zip(*columns, strict=True)]
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
         signatures = "\n".join(extra[f"{name}_signature"] for name in PARTS)
         made_with = {"parts": hashlib.sha256(signatures.encode()).hexdigest()[:8]}

@@ -1,4 +1,4 @@
-"""RoViST-C: how likely each sentence follows from the one before."""
+"""RoViST-C: the probability that each sentence follows from the previous one."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class RovistC(Explanation):
     why_undefined = "the story has fewer than two sentences, so none follows another"
 
     def reason(self, row: int) -> str:
-        """The sentence that follows least."""
+        """Return the sentence with the lowest probability as text."""
         detail = self.details[row]
         values = [(value, index) for index, value in enumerate(detail["probabilities"], 2)]
         lowest, index = min(values)
@@ -32,12 +32,16 @@ class RovistC(Explanation):
         return f"{n} of {len(values)} do not follow; lowest: sentence {index}, {number(lowest)}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Each sentence with the probability that it follows; None for the first."""
+        """Return the template values of a row: its sentences with their probabilities, None for the first one."""
         return {"lines": sentence_lines(self.details[row])}
 
 
 def sentence_lines(detail: Any) -> list[dict[str, Any]]:
-    """What is shown of each sentence: text, probability and its width, and whether it repeats the one before."""
+    """Return the template values of each sentence of a story.
+
+    They are its text, its probability, the width of its bar, and whether it repeats the previous sentence or is
+    doubtful. The first sentence only has its text and the probability None.
+    """
     lines: list[dict[str, Any]] = [{"text": text, "probability": None} for text in detail["sentences"][:1]]
     rows = zip(detail["sentences"][1:], detail["probabilities"], detail["identical"], strict=True)
     for text, probability, identical in rows:

@@ -1,4 +1,4 @@
-"""RoViST-C: does each sentence of a story follow from the one before?"""
+"""RoViST-C: How well does each sentence follow from the previous one?"""
 
 import math
 from collections.abc import Callable
@@ -17,21 +17,21 @@ from vlgauge.text import language  # From: "vlgauge[rovist-c] @ git+https://gith
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-RoViST-C says how coherent a story is: the mean probability, by a classifier of sentence pairs, that a sentence follows
-the one before. Higher is better; it reads the story alone, no picture and no reference.
+RoViST-C measures the coherence of a story: the mean probability, by a sentence-pair classifier, that a sentence follows
+from the previous one. Higher is better. RoViST-C uses the story alone, without images or references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of stories, each a string or a list of sentences (one form in a call).
-    return_details: whether to add sentences, and probability and flags of each pair of every story.
+    predictions: Stories, each a string or a list of sentences (one form per call).
+    return_details: Whether to add the sentences of each story, and the probability and flags of each pair.
 
 Returns:
-    rovist_c: mean of the scores, 0 to 1, higher is better.
-    rovist_c_scores: one score per story, NaN for a story of fewer than two sentences.
-    rovist_c_undefined: number of those.
-    rovist_c_signature: how the numbers were made.
-    rovist_c_truncated: number of pairs that were longer than the model takes.
+    rovist_c: Mean of the scores, in [0, 1], higher is better.
+    rovist_c_scores: One score per story. NaN for a story with fewer than two sentences.
+    rovist_c_undefined: Number of undefined scores.
+    rovist_c_signature: Settings and versions that the scores depend on.
+    rovist_c_truncated: Number of pairs that exceeded the maximum length of the model.
 
 Examples:
     >>> import evaluate
@@ -44,13 +44,14 @@ Examples:
 CONTEXTS = ("pair", "prefix")
 IDENTICAL = ("zero", "score")
 TRUNCATIONS = ("auto", "error")
-# What of a long pair goes first: of two sentences the ends, of all that came before the oldest.
+# Truncation of a long pair: the ends of both sentences with context "pair", the oldest tokens of the first text with
+# "prefix".
 _CUT = {"pair": "longest", "prefix": "oldest"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A sentence, what it is to follow, and whether the two are the same but for white space around them."""
+    """Sentence, its context, and whether the two are identical apart from surrounding whitespace."""
 
     first: str
     second: str
@@ -58,12 +59,14 @@ class Step:
 
 
 def steps(sentences: Sequence[str], *, context: str = "pair", identical: str = "zero") -> list[Step]:
-    """The pairs (A, B) of a story (Wang et al., 2022, section 3.2), one per sentence B but the first.
+    """Return the pairs (A, B) of a story (Wang et al., 2022, Section 3.2), one for each sentence B but the first.
 
     Args:
-        sentences: Of the story, in order.
-        context: "pair": A is the sentence before B; "prefix": all sentences before B, joined by one space.
-        identical: "zero": with "prefix", a sentence that repeats the whole prefix does not extend it; "score": it does.
+        sentences: Sentences of the story, in order.
+        context: With "pair", A is the sentence before B. With "prefix", A consists of all sentences before B, joined by
+            spaces.
+        identical: With "zero" and context "prefix", a sentence that repeats the whole prefix does not extend it. With
+            "score", it does.
     """
     found: list[Step] = []
     before = sentences[0] if sentences else ""
@@ -78,12 +81,12 @@ def steps(sentences: Sequence[str], *, context: str = "pair", identical: str = "
 
 
 def coherence(probabilities: Sequence[float]) -> float:
-    """RoViST-C of a story (Wang et al., 2022, section 3.2): the mean over its pairs; NaN without a pair."""
+    """Compute RoViST-C of a story (Wang et al., 2022, Section 3.2), the mean over its pairs. NaN without pairs."""
     return math.fsum(probabilities) / len(probabilities) if probabilities else math.nan
 
 
 class RovistC(base.StoryMetric):
-    """Coherence of a story by a classifier of sentence pairs."""
+    """Coherence of a story by a sentence-pair classifier."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
@@ -119,15 +122,15 @@ class RovistC(base.StoryMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings that a number depends on; the model is named by what was loaded."""
+        """Return the settings that belong in the signature. A call adds the identity of the loaded model."""
         fields = super().signature_fields()
-        # A function gives the probability itself, of a pair of any length.
+        # A function returns the probability itself, for pairs of any length.
         read_by_model = ("coherent_label", "truncation") if callable(self.model) else ()
         dtype = {} if callable(self.model) else {"dtype": "float32"}
         return dtype | {name: fields[name] for name in fields if name not in ("model", "base", *read_by_model)}
 
     def look_for_sources(self) -> preflight.Preflight:
-        """What every call needs; nothing is loaded or fetched."""
+        """Check the sources that every call requires. Nothing is loaded or downloaded."""
         found = preflight.Preflight(self.name, "rovist-c")
         found.look(lambda: language.sentence_splitter(self.sentences))
         loading.look_for_scorer(found, self.model, self.base, profile=self.profile)
@@ -139,7 +142,7 @@ class RovistC(base.StoryMetric):
         texts = [language.story_sentences(story, split) for story in predictions]
         for i, text in enumerate(texts):
             for k, sentence in enumerate(text):
-                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers take nothing else
+                base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # tokenizers require valid Unicode
         stories = [steps(text, context=self.context, identical=self.identical) for text in texts]
         scorer = loading.pair_scorer(self.model, self.base, profile=self.profile, device=self.device)
         values, cut = self._values(scorer, stories)
@@ -165,7 +168,10 @@ class RovistC(base.StoryMetric):
     def _values(
         self, scorer: loading.LoadedScorer | loading.GivenScorer, stories: Sequence[Sequence[Step]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Probability of each pair of all stories, and whether it was cut; equal ones may be 0 without the model."""
+        """Return the probability of each pair of all stories, and whether it was truncated.
+
+        With ``identical="zero"``, identical pairs score 0 without the model.
+        """
         every = [step for story in stories for step in story]
         asked = [i for i, step in enumerate(every) if not (step.identical and self.identical == "zero")]
         pairs = [(every[i].first, every[i].second) for i in asked]

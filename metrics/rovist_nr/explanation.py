@@ -1,4 +1,4 @@
-"""RoViST-NR: each word carries what it takes from the score."""
+"""RoViST-NR: the loss due to each word."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from vlgauge.explain.pages import in_words, number, quoted, safe
 from vlgauge.explain.plots import Axis
 from vlgauge.explain.shares import Share
 
-STEPS = (0.002, 0.006, 0.012)  # a word gets a mark, and a stronger one, if it takes so much
+STEPS = (0.002, 0.006, 0.012)  # minimum losses of words with a mark of each strength
 N_NAMED = 3  # words in a reason
-N_BARS = 8  # words that have a bar
-LITTLE = 0.06  # where so little is lost in all, no word is to blame
+N_BARS = 8  # words with a bar
+LITTLE = 0.06  # below this total loss, no word is marked as a cause
 
 
 class RovistNr(Explanation):
-    """Stories with their repeated words marked by what they cost."""
+    """Stories with their repeated words marked by their loss."""
 
     name = "rovist_nr"
     on_axis = (0.0, 1.0)
@@ -35,11 +35,11 @@ class RovistNr(Explanation):
 
     @cached_property
     def axis(self) -> Axis:
-        """From 0 to 1; few stories are below, some of them far."""
+        """Axis from 0 to 1. Few stories are below 0, and some of them far."""
         return Axis(0.0, 1.0, higher_is_better=True)
 
     def reason(self, row: int) -> str:
-        """The words that take most."""
+        """Return the words with the largest losses as text."""
         taken = self._taken(row)
         lost = sum(cost for _, cost in taken)
         if lost < LITTLE:
@@ -47,7 +47,7 @@ class RovistNr(Explanation):
         return "most by " + ", ".join(f"{quoted(word)} {number(cost)}" for word, cost in taken[:N_NAMED])
 
     def _taken(self, row: int) -> list[tuple[str, float]]:
-        """Words and what they take together, the most first."""
+        """Return the words with their total losses, in descending order."""
         taken: Counter[str] = Counter()
         for sentence, costs in zip(self.details[row]["words"], self._costs(row), strict=True):
             for word, cost in zip(sentence, costs, strict=True):
@@ -55,7 +55,7 @@ class RovistNr(Explanation):
         return taken.most_common()  # type: ignore[return-value]
 
     def finding(self, row: int) -> Markup:
-        """The words that come again and again, and how much of the loss is theirs."""
+        """Return the most costly repeated words and their share of the loss as a sentence."""
         taken = self._taken(row)
         lost = sum(cost for _, cost in taken)
         if lost < LITTLE:
@@ -68,16 +68,16 @@ class RovistNr(Explanation):
         return words + f" come again and again; together they take {number(most)} of the {number(lost)} lost."
 
     def contributions(self, row: int) -> list[Share]:
-        """What the words take that take most."""
+        """Return the losses of the most costly words."""
         return [Share(word, -cost, digits=3) for word, cost in self._taken(row)[:N_BARS] if cost >= STEPS[0]]
 
     def extra(self, row: int) -> str:
-        """The two halves of what is lost."""
+        """Return the similarity between and within sentences, the two components of the loss."""
         detail = self.details[row]
         return f"between sentences {number(detail['inter'])} · within {number(detail['intra'])}"
 
     def undefined(self, row: int) -> str:
-        """Too few sentences, or none with a word."""
+        """Return whether sentences or words are missing, as text."""
         n = len(self.details[row]["sentences"])
         if n < 2:
             told = f"the story has {n or 'no'} sentence, so there is no pair of sentences to compare"
@@ -85,7 +85,7 @@ class RovistNr(Explanation):
         return "no sentence has a word to compare"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The sentences, and what was lost in all."""
+        """Return the template values of a row: its marked sentences, and the most similar sentence pairs."""
         detail = self.details[row]
         homes: dict[str, list[int]] = {}
         for index, words in enumerate(detail["words"]):
@@ -106,13 +106,18 @@ class RovistNr(Explanation):
 
 
 def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[float]]:
-    """What each word takes from the score of its story; all together take 1 less the score.
+    """Compute the loss due to each word of a story. All losses add up to 1 minus the score.
 
-    The similarity of each pair of sentences or n-grams is split over the words that both have, in the parts in which
-    they make it up, and half of each part goes to either side.
+    The similarity of each pair of sentences or n-grams is divided among their common words in proportion to their
+    contributions, and half of each share is assigned to either side.
+
+    Args:
+        detail: Details of the story.
+        n: Length of the n-grams.
+        variant: "released" or "paper".
 
     Returns:
-        One number per word of each sentence.
+        Losses, one per word of each sentence.
     """
     words: list[list[str]] = detail["words"]
     costs = [[0.0] * len(sentence) for sentence in words]
@@ -128,7 +133,7 @@ def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[
         for (cost, text, span), own in zip(sides, counts, strict=True):
             for k in span:
                 if text[k] in parts:
-                    # Half of the loss is between sentences or within them, and half of that goes to either side.
+                    # Half of the loss is between sentences or within them, and each side gets half of that.
                     cost[k] += similarity * parts[text[k]] / total / n_pairs / 4 / own[text[k]]
 
     for i, j, similarity in detail["pairs"]:
@@ -141,7 +146,16 @@ def word_costs(detail: Mapping[str, Any], *, n: int, variant: str) -> list[list[
 
 
 def word_mark(cost: float, elsewhere: Sequence[int], *, harmless: bool = False) -> Mark | None:
-    """Mark of a word that costs so much and is in these other sentences too."""
+    """Return the mark of a word.
+
+    Args:
+        cost: Loss due to the word.
+        elsewhere: Indices of the other sentences that contain the word.
+        harmless: Whether the total loss is too small for a mark with a note.
+
+    Returns:
+        The mark. None for a negligible loss.
+    """
     if cost < STEPS[0]:
         return None
     where = f"also in sentence{'s' * (len(elsewhere) > 1)} {in_words([i + 1 for i in elsewhere])}"

@@ -1,4 +1,4 @@
-"""RoViST-NR: how little does a story repeat itself, between and within its sentences?"""
+"""RoViST-NR: How little does a story repeat itself?"""
 
 import math
 from collections import Counter
@@ -19,21 +19,22 @@ from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://git
 from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-RoViST-NR says how little a story repeats itself: one minus the mean of the similarity between its sentences and of the
-similarity between neighbouring n-grams within a sentence. Higher is better; it reads the story alone, no picture and
-no reference.
+RoViST-NR measures how little a story repeats itself: one minus the mean of the similarity between its sentences and the
+similarity between consecutive n-grams within a sentence. Higher is better. RoViST-NR uses the story alone, without
+images or references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of stories, each a string or a list of sentences (one form in a call).
-    return_details: whether to add sentences, words, inter, intra and the similarity of each pair of every story.
+    predictions: Stories, each a string or a list of sentences (one form per call).
+    return_details: Whether to add the sentences, words, inter- and intra-sentence similarity, and the similarity of
+        each pair, for each story.
 
 Returns:
-    rovist_nr: mean of the scores, at most 1, higher is better; with variant "paper" at least 0.
-    rovist_nr_scores: one score per story, NaN for a story of fewer than two sentences.
-    rovist_nr_undefined: number of those.
-    rovist_nr_signature: how the numbers were made.
+    rovist_nr: Mean of the scores, at most 1, higher is better. At least 0 with variant "paper".
+    rovist_nr_scores: One score per story. NaN for a story with fewer than two sentences.
+    rovist_nr_undefined: Number of undefined scores.
+    rovist_nr_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -46,7 +47,7 @@ Examples:
 Sentences = Sequence[Sequence[str]]
 
 VARIANTS = ("released", "paper")
-_LONG_STORY = 64  # from so many sentences on, counting all pairs of a row at once is faster
+_LONG_STORY = 64  # for at least this number of sentences, counting all pairs of a row together is faster
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ class NonRedundancy:
     """RoViST-NR of one story.
 
     Attributes:
-        score: 1 - (inter + intra) / 2; NaN if `inter` is.
-        inter: mean similarity of sentence pairs; NaN without a pair of which one sentence has words.
-        intra: mean similarity of consecutive n-grams within sentences; 0 if there are none.
-        words: per sentence, the words that were compared.
-        pairs: (i, j, similarity) of sentences i > j; pairs without any word are left out; empty unless asked for.
+        score: 1 - (inter + intra) / 2. NaN if `inter` is NaN.
+        inter: Mean similarity of sentence pairs. NaN without a pair that contains words.
+        intra: Mean similarity of consecutive n-grams within sentences. 0 if there are none.
+        words: Compared words of each sentence.
+        pairs: (i, j, similarity) of sentences i > j, without pairs that contain no words. Empty unless requested.
         ngrams: (sentence, start of the first n-gram, similarity).
     """
 
@@ -73,16 +74,16 @@ class NonRedundancy:
 def non_redundancy(
     sentences: Sentences, *, n: int = 4, variant: str = "released", lowercase: bool = False, details: bool = False
 ) -> NonRedundancy:
-    """RoViST-NR of one story (Wang et al., 2022, section 3.3): NR = 1 - (inter + intra) / 2.
+    """Compute RoViST-NR of one story (Wang et al., 2022, Section 3.3): NR = 1 - (inter + intra) / 2.
 
-    Time, and with `details` memory, grow with the square of the number of sentences; 20,000 take two seconds.
+    Time and, with `details`, memory grow with the square of the number of sentences. 20,000 sentences take two seconds.
 
     Args:
-        sentences: tokens of each sentence, final punctuation included.
-        n: length of the n-grams compared within a sentence.
-        variant: "released" (range (-inf, 1]) or "paper" ([0, 1]); see `similarity` and `compared_words`.
-        lowercase: whether words that differ only in case are the same.
-        details: whether to list the sentence pairs.
+        sentences: Tokens of each sentence, including final punctuation.
+        n: Length of the n-grams compared within a sentence.
+        variant: "released" (range (-inf, 1]) or "paper" ([0, 1]). See `similarity` and `compared_words`.
+        lowercase: Whether to ignore case.
+        details: Whether to list the sentence pairs.
     """
     kept = [compared_words(tokens, variant=variant, lowercase=lowercase) for tokens in sentences]
     inter = inter_sentence(kept, variant=variant)
@@ -93,16 +94,19 @@ def non_redundancy(
 
 
 def compared_words(tokens: Sequence[str], *, variant: str, lowercase: bool = False) -> list[str]:
-    """W_i: in "released" all tokens but the last, be it a word or not; in "paper" those with a letter or digit."""
+    """Return W_i, the words of a sentence that are compared.
+
+    These are all tokens but the last one with "released", and all tokens with a letter or digit with "paper".
+    """
     kept = tokens[:-1] if variant == "released" else [token for token in tokens if any(map(str.isalnum, token))]
     return [token.lower() for token in kept] if lowercase else list(kept)
 
 
 def similarity(a: Counter[str], b: Counter[str], *, variant: str) -> float:
-    """Similarity of two bags of words; NaN if both are empty.
+    """Compute the similarity of two bags of words. NaN if both are empty.
 
-    "paper" (Eq. 7, Jaccard): len(A & B) / len(A | B) of the sets of unique words, range [0, 1].
-    "released" (authors' code): sum over words of count_A * count_B, over the same len(A | B); may exceed 1.
+    "paper" (Eq. 7, Jaccard) is len(A & B) / len(A | B) of the sets of unique words, range [0, 1]. "released" (authors'
+    code) is the sum over words of count_A * count_B, divided by the same len(A | B), and may exceed 1.
     """
     common = a.keys() & b.keys()
     union = len(a) + len(b) - len(common)
@@ -113,34 +117,37 @@ def similarity(a: Counter[str], b: Counter[str], *, variant: str) -> float:
 
 
 def pair_similarities(sentences: Sentences, *, variant: str) -> list[tuple[int, int, float]]:
-    """(i, j, sim(W_i, W_j)) of all sentences i > j, without the pairs in which neither has a word."""
+    """Return (i, j, sim(W_i, W_j)) of all sentences i > j, without pairs that contain no words."""
     bags = [Counter(sentence) for sentence in sentences]
     pairs = [(i, j) for i in range(len(bags)) for j in range(i) if bags[i] or bags[j]]
     return [(i, j, similarity(bags[i], bags[j], variant=variant)) for i, j in pairs]
 
 
 def ngram_similarities(sentences: Sentences, *, n: int, variant: str) -> list[tuple[int, int, float]]:
-    """(sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...; the last n-gram of a sentence may be shorter."""
+    """Return (sentence, i, sim(W[i:i+n], W[i+n:i+2n])) for i = 0, n, 2n, ...
+
+    The last n-gram of a sentence may be shorter.
+    """
     values = []
     for index, sentence in enumerate(sentences):
         ngrams = [sentence[start : start + n] for start in range(0, len(sentence), n)]
         for k, (a, b) in enumerate(pairwise(ngrams)):
-            # Most have no word in common, which is seen sooner than words are counted.
+            # Most have no common words, and checking this first is faster than counting words.
             apart = set(a).isdisjoint(b)
             values.append((index, k * n, 0.0 if apart else similarity(Counter(a), Counter(b), variant=variant)))
     return values
 
 
 def inter_sentence(sentences: Sentences, *, variant: str) -> float:
-    """Mean of sim(W_i, W_j) over all sentences i > j; NaN if no pair has a word."""
+    """Compute the mean of sim(W_i, W_j) over all sentences i > j. NaN if no pair contains words."""
     bags = [Counter(sentence) for sentence in sentences if sentence]
     n_pairs = math.comb(len(sentences), 2) - math.comb(len(sentences) - len(bags), 2)
     if not n_pairs:
         return math.nan
     if len(bags) < _LONG_STORY:
-        # A sentence without words is like no other one: it counts in n_pairs only.
+        # The similarity to a sentence without words is 0, so it only counts in n_pairs.
         return math.fsum(similarity(a, b, variant=variant) for a, b in combinations(bags, 2)) / n_pairs
-    # Sentences with the same words need one comparison, however many there are.
+    # Sentences with the same words are compared once.
     counts = Counter(frozenset(bag.items()) for bag in bags)
     distinct, times = [Counter(dict(bag)) for bag in counts], np.array(list(counts.values()), dtype=float)
     rows = enumerate(_similarity_rows(distinct, variant=variant))
@@ -152,7 +159,7 @@ def inter_sentence(sentences: Sentences, *, variant: str) -> float:
 
 
 def _similarity_rows(bags: Sequence[Counter[str]], *, variant: str) -> Iterator[npt.NDArray[np.float64]]:
-    """Row i: sim(W_i, W_j) for all j < i, shape ``(i,)``; the bags are not empty."""
+    """Yield, for each i, sim(W_i, W_j) for all j < i, shape ``(i,)``. Bags must not be empty."""
     homes: dict[str, list[tuple[int, int]]] = {}
     for i, bag in enumerate(bags):
         for word, count in bag.items():
@@ -169,7 +176,7 @@ def _similarity_rows(bags: Sequence[Counter[str]], *, variant: str) -> Iterator[
 
 
 class RovistNr(base.StoryMetric):
-    """Non-redundancy of a story; needs no model and no data."""
+    """Non-redundancy of a story. It requires no model and no data."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2022.findings-naacl.206",)
@@ -191,7 +198,7 @@ class RovistNr(base.StoryMetric):
         super().__init__(*args, **host)
 
     def look_for_sources(self) -> preflight.Preflight:
-        """What every call needs; nothing is scored."""
+        """Check the sources that every call requires. Nothing is scored."""
         found = preflight.Preflight(self.name, "rovist-nr")
         found.look(lambda: language.sentence_splitter(self.sentences))
         return found
@@ -204,7 +211,7 @@ class RovistNr(base.StoryMetric):
             for i, story in enumerate(predictions):
                 sentences = language.story_sentences(story, split)
                 for k, sentence in enumerate(sentences):
-                    base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as every other metric wants it
+                    base.valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # as in all other metrics
                 tokens = [language.words(sentence, split) for sentence in sentences]
                 scored.append(
                     non_redundancy(
@@ -213,6 +220,6 @@ class RovistNr(base.StoryMetric):
                 )
                 texts.append(sentences)
                 advance(1)
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = ({"sentences": text, **asdict(story)} for text, story in zip(texts, scored, strict=True))
         return self.result([story.score for story in scored], details=list(details) if return_details else None)

@@ -1,4 +1,4 @@
-"""How the score of a story came about, noun by noun."""
+"""Details of the score of a story, noun by noun."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,16 @@ from vlgauge.grounding import Spots
 def story_details(
     sentences: Sequence[str], nouns: Any, spots: Spots, best: np.ndarray, cosines: np.ndarray
 ) -> dict[str, Any]:
-    """What `return_details` shows of a story; None for what one without any region does not have.
+    """Return the details of a story for `return_details`.
+
+    Values that require a region are None if the images have no regions.
 
     Args:
-        sentences: Its sentences.
-        nouns: Its `StoryNouns`.
-        spots: Where its regions are.
-        best: Region of the largest cosine of each noun, shape ``(n_nouns,)``; empty without a region.
-        cosines: That cosine, same shape.
+        sentences: Sentences of the story.
+        nouns: `StoryNouns` of the story.
+        spots: Positions of its regions.
+        best: Region with the maximum cosine similarity for each noun, shape ``(n_nouns,)``. Empty without regions.
+        cosines: These cosine similarities, same shape.
     """
     rows = []
     for k, text in enumerate(nouns.words):

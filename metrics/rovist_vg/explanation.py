@@ -1,4 +1,4 @@
-"""RoViST-VG: each noun with its likeness to the region that it found."""
+"""RoViST-VG: the similarity of each noun to its best region."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from vlgauge.explain.pages import number, quoted, safe, signed
 
 
 class RovistVg(GroundedStory):
-    """Stories with their nouns marked by idf times cosine."""
+    """Stories with their nouns marked by idf times cosine similarity."""
 
     name = "rovist_vg"
     reading = (
@@ -25,7 +25,7 @@ class RovistVg(GroundedStory):
     bars_title = "What each noun adds before the sum"
 
     def finding(self, row: int) -> Markup:
-        """The nouns that add most and least: here none counts against the story."""
+        """Return the nouns that add most and least, because no noun lowers the score."""
         shares = self.contributions(row)
         least, most = shares[0], shares[-1]
         told = safe(f"{quoted(most.text)} adds most, {signed(most.amount)}")
@@ -34,7 +34,7 @@ class RovistVg(GroundedStory):
         )
 
     def note(self, part: Mapping[str, Any], n_parts: int) -> str:
-        """Its weight and likeness."""
+        """Return the weight and the cosine similarity of a noun as text."""
         if part["cosine"] is None:
             return f"idf {number(part['idf'])}; no region to look at"
         where = "" if part["image"] is None else f" in picture {part['image'] + 1}"

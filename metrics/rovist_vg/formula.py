@@ -1,4 +1,4 @@
-"""RoViST-VG of one story from cosines and idf weights (Wang et al., 2022, sections 3.1 and 3.2)."""
+"""RoViST-VG of one story from cosine similarities and idf weights (Wang et al., 2022, Sections 3.1 and 3.2)."""
 
 import math
 
@@ -11,15 +11,18 @@ AGGREGATES = ("log_sum_exp", "sum", "mean")
 
 
 def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp") -> float:
-    """S_VG of the nouns of a story, repetitions included; NaN without a noun.
+    """Compute S_VG of the nouns of a story, including repetitions.
 
-    "log_sum_exp": log sum_k exp(idf_k c_k), Eq. 2; "sum" and "mean" of idf_k c_k. With n nouns of cosine 0 the first is
-    ln n: it grows with the number of nouns.
+    "log_sum_exp" is log sum_k exp(idf_k c_k), Eq. 2, and "sum" and "mean" aggregate idf_k c_k. "log_sum_exp" grows with
+    the number of nouns: for n nouns with cosine similarity 0 it is ln n.
 
     Args:
-        cosines: c, the best cosine of each noun, shape ``(n_nouns,)``.
+        cosines: c, the maximum cosine similarity of each noun, shape ``(n_nouns,)``.
         idf: Weights, shape ``(n_nouns,)``.
         aggregate: One of `AGGREGATES`.
+
+    Returns:
+        S_VG. NaN without nouns.
     """
     if not len(cosines):
         return math.nan
@@ -31,5 +34,8 @@ def grounding_score(cosines: Floats, idf: Floats, aggregate: str = "log_sum_exp"
 
 
 def scaled_score(score: float) -> float:
-    """2 / (1 + exp(-S/2)) - 1 (Eq. 3), in (-1, 1), negative for a negative S; the same as tanh(S/4)."""
+    """Compute 2 / (1 + exp(-S/2)) - 1 = tanh(S/4) (Eq. 3).
+
+    The result is in (-1, 1), and negative for a negative S.
+    """
     return math.tanh(score / 4)

@@ -1,4 +1,4 @@
-"""The nouns of a story, each with its word vector and its weight."""
+"""Nouns of a story with their word vectors and weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from vlgauge.text.word_vectors import WordVectorFile
 
 @dataclass(frozen=True)
 class StoryNouns:
-    """What is scored of a story.
+    """Scored nouns of a story.
 
     Attributes:
-        words: Nouns of all sentences; one of k sentences stands k times.
-        idf: Weight of each.
-        seen: Whether the corpus of the weights has it.
-        oov: Whether its word vector is that of another word.
-        skipped: Nouns without a word vector, left out.
+        words: Nouns of all sentences. A noun that occurs in k sentences is listed k times.
+        idf: Weight of each noun.
+        seen: Whether each noun occurs in the corpus of the weights.
+        oov: Whether each word vector belongs to another word.
+        skipped: Nouns without a word vector, which are left out.
     """
 
     words: list[str]
@@ -33,7 +33,11 @@ class StoryNouns:
 def looked_up(
     stories: Sequence[Sequence[str]], vectors: WordVectorFile, idf: IdfTable | None, oov: str
 ) -> tuple[list[StoryNouns], npt.NDArray[np.float32], list[list[int]]]:
-    """Nouns with vectors and weights; the distinct vectors of the call; and per story the row of each noun there."""
+    """Look up the word vectors and weights of the nouns of all stories.
+
+    Returns:
+        The nouns of each story, the distinct word vectors of the call, and the row of each noun in them, by story.
+    """
     found = look_up([noun for story in stories for noun in story], vectors, oov)
     skipped = set(found.skipped)
     nouns, rows, start = [], [], 0
@@ -47,6 +51,6 @@ def looked_up(
 
 
 def weighed(words: list[str], idf: IdfTable | None, oov: list[bool], skipped: list[str]) -> StoryNouns:
-    """Nouns with their weights, 1 each without a table."""
+    """Return the nouns of a story with their weights, which are 1 without an idf table."""
     weights = np.array([1.0 if idf is None else idf.value(word) for word in words], dtype=np.float64)
     return StoryNouns(words, weights, [idf is None or idf.seen(word) for word in words], oov, skipped)

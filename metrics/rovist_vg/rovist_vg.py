@@ -1,4 +1,4 @@
-"""RoViST-VG: do the nouns of a story name what its images show?"""
+"""RoViST-VG: How well do a story's nouns match its images?"""
 
 import math
 import os
@@ -34,28 +34,28 @@ from .sources import signed_model
 from .sources import trained_model
 
 _DESCRIPTION = """\
-RoViST-VG says whether the nouns of a story name what its images show. Every noun is compared with the regions of all
-images in a space that was trained on pairs of regions and phrases; rare nouns weigh more than common ones. Higher is
-better; it needs no reference story.
+RoViST-VG measures how well the nouns of a story match its images. Each noun is compared with the regions of all images
+in an embedding space trained on pairs of regions and phrases. Rare nouns have higher weights. Higher is better.
+RoViST-VG requires no reference story.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of stories, each a string or a list of sentences (one form in a call).
-    images: list of lists of images (path, bytes, PIL image or uint8 array), one list per story; may be left out where
-        crops or features are given.
-    nouns: per story a list of nouns, or one such list per sentence, used verbatim; by default extracted.
-    regions: per story, per image {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of crops; by default
-        found by the source of the setting `regions`.
-    features: per story {"text": {noun: vector}, "images": [array of its regions per image]} instead of a checkpoint;
-        "scores", one list per image, are those of the regions.
-    return_details: whether to add idf, cosine, image and region of each noun, and what was left out.
+    predictions: Stories, each a string or a list of sentences (one form per call).
+    images: Images of each story, one list per story (path, bytes, PIL image or uint8 array). Optional if crops or
+        features are passed.
+    nouns: Nouns of each story, or one list of nouns per sentence, used verbatim. They are extracted by default.
+    regions: Regions of each image of each story: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]} or a list of
+        crops. By default they come from the source of the setting `regions`.
+    features: Features of each story to use instead of a checkpoint: {"text": {noun: vector}, "images": [array of its
+        regions per image]}. Optional "scores", one list per image, are the scores of the regions.
+    return_details: Whether to add idf, cosine similarity, image and region of each noun, and the skipped nouns.
 
 Returns:
-    rovist_vg: mean of the scores, unbounded, higher is better; with scale=True in (-1, 1).
-    rovist_vg_scores: one score per story, NaN for a story without a noun or without any region.
-    rovist_vg_undefined: number of those.
-    rovist_vg_signature: how the numbers were made.
+    rovist_vg: Mean of the scores, unbounded, higher is better. In (-1, 1) with scale=True.
+    rovist_vg_scores: One score per story. NaN for a story without nouns or without regions.
+    rovist_vg_undefined: Number of undefined scores.
+    rovist_vg_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -95,7 +95,7 @@ class RovistVg(grounding.GroundingMetric):
         super().__init__(*args, **host)
 
     def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
-        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
         found = self.begun_preflight(images, words, regions, features)
         look_for_idf(found, self.idf, self.profile)
         if features is None:
@@ -106,12 +106,12 @@ class RovistVg(grounding.GroundingMetric):
     def rescored(
         self, story: Any, *, cosine: Callable[[str], float] | None = None, aggregate: str | None = None
     ) -> float:
-        """The score of a story from its details, as other cosines or another aggregate would have made it.
+        """Compute the score of a story under other cosine similarities or another aggregate from its details.
 
         Args:
-            story: One of ``rovist_vg_details``; text, idf and cosine of its nouns are read.
-            cosine: Gives the cosine of a noun; None for the cosines in the details.
-            aggregate: As the setting; None for that of the metric.
+            story: One entry of ``rovist_vg_details``, with text, idf and cosine similarity of its nouns.
+            cosine: Function that returns the cosine similarity of a noun. None to use the values in the details.
+            aggregate: Same as the setting. None to use the setting of the metric.
         """
         seen = [noun for noun in story["nouns"] if noun["cosine"] is not None]
         cosines = np.array([noun["cosine"] if cosine is None else cosine(noun["text"]) for noun in seen])
@@ -153,7 +153,7 @@ class RovistVg(grounding.GroundingMetric):
     def _compared(
         self, named: list[list[str]], idf: Any, images: Any, regions: Any, features: Any
     ) -> tuple[list[StoryNouns], Iterator[grounding.Evidence], dict[str, Any]]:
-        """Nouns and evidence of each story, and the sources for the signature."""
+        """Return the nouns and evidence of each story, and the sources for the signature."""
         where, region_source = self.chosen_regions(regions, features, len(named))
         if features is not None:
             own = [weighed(words, idf, [False] * len(words), []) for words in named]
@@ -166,6 +166,6 @@ class RovistVg(grounding.GroundingMetric):
         return own, self.seen_stories(model.words(distinct), rows, where, images, encode), made_with
 
     def _score(self, cosines: np.ndarray, idf: np.ndarray, aggregate: str) -> float:
-        """Score of a story from the best cosine of each noun; NaN without a noun or a region."""
+        """Compute the score of a story from the maximum cosine similarity of each noun. NaN without any."""
         score = grounding_score(cosines, idf, aggregate) if len(cosines) else math.nan
         return scaled_score(score) if self.scale else score

@@ -1,4 +1,4 @@
-"""From the settings to what the formulas need: model, word vectors, weights."""
+"""Model, word vectors and idf weights by the settings."""
 
 import os
 from typing import Any
@@ -28,14 +28,14 @@ NO_IDF = "none"
 
 
 def checked_path(name: str, path: Any) -> Any:
-    """The setting of this name, if it is a path or None; looks at no file."""
+    """Validate a setting that must be a path or None, without accessing the file."""
     if path is not None and (not isinstance(path, (str, os.PathLike)) or path == ""):
         raise UsageError.about(name, f"must be the path of a file or folder, or None, got {shown(path)}")
     return path
 
 
 def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:
-    """Have a preflight look for what `idf_weights` needs."""
+    """Add the requirements of `idf_weights` to a preflight."""
     if not (isinstance(idf, str) and idf == REQUIRED):
         preflight.look_for_file(idf, idf_table)
     elif profile != "embedded":
@@ -43,14 +43,18 @@ def look_for_idf(preflight: Preflight, idf: Any, profile: str) -> None:
 
 
 def look_for_trained(preflight: Preflight, checkpoint: Any, glove_path: Any, profile: str) -> None:
-    """Have a preflight look for what `trained_model` needs."""
+    """Add the requirements of `trained_model` to a preflight."""
     look_for_model(preflight, checkpoint, profile)
     preflight.look(lambda: vectors_path(checkpoint, glove_path, profile))
     preflight.look_for_file(glove_path, word_vector_file)
 
 
 def refuse_without_idf() -> NoReturn:
-    """SourcesMissing: no idf was given, nor None."""
+    """Raise the error for a missing setting `idf`.
+
+    Raises:
+        SourcesMissing: Always.
+    """
     raise SourcesMissing(
         "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
         f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
@@ -59,7 +63,7 @@ def refuse_without_idf() -> NoReturn:
 
 
 def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
-    """The table of idf weights, None for weights of 1, and its source for signatures."""
+    """Return the table of idf weights, None for weights of 1, and its source for signatures."""
     if idf is None:
         return None, NO_IDF
     if isinstance(idf, str) and idf == REQUIRED:
@@ -73,7 +77,11 @@ def idf_weights(idf: Any, profile: str) -> tuple[IdfTable | None, str]:
 def trained_model(
     checkpoint: Any, glove_path: Any, *, profile: str, device: str
 ) -> tuple[GroundingModel, WordVectorFile]:
-    """The checkpoint and the word vectors that it was trained with."""
+    """Return the checkpoint and the word vectors that it was trained with.
+
+    Raises:
+        ValueError: If the checkpoint was trained with other word vectors.
+    """
     model = grounding_model(checkpoint, profile=profile, device=device)
     vectors = word_vector_file(vectors_path(checkpoint, glove_path, profile))
     wanted = (model.vectors or {}).get("sha256")
@@ -86,7 +94,7 @@ def trained_model(
 
 
 def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, Any]:
-    """Fields of the signature that say what made the vectors."""
+    """Return the signature fields that identify the source of the embeddings."""
     return {
         "enc": model.identity,
         "dtype": "float32",
@@ -96,7 +104,11 @@ def signed_model(model: GroundingModel, vectors: WordVectorFile) -> dict[str, An
 
 
 def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.PathLike[str]:
-    """The file of word vectors."""
+    """Return the path of the file of word vectors.
+
+    Raises:
+        SourcesMissing: If it is not set and not bundled.
+    """
     path: str | os.PathLike[str] | None = glove_path
     if path is None and profile == "embedded" and checkpoint is None:
         path = EMBEDDED / VECTORS

@@ -1,15 +1,15 @@
-"""Soft-SPICE: what a caption says of the scene, and how near to it its references come."""
+"""Soft-SPICE: the scene content of a caption, and its similarity to the references."""
 
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.said import SaidThings, chip, drawn
 
-NEAR = 0.7  # above, two phrases mostly mean one thing
+NEAR = 0.7  # above this similarity, two phrases mostly have the same meaning
 
 
 class SoftSpice(SaidThings):
-    """Captions with their phrases, each with the nearest phrase of the references."""
+    """Captions with their phrases and the most similar phrases of the references."""
 
     name = "soft_spice"
     reading = (
@@ -19,7 +19,7 @@ class SoftSpice(SaidThings):
     )
 
     def reason(self, row: int) -> str:
-        """The phrase that is farthest from all that the references say."""
+        """Return the least supported phrase as text."""
         phrases = self.details[row]["phrases"]
         if not phrases:
             return "it says nothing of a scene"
@@ -28,7 +28,7 @@ class SoftSpice(SaidThings):
         return f"least supported is {nearest}"
 
     def values(self, row: int) -> dict[str, Any]:
-        """Its graph, each phrase with its cosine."""
+        """Return the template values of a row: its scene graph, with the cosine similarity of each phrase."""
         phrases = self.details[row]["phrases"]
         graph = drawn(
             (one["parts"], chip(one["parts"][0], one["cosine"] >= NEAR, number(one["cosine"]))) for one in phrases

@@ -1,4 +1,4 @@
-"""Soft-SPICE: is what a caption says of the scene near to something that its references say?"""
+"""Soft-SPICE: How similar are scene-graph phrases to the references?"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,27 +10,26 @@ from vlgauge import base  # From: "vlgauge[soft-spice] @ git+https://github.com/
 from vlgauge import scene_graphs  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-Soft-SPICE takes each thing that a caption says of the scene, an object, an attribute or a relation, and asks how near
-the nearest thing is that its references say, by sentence vectors. The mean is the score: what a caption invents
-lowers it, what it leaves out does not. Higher is better; it needs references.
+Soft-SPICE compares each object, attribute and relation in a caption with the most similar one in its references, by the
+cosine similarity of sentence embeddings. The score is the mean: hallucinated content lowers it, omitted content does
+not. Higher is better. Soft-SPICE requires references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
+        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: whether to add the phrases of each row and the nearest one of its references.
+    return_details: Whether to add the phrases of each row and the most similar phrases of its references.
 
 Returns:
-    soft_spice: mean of the scores, in [-1, 1], higher is better.
-    soft_spice_scores: one score per row; 0 for a caption that says nothing of a scene, NaN where its references do
-        not.
-    soft_spice_undefined: number of the latter.
-    soft_spice_n_empty: number of the former.
-    soft_spice_signature: how the numbers were made.
+    soft_spice: Mean of the scores, in [-1, 1], higher is better.
+    soft_spice_scores: One score per row. 0 for a caption without scene content, NaN if its references have none.
+    soft_spice_undefined: Number of undefined scores.
+    soft_spice_n_empty: Number of captions without scene content whose references have some.
+    soft_spice_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -51,13 +50,14 @@ DIRECTIONS = ("precision", "both")
 
 
 def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
-    """Soft-SPICE of a caption (Li et al., 2023).
+    """Compute Soft-SPICE of a caption (Li et al., 2023).
 
     Args:
-        cosines: Of the phrases of a caption with those of its references, shape ``(n, m)``, neither 0.
-        direction: "precision": mean over the caption's phrases of the largest cosine. "both": harmonic mean of that and
-            of the mean over the references' phrases, each cosine c as (c + 1) / 2, as the released code's
-            ``bidirectional`` does; in [0, 1].
+        cosines: Cosine similarities of the phrases of a caption and its references, shape ``(n, m)``, with n and m
+            positive.
+        direction: "precision" is the mean over the caption's phrases of their maximum similarity. "both" is the
+            harmonic mean of precision and the corresponding recall over the references' phrases, in [0, 1]. Both means
+            are mapped from c to (c + 1) / 2 first, as by ``bidirectional`` in the released code.
     """
     nearest = cosines.max(axis=1)
     if direction == "precision":
@@ -67,7 +67,7 @@ def soft_spice_score(cosines: Floats, direction: str = "precision") -> float:
 
 
 class SoftSpice(scene_graphs.PhraseGraphMetric):
-    """Mean nearness of what a caption says to what its references say, by sentence vectors."""
+    """Mean maximum similarity of the phrases of a caption to the phrases of its references, by sentence embeddings."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.findings-acl.398",)
@@ -103,7 +103,7 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
 
 
 def _detail(phrases: dict[str, tuple[str, ...]], others: Iterable[str], cosines: Floats) -> dict[str, Any]:
-    """The phrases of a row, each with the nearest one of its references."""
+    """Return the phrases of a row, each with the most similar phrase of its references."""
     theirs = list(others)
     nearest = [
         {"phrase": phrase, "parts": list(parts), "nearest": theirs[int(row.argmax())], "cosine": float(row.max())}

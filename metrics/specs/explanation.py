@@ -1,10 +1,10 @@
-"""SPECS: captions beside their pictures."""
+"""SPECS: captions with their images."""
 
 from vlgauge.explain.captioned import CaptionedPicture
 
 
 class Specs(CaptionedPicture):
-    """Captions with the others of their picture."""
+    """Captions, each with the other captions of its image."""
 
     name = "specs"
     first_config = ""

@@ -1,4 +1,4 @@
-"""SPECS: does a caption of many sentences fit its picture in every detail, by a Long-CLIP trained to tell?"""
+"""SPECS: How well does a long caption match its image in detail?"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,21 +9,22 @@ import numpy.typing as npt
 from vlgauge import clip_score  # From: "vlgauge[specs] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-SPECS is the cosine of a long caption and its image, moved to [0, 1], in the space of a Long-CLIP that was trained to
-prefer captions with more right details and fewer wrong ones. It reads 248 tokens, about 200 words. Higher is better.
+SPECS is the cosine similarity of a long caption and its image, mapped to [0, 1], in a Long-CLIP that was trained to
+prefer captions with more correct and fewer incorrect details. It evaluates 248 tokens, about 200 words. Higher is
+better.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
-    return_details: whether to add the cosine of each row, and whether its caption was cut.
+    predictions: Captions, one string per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption.
+    return_details: Whether to add the cosine similarity of each row, and whether its caption was truncated.
 
 Returns:
-    specs: mean of the scores, 0 to 1, higher is better.
-    specs_scores: one score per caption, NaN where the image could not be read.
-    specs_undefined: number of those.
-    specs_signature: how the numbers were made.
+    specs: Mean of the scores, in [0, 1], higher is better.
+    specs_scores: One score per caption. NaN if the image could not be read.
+    specs_undefined: Number of undefined scores.
+    specs_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -39,12 +40,15 @@ Examples:
 
 
 def specs_scores(cosines: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Scores max((c + 1) / 2, 0), as the authors' code has them; range 0..1, higher is better."""
+    """Compute max((c + 1) / 2, 0) of cosine similarities c, as in the authors' code. Range [0, 1]."""
     return np.maximum((np.asarray(cosines, dtype=np.float64) + 1) / 2, 0.0)
 
 
 class Specs(clip_score.BackboneMetric):
-    """max((c + 1) / 2, 0) of the cosine c of caption and image in a Long-CLIP trained on details; no prompt, no w."""
+    """Score max((c + 1) / 2, 0) from the cosine similarity c of caption and image in a detail-trained Long-CLIP.
+
+    There is no prompt and no weight w.
+    """
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2509.03897",)

@@ -1,4 +1,4 @@
-"""SPICE: what a caption says of the scene, and which of it its references say too."""
+"""SPICE: the scene content of a caption, and the part of it that occurs in its references."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil
 
 
 class Spice(SaidThings):
-    """Captions with their tuples, and those of the references that they lack."""
+    """Captions with their tuples, and the tuples that occur only in the references."""
 
     name = "spice"
     reading = (
@@ -16,12 +16,12 @@ class Spice(SaidThings):
     )
 
     def reason(self, row: int) -> str:
-        """How many tuples are matched, and one that is not."""
+        """Return the number of matched tuples, and one unmatched tuple, as text."""
         things = [(said(one["parts"]), bool(one["matched"])) for one in self.details[row]["tuples"]]
         return counted(things, "it says nothing of a scene")
 
     def values(self, row: int) -> dict[str, Any]:
-        """Its graph, and what the references say beside it."""
+        """Return the template values of a row: its scene graph, and the content that occurs only in the references."""
         detail = self.details[row]
         graph = drawn((one["parts"], chip(one["parts"][0], bool(one["matched"]))) for one in detail["tuples"])
         lacking = [nil(said(one["parts"])) for one in detail["references"] if not one["matched"]]
@@ -30,5 +30,5 @@ class Spice(SaidThings):
 
 
 def said(parts: Any) -> str:
-    """A tuple as people write it: "brown dog", "dog chase cat"."""
+    """Return a tuple as natural text, such as "brown dog" or "dog chase cat"."""
     return " ".join(reversed(parts)) if len(parts) == 2 else " ".join(parts)

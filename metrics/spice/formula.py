@@ -1,6 +1,7 @@
-"""SPICE's numbers of given graphs (Anderson et al., 2016): tuples of a caption that its references say too.
+"""SPICE (Anderson et al., 2016) of parsed scene graphs: F-score of the tuples of a caption and its references.
 
-Symbols of the paper: T(G), the tuples of a graph; the matching of tuples; P, R and F1 (Eqs. 2 to 5).
+In the symbols of the paper, T(G) is the set of tuples of a graph. Tuples are matched, and P, R and F1 are computed by
+Eqs. 2 to 5.
 """
 
 import math
@@ -13,7 +14,7 @@ from dataclasses import field
 Synsets = Callable[[str], frozenset[str]]
 Words = tuple[str, ...]
 
-# Attributes that are colours and numbers, as the paper's sub-scores sort them; "gray" and "grey" are one word twice.
+# Attributes in the color and number sub-scores of the paper. "gray" and "grey" are spellings of one word.
 COLOURS = frozenset(
     """black blue brown cyan gold golden gray green grey indigo maroon orange pink purple red silver tan turquoise
     violet white yellow""".split()  # noqa: SIM905
@@ -28,30 +29,30 @@ SIZES = frozenset(
 
 @dataclass(eq=False)
 class Concept:
-    """Words that stand for one thing, and the synsets that they may be in."""
+    """Words that denote the same thing, and the synsets that they may belong to."""
 
     words: frozenset[str]
     synsets: frozenset[str]
 
     def similar(self, other: "Concept") -> bool:
-        """Whether a word or a synset is in both."""
+        """Return whether two concepts share a word or a synset."""
         return not self.synsets.isdisjoint(other.synsets) or not self.words.isdisjoint(other.words)
 
     def similarity(self, other: "Concept") -> float:
-        """1 where a word is in both, else how large a share of the synsets is; in [0, 1]."""
+        """Return 1 if the concepts share a word, otherwise the Jaccard similarity of their synsets. Range [0, 1]."""
         if not self.words.isdisjoint(other.words):
             return 1.0
         return len(self.synsets & other.synsets) / max(1, len(self.synsets | other.synsets))
 
     def merge(self, other: "Concept") -> None:
-        """Take in the words and synsets of another."""
+        """Add the words and synsets of another concept."""
         self.words |= other.words
         self.synsets |= other.synsets
 
 
 @dataclass(eq=False)
 class Node:
-    """An object of a merged graph with its attributes."""
+    """Object of a merged graph with its attributes."""
 
     thing: Concept
     attributes: list[Concept] = field(default_factory=list)
@@ -59,22 +60,22 @@ class Node:
 
 @dataclass
 class MergedGraph:
-    """Objects, attributes and relations in which similar ones are one, as SPICE merges a caption and its references.
+    """Scene graph with similar objects, attributes and relations merged, as SPICE merges a caption and its references.
 
-    An object becomes one with the object that is equal to it, else with the most similar one, the first of several. An
-    attribute becomes one with the first similar attribute of its object, a relation with the first similar one between
-    the same objects.
+    An object is merged with the equal object or, if there is none, with the most similar one, the first one of ties. An
+    attribute is merged with the first similar attribute of its object, and a relation with the first similar relation
+    between the same objects.
     """
 
     synsets: Synsets
     nodes: list[Node] = field(default_factory=list)
     relations: list[tuple[Node, Concept, Node]] = field(default_factory=list)
-    # Places of the nodes that have a word or a synset, and the relations from one node to another.
+    # Indices of the nodes that contain a word or a synset, and the relations from one node to another.
     _sharing: dict[str, set[int]] = field(default_factory=dict)
     _between: dict[tuple[int, int], list[Concept]] = field(default_factory=dict)
 
     def add(self, words: Words) -> None:
-        """Add (object), (object, attribute) or (subject, relation, object)."""
+        """Add an (object), (object, attribute) or (subject, relation, object) tuple."""
         source = self._node(words[0])
         if len(words) == 2:
             _add_merged(source.attributes, self._concept(words[1]))
@@ -85,7 +86,7 @@ class MergedGraph:
                 self.relations.append((source, relation, target))
 
     def tuples(self) -> list[tuple[Concept, ...]]:
-        """T(G) (Anderson et al., 2016, Eq. 2): objects, each with its attributes behind it, then relations."""
+        """Return T(G) (Anderson et al., 2016, Eq. 2): each object followed by its attributes, then the relations."""
         found: list[tuple[Concept, ...]] = []
         for node in self.nodes:
             found += [(node.thing,), *((node.thing, attribute) for attribute in node.attributes)]
@@ -98,7 +99,7 @@ class MergedGraph:
         thing = self._concept(word)
         names = thing.words | thing.synsets
         best, most = None, 0.0
-        # All others have the similarity 0.
+        # All other nodes have the similarity 0.
         for place in sorted(set().union(*(self._sharing.get(name, ()) for name in names))):
             node = self.nodes[place]
             if node.thing.words == thing.words and node.thing.synsets == thing.synsets:
@@ -116,7 +117,7 @@ class MergedGraph:
 
 
 def _add_merged(concepts: list[Concept], new: Concept) -> bool:
-    """Merge a concept with the first similar one, or add it; whether it was added."""
+    """Merge a concept with the first similar one, or append it, and return whether it was appended."""
     for concept in concepts:
         if concept.similar(new):
             concept.merge(new)
@@ -126,11 +127,11 @@ def _add_merged(concepts: list[Concept], new: Concept) -> bool:
 
 
 def merged_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concept, ...]]:
-    """T(G) of tuples of words in which similar ones are merged.
+    """Return T(G) of word tuples, with similar objects, attributes and relations merged.
 
     Args:
-        graph: Of one caption, or of all references of one.
-        synsets: The synsets that a word or compound may be in.
+        graph: Tuples of one caption, or of all references of one caption.
+        synsets: Function that returns the synsets that a word or compound may belong to.
     """
     found = MergedGraph(synsets)
     for words in graph:
@@ -139,11 +140,12 @@ def merged_tuples(graph: Iterable[Words], synsets: Synsets) -> list[tuple[Concep
 
 
 def matched(candidate: Sequence[tuple[Concept, ...]], references: Sequence[tuple[Concept, ...]]) -> list[bool]:
-    """Which tuples of a candidate have a similar tuple in the references: of as many parts, each of which is similar.
+    """Return which tuples of a candidate have a similar tuple in the references.
 
-    Several may have the same one, as in the authors' code.
+    Similar tuples have the same length and similar parts. As in the authors' code, several tuples may match the same
+    reference tuple.
     """
-    # Similar tuples have a word or a synset of their first parts in common.
+    # The first parts of similar tuples have a word or a synset in common.
     sharing: dict[str, list[tuple[Concept, ...]]] = {}
     for other in references:
         for name in other[0].words | other[0].synsets:
@@ -159,11 +161,11 @@ def _similar(one: tuple[Concept, ...], other: tuple[Concept, ...]) -> bool:
 
 
 def f_score(n_matched: int, n_candidate: int, n_references: int) -> tuple[float, float, float]:
-    """P, R and F1 of numbers of tuples (Anderson et al., 2016, Eqs. 3 and 4, and Eq. 5).
+    """Compute precision, recall and F1 from tuple counts (Anderson et al., 2016, Eqs. 3 to 5).
 
-    P = matched / candidate, R = matched / references, F1 = 2 P R / (P + R), as the authors' code computes them: all are
-    0 where nothing matches, NaN where the references have no tuple. R may be above 1, since two tuples of a candidate
-    may match one of the references.
+    P = matched / candidate, R = matched / references, F1 = 2 P R / (P + R). As in the authors' code, all three are 0 if
+    nothing matches and NaN if the references have no tuples. R can exceed 1, because two candidate tuples may match the
+    same reference tuple.
     """
     if n_references == 0:
         return math.nan, math.nan, math.nan
@@ -177,7 +179,7 @@ KINDS = ("objects", "attributes", "relations", "colours", "numbers", "sizes")
 
 
 def is_kind(kind: str, found: tuple[Concept, ...]) -> bool:
-    """Whether a tuple counts for a sub-score."""
+    """Return whether a tuple belongs to a sub-score."""
     if kind in ("objects", "attributes", "relations"):
         return len(found) == 1 + ("objects", "attributes", "relations").index(kind)
     words = {"colours": COLOURS, "numbers": NUMBERS, "sizes": SIZES}[kind]

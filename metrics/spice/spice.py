@@ -1,4 +1,4 @@
-"""SPICE: how much of what a caption says of the scene do its references say, and the other way round?"""
+"""SPICE: How many scene-graph tuples match the references?"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,30 +15,30 @@ from .formula import matched
 from .formula import merged_tuples
 
 _DESCRIPTION = """\
-SPICE compares what a caption says of a scene with what all its references say together: objects, their attributes and
-the relations between them, words and synonyms alike, as one F-measure. This is the matcher of SPICE with another
-parser, so that scores of single captions differ from those of the Java program. Higher is better; it needs references.
+SPICE compares the scene content of a caption with the combined content of all its references by an F-score: objects,
+their attributes and the relations between them, with synonyms merged. This is the matcher of SPICE with another parser,
+so scores of single captions differ from the Java program. Higher is better. SPICE requires references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    graphs: graphs in place of a parser: {"predictions": one per row, "references": a list per row, one for
-        each reference}; each a dictionary with "objects", "attributes" and "relations", a list of lists of one to
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    graphs: Scene graphs to use instead of a parser: {"predictions": one per row, "references": a list per row, one for
+        each reference}. Each is a dictionary with "objects", "attributes" and "relations", a list of lists of one to
         three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-    return_details: whether to add the tuples of each row and which of them are matched.
+    return_details: Whether to add the tuples of each row and whether they are matched.
 
 Returns:
-    spice: mean of the scores, 0 or more, higher is better; above 1 only where several tuples of a caption match one of
-        the references.
-    spice_scores: one score per row, NaN where the references say nothing of a scene.
-    spice_undefined: number of those.
-    spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: means of the same over
-        the tuples of one kind, each with its own _scores, NaN where the references have none, _undefined and
-        _signature.
-    spice_precisions, spice_recalls: parts of each score.
-    spice_signature: how the numbers were made.
+    spice: Mean of the scores, at least 0, higher is better. It can exceed 1 only if several tuples of a caption match
+        the same reference tuple.
+    spice_scores: One score per row. NaN if the references have no scene content.
+    spice_undefined: Number of undefined scores.
+    spice_objects, spice_attributes, spice_relations, spice_colours, spice_numbers, spice_sizes: Mean F-scores over the
+        tuples of one kind, each with its own _scores, _undefined and _signature. NaN if the references have none of
+        this kind.
+    spice_precisions, spice_recalls: Precision and recall of each row.
+    spice_signature: Settings and versions that the scores depend on.
 
 Examples:
     >>> import evaluate
@@ -57,7 +57,7 @@ Examples:
 
 
 class Spice(scene_graphs.SceneGraphMetric):
-    """F-measure of the tuples of a caption and of its references, similar words merged."""
+    """F-score of the scene-graph tuples of a caption and its references, with similar concepts merged."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/1607.08822",)
@@ -75,12 +75,15 @@ class Spice(scene_graphs.SceneGraphMetric):
         super().__init__(*args, parser=parser, **host)
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
-        """Fields of a signature that only a call knows; the program reads no model of a profile."""
+        """Return signature fields that are only known at call time.
+
+        The profile is "paper" if the Java program parses, because it uses no model of a profile.
+        """
         found = super().made_with(parser, encoder)
         return found | ({"profile": "paper"} if self.parser == scene_graphs.SPICE else {})
 
     def look_for_sources(self, given: Any = None) -> preflight.Preflight:
-        """What a call needs that is not given with it; nothing is parsed, loaded or fetched."""
+        """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
         found = super().look_for_sources(given)
         if given is None and self.parser == scene_graphs.SPICE:
             scene_graphs.look_for_program(found, self.java, self.jars)
@@ -123,7 +126,7 @@ class Spice(scene_graphs.SceneGraphMetric):
 
 
 def _detail(candidate: Any, hits: list[bool], said: Any) -> dict[str, Any]:
-    """The tuples of a row, each part by its words, parted by "/" where several were merged."""
+    """Return the tuples of a row, with the words of each part joined by "/" if several were merged."""
     back = matched(said, candidate)
     return {
         "tuples": [{"parts": _words(one), "matched": hit} for one, hit in zip(candidate, hits, strict=True)],

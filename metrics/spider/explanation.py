@@ -1,4 +1,4 @@
-"""SPIDEr: its two parts, CIDEr-D and SPICE, and what explains each of them."""
+"""SPIDEr: its two components, CIDEr-D and SPICE, with their explanations."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from vlgauge.explain.pages import number, safe
 
 
 class Spider(CombinedScore):
-    """Captions with the two parts of their score."""
+    """Captions with the two components of their score."""
 
     name = "spider"
     reading = (
@@ -24,11 +24,11 @@ class Spider(CombinedScore):
 
     @classmethod
     def settings_alone(cls) -> dict[str, Any]:
-        """Return the document frequencies that CIDEr-D takes for a single example."""
+        """Return the document frequencies that CIDEr-D uses for a single example."""
         return explanation_of("cider").settings_alone()
 
     def finding(self, row: int) -> Markup:
-        """The two parts as a mean."""
+        """Return the two components as a mean."""
         detail = self.details[row]
         told = " and ".join(f"{number(detail[name])} {word}" for name, word, _ in self.made_of)
         return safe(f"Mean of {told}.")

@@ -1,4 +1,4 @@
-"""SPIDEr: does a caption share rare words and the described scene with its references?"""
+"""SPIDEr: How well do rare n-grams and scene tuples match?"""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from vlgauge.base.parts import Counts  # From: "vlgauge[spider] @ git+https://gi
 from vlgauge.weights import preflight  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares the described scenes. Our SPICE uses
-another parser than the Java program, so that scores of single captions differ. Higher is better; it needs references.
+SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares scene graphs. Our SPICE uses another
+parser than the Java program, so scores of single captions differ. Higher is better. SPIDEr requires references.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    graphs: graphs in place of SPICE's parser, see spice; optional.
-    return_details: whether to add both parts of every row, and the details of each part.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    graphs: Optional scene graphs to use instead of SPICE's parser. See spice.
+    return_details: Whether to add both component scores of each row, and the details of each component.
 
 Returns:
-    spider: mean of the scores, 0 or more and below 6, higher is better.
-    spider_scores: one score per row, NaN where CIDEr-D or SPICE is.
-    spider_undefined: number of those.
-    spider_signature: how the numbers were made.
-    spider_cider, spider_spice: the same four keys of each part.
+    spider: Mean of the scores, at least 0 and below 6, higher is better.
+    spider_scores: One score per row. NaN if the CIDEr-D or SPICE score is NaN.
+    spider_undefined: Number of undefined scores.
+    spider_signature: Settings and versions that the scores depend on.
+    spider_cider, spider_spice: Components, with the same four keys each.
 
 Examples:
     >>> import evaluate
@@ -48,13 +48,13 @@ PARTS = ("cider", "spice")
 
 
 def spider_score(cider: float, spice: float) -> float:
-    """Return SPIDEr of a caption (Liu et al., 2017): (CIDEr-D + SPICE) / 2; NaN if one of them is."""
+    """Compute SPIDEr of a caption (Liu et al., 2017): (CIDEr-D + SPICE) / 2. NaN if one of them is NaN."""
     return (cider + spice) / 2
 
 
 def loaded_part(name: str, **settings: Any) -> Any:
-    """Load the metric of a part from the same installation as the package."""
-    # By its own module, as `evaluate.load` is another function while the examples of this script are tested.
+    """Load the metric of a component from the same installation as the package."""
+    # Not `evaluate.load`, which is replaced while the examples of this script are tested.
     return evaluate.loading.load(str(catalog.metric_folder(name)), keep_in_memory=True, **settings)
 
 
@@ -90,7 +90,7 @@ class Spider(base.TokenMetric):
         }
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count in the references of how many rows each n-gram occurs, for CIDEr-D."""
+        """Count the number of rows whose references contain each n-gram, for CIDEr-D."""
         found: Counts | None = self.parts["cider"].count(columns)
         return found
 
@@ -99,7 +99,7 @@ class Spider(base.TokenMetric):
         self.parts["cider"].use_counts(counts)
 
     def look_for_sources(self, given: Any = None) -> preflight.Preflight:
-        """What SPICE needs that is not given with a call; nothing is parsed, loaded or fetched."""
+        """Check the sources that SPICE requires and the call does not pass, without loading anything."""
         found = preflight.Preflight(self.name, "spider")
         found.join(self.parts["spice"].look_for_sources(given))
         return found
@@ -116,7 +116,7 @@ class Spider(base.TokenMetric):
         }
         columns = [results[name][f"{name}_scores"] for name in PARTS]
         scores = [spider_score(*values) for values in zip(*columns, strict=True)]
-        # Made only if they are asked for.
+        # Computed only if they are requested.
         details = (dict(zip(("score", *PARTS), row, strict=True)) for row in zip(scores, *columns, strict=True))
         signed = {name: results[name][f"{name}_signature"] for name in PARTS}
         cider, spice = (signatures.parse_signature(signed[name])[1] for name in PARTS)

@@ -1,4 +1,4 @@
-"""StyleCIDEr: the words that a caption shares with references of its style, or that none of them has."""
+"""StyleCIDEr: the words that a caption shares with references of its style, and words without a match."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from vlgauge.explain.marks import AGAINST, FOR, Mark, pieces_of_runs
 from vlgauge.explain.pages import quoted, signed
 from vlgauge.explain.styled import StyledCaption, share_mark, weights, weights_note
 
-STEPS = (0.0002, 0.004)  # a word gets a mark, and a strong one, if it adds so much
-MISSED = (0.05, 0.2)  # or if no reference has it and it weighs so much
-N_CLOSEST = 2  # references that are shown
+STEPS = (0.0002, 0.004)  # minimum contributions of words with a mark and with a strong mark
+MISSED = (0.05, 0.2)  # minimum weights of words that occur in no reference
+N_CLOSEST = 2  # number of references to show
 
 
 class StyleCider(StyledCaption):
@@ -24,7 +24,7 @@ class StyleCider(StyledCaption):
     on_axis = (0.0,)
 
     def reason(self, row: int) -> str:
-        """The n-grams that it shares, and those that it has alone."""
+        """Return the shared n-gram with the largest contribution as text."""
         parts = self.details[row]["references"]
         shared: dict[str, dict[str, Any]] = {}
         for gram in (gram for part in parts for gram in part["raised"]):
@@ -37,7 +37,7 @@ class StyleCider(StyledCaption):
         return f"shares {quoted(best['ngram'])} with {n} of {len(parts)} references"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The caption with its words marked, and the references that are nearest."""
+        """Return the template values of a row: its caption with marked words, and the most similar references."""
         detail = self.details[row]
         caption, references = self.predictions[row], self.columns.get("references")
         closest = sorted(detail["references"], key=lambda part: -part["score"])[:N_CLOSEST]
@@ -60,7 +60,7 @@ class StyleCider(StyledCaption):
 
 
 def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
-    """Marks of the words of a caption: those that it shares with references, and those that none of them has."""
+    """Return the marks of the words of a caption that are shared with references or occur in none of them."""
     tokens = detail["tokens"]
     shares: dict[str, float] = {}
     shared: dict[str, float] = {}
@@ -82,7 +82,7 @@ def word_marks(detail: Mapping[str, Any]) -> list[Mark | None]:
 
 
 def shared_marks(part: Mapping[str, Any]) -> list[Mark | None]:
-    """Marks of the words of a reference that the caption has too."""
+    """Return the marks of the words of a reference that also occur in the caption."""
     known = weights(gram for gram in part["raised"] if gram["share"] >= STEPS[0])
     notes = [weights_note(part["tokens"], index, known) for index in range(len(part["tokens"]))]
     return [Mark(FOR, note=f"shared; {note}") if note else None for note in notes]

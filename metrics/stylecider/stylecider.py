@@ -1,4 +1,4 @@
-"""StyleCIDEr: does a caption share the style-bearing n-grams of its references?"""
+"""StyleCIDEr: How well does a caption match the style of its references?"""
 
 from typing import Any
 
@@ -8,28 +8,29 @@ from vlgauge import base  # From: "vlgauge[stylecider] @ git+https://github.com/
 from vlgauge import style  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
-StyleCIDEr says how well a caption agrees with references in the n-grams that carry a style: CIDEr's cosine of n-gram
-vectors, with a contrastive weight for the target style in the place of TF-IDF. Higher is better; it needs references
-and a style table fitted once on captions with style labels.
+StyleCIDEr compares a caption with references by the n-grams that express a style: the cosine similarity of n-gram
+vectors as in CIDEr, with a contrastive weight for the target style instead of TF-IDF. Higher is better. StyleCIDEr
+requires references and a style table fitted once to captions with style labels.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions, one string per row.
-    references: list of references, a string or a list of strings per row.
-    styles: list of target styles, one name per row; it also weighs references of another style.
-    table: optional style table of this call: a StyleTable, a Parquet file, or a data set on the Hub.
-    return_details: whether to add, for each row and reference, the cosines and the n-grams that raised and lowered
-        the score.
+    predictions: Captions, one string per row.
+    references: References, a string or a list of strings per row.
+    styles: Target styles, one name per row. The target style also determines the weights of references in another
+        style.
+    table: Optional style table of this call: a StyleTable, a Parquet file, or a dataset on the Hub.
+    return_details: Whether to add, for each row and reference, the cosine similarities and the n-grams that raised and
+        lowered the score.
 
 Returns:
-    stylecider: mean of the scores, in [0, 1], variant "released" in [0, 10]; higher is better.
-    stylecider_scores: one score per row, NaN for an empty list of references.
-    stylecider_undefined: number of those.
-    stylecider_signature: how the numbers were made.
-    stylecider_in_sample: number of predictions that the table was fitted on.
-    stylecider_references_in_sample: number of references that the table was fitted on.
-    stylecider_no_evidence: number of predictions without a single weight other than 0.
+    stylecider: Mean of the scores, in [0, 1], or in [0, 10] with variant "released". Higher is better.
+    stylecider_scores: One score per row. NaN for an empty list of references.
+    stylecider_undefined: Number of undefined scores.
+    stylecider_signature: Settings and versions that the scores depend on.
+    stylecider_in_sample: Number of predictions that the table was fitted to.
+    stylecider_references_in_sample: Number of references that the table was fitted to.
+    stylecider_no_evidence: Number of predictions whose weights are all 0.
 
 Examples:
     >>> import evaluate
@@ -45,7 +46,7 @@ Examples:
 
 
 class Stylecider(style.StyleMetric):
-    """Cosine of contrastive n-gram vectors, averaged over orders and references; needs no model."""
+    """Cosine similarity of contrastive n-gram vectors, averaged over orders and references. It requires no model."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2201.00975",)

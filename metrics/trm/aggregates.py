@@ -1,4 +1,4 @@
-"""The baseline of the paper's Eq. 1: the mean over the candidates of a score against all references."""
+"""Baseline of the paper's Eq. 1: the mean over the candidates of a score against all references."""
 
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ _BLOCK = 2**19  # entries of a working array
 
 
 def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequence[str]]], candidates: Bools) -> Floats:
-    """S_agg of S examples under P partitions, for the score that a distance was made of.
+    """Compute S_agg of S examples under P partitions, for the score that a distance is derived from.
 
-    METEOR and the cosine take the best reference, CIDEr-D the mean over them; ROUGE-L and BLEU-4 follow the COCO
-    caption evaluation.
+    METEOR and the cosine similarity use the best reference, and CIDEr-D uses the mean over the references. ROUGE-L and
+    BLEU-4 follow the COCO caption evaluation.
 
     Args:
         distance: "meteor", "meteor_1.5", "cider_d", "bert", "rouge_l" or "bleu_4".
-        matrices: shape ``(S, N, N)``, the distances.
+        matrices: Distances, shape ``(S, N, N)``.
         texts: Tokens of the N captions of each example.
-        candidates: shape ``(P, N)``, n True in each row.
+        candidates: Partitions, shape ``(P, N)``, n True in each row.
 
     Returns:
-        shape ``(S, P)``.
+        Scores, shape ``(S, P)``.
     """
     if distance == "rouge_l":
         common = np.array([common_subsequences(tokens) for tokens in texts], dtype=np.float64)
@@ -44,19 +44,22 @@ def aggregated(distance: str, matrices: Floats, texts: Sequence[Sequence[Sequenc
         return np.stack([mean_bleu_4(tokens, candidates) for tokens in texts])
     if distance == "cider_d":
         return mean_aggregates(SCALE - matrices, candidates, np.mean)
-    # d(a, b) of METEOR has the reference first; the cosine is symmetric.
+    # d(a, b) of METEOR has the reference first, and the cosine similarity is symmetric.
     return mean_aggregates(1.0 - matrices.swapaxes(1, 2), candidates, np.max)
 
 
 def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
-    """S_agg of BLEU-4 of one example under P partitions, as the COCO caption evaluation computes it; shape ``(P,)``.
+    """Compute S_agg of BLEU-4 of one example under P partitions, as in the COCO caption evaluation.
 
-    A caption's k-th copy of an n-gram is matched if any reference has k of them, so that matches are products of zeros
-    and ones.
+    The k-th occurrence of an n-gram in a caption is matched if any reference has at least k occurrences, so that
+    matches are products of zeros and ones.
 
     Args:
         tokens: Tokens of the N captions.
-        candidates: shape ``(P, N)``, n True in each row.
+        candidates: Partitions, shape ``(P, N)``, n True in each row.
+
+    Returns:
+        Scores, shape ``(P,)``.
     """
     of_orders = list(ngram_counts(tokens))
     orders = np.repeat(np.arange(4), [counts.shape[1] for counts in of_orders])
@@ -66,11 +69,11 @@ def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
     total = np.zeros(len(candidates))
     for own, counts in enumerate(all_counts):
         rows = np.flatnonzero(candidates[:, own])
-        # One column per copy of an n-gram of this caption.
+        # One column per occurrence of an n-gram in this caption.
         copies = np.repeat(np.arange(len(counts)), counts)
         number = np.arange(len(copies)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
         have = (all_counts[:, copies] >= number).astype(np.float32)
-        of_order = (orders[copies][:, None] == np.arange(4)).astype(np.float32)  # axes: copy, order
+        of_order = (orders[copies][:, None] == np.arange(4)).astype(np.float32)  # axes: occurrence, order
         matches = (references[rows] @ have > 0.0).astype(np.float32) @ of_order
         by_gap = np.lexsort((lengths, np.abs(lengths - lengths[own])))
         closest = lengths[by_gap][references[rows][:, by_gap].argmax(axis=1)]
@@ -81,31 +84,33 @@ def mean_bleu_4(tokens: Sequence[Sequence[str]], candidates: Bools) -> Floats:
 
 
 def mean_aggregates(scores: Floats, candidates: Bools, reduce: Reduce) -> Floats:
-    """S_agg = mean over candidates c of S(c, R) (Chan et al., Eq. 1), which reduces the scores of c against each of R.
+    """Compute S_agg, the mean over candidates c of S(c, R) (Chan et al., Eq. 1).
+
+    S(c, R) is the reduced value of the scores of c against each reference in R.
 
     Args:
-        scores: shape ``(S, N, N)``, entry [c, r] the score of c as hypothesis against r.
-        candidates: shape ``(P, N)``, n True in each row.
+        scores: Scores, shape ``(S, N, N)``. Entry [c, r] is the score of c as hypothesis against r.
+        candidates: Partitions, shape ``(P, N)``, n True in each row.
         reduce: ``np.max`` or ``np.mean``.
 
     Returns:
-        shape ``(S, P)``.
+        Scores, shape ``(S, P)``.
     """
     return _in_blocks(lambda block: _over_references(scores, block, reduce).mean(axis=2), len(scores), candidates)
 
 
 def mean_rouge_l(common: Floats, lengths: Floats, candidates: Bools) -> Floats:
-    """`mean_aggregates` of ROUGE-L as the COCO caption evaluation computes it.
+    """Compute `mean_aggregates` of ROUGE-L as in the COCO caption evaluation.
 
-    Precision and recall are each the largest over the references; S = (1 + b^2) P R / (R + b^2 P) with b = 1.2.
+    Precision and recall are each the maximum over the references. S = (1 + b^2) P R / (R + b^2 P) with b = 1.2.
 
     Args:
-        common: shape ``(S, N, N)``, lengths of longest common subsequences.
-        lengths: shape ``(S, N)``, numbers of tokens.
-        candidates: shape ``(P, N)``.
+        common: Lengths of the longest common subsequences, shape ``(S, N, N)``.
+        lengths: Numbers of tokens, shape ``(S, N)``.
+        candidates: Partitions, shape ``(P, N)``.
 
     Returns:
-        shape ``(S, P)``.
+        Scores, shape ``(S, P)``.
     """
     lengths = np.maximum(lengths, 1.0)
     precisions, recalls = common / lengths[:, :, None], common / lengths[:, None, :]
@@ -118,7 +123,7 @@ def mean_rouge_l(common: Floats, lengths: Floats, candidates: Bools) -> Floats:
 
 
 def _over_references(values: Floats, candidates: Bools, reduce: Reduce) -> Floats:
-    """The values of each candidate, reduced over the references; shape ``(S, P, n)``."""
+    """Reduce the values of each candidate over the references, to shape ``(S, P, n)``."""
     n = int(np.count_nonzero(candidates[0]))
     ours = np.nonzero(candidates)[1].reshape(-1, n, 1)
     theirs = np.nonzero(~candidates)[1].reshape(-1, 1, candidates.shape[1] - n)

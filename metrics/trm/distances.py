@@ -1,4 +1,4 @@
-"""Distances between all captions of an example: a matrix per example, one after the other."""
+"""Distances between all captions of an example, yielded as one matrix per example."""
 
 import re
 from collections import deque
@@ -33,7 +33,7 @@ Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Tokens]
 Captions: TypeAlias = Sequence[Sequence[str]]
 Matrices: TypeAlias = Callable[[Iterable[Any]], Iterator[Floats]]
-"""Makes from the N captions of each example a matrix of shape ``(N, N)``; entry [a, b] is d(a, b)."""
+"""Function that yields, for the N captions of each example, a matrix of shape ``(N, N)``. Entry [a, b] is d(a, b)."""
 
 METEOR_15 = "meteor_1.5"
 NGRAM_DISTANCES = ("meteor", METEOR_15, "cider_d", "rouge_l", "bleu_4")
@@ -44,13 +44,13 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 @dataclass(frozen=True, eq=False)
 class KnownDistances:
-    """Distances between all captions of each example, by which several calls go.
+    """Precomputed distances between all captions of each example, for several calls.
 
     Attributes:
-        places: Per example the row of each caption in its matrix.
-        matrices: Per example the distances of its K distinct captions, shape ``(K, K)``; entry [a, b] is d(a, b).
-        made_with: What the signature says of them.
-        reference_first: Whether a of d(a, b) is the reference, as METEOR has it, and not the hypothesis.
+        places: Row of each caption in the matrix of its example.
+        matrices: Distances between the K distinct captions of each example, shape ``(K, K)``. Entry [a, b] is d(a, b).
+        made_with: Signature fields of the distances.
+        reference_first: Whether a in d(a, b) is the reference, as in METEOR, and not the hypothesis.
     """
 
     places: Sequence[Mapping[str, int]]
@@ -59,12 +59,12 @@ class KnownDistances:
     reference_first: bool
 
     def matrix(self, example: int, captions: Sequence[str]) -> Floats:
-        """Distances between some captions of an example, repeated as they are."""
+        """Return the distances between some captions of an example, including repetitions."""
         order = [self.places[example][caption] for caption in captions]
         return self.matrices[example][np.ix_(order, order)]
 
     def from_others(self, example: int, captions: Sequence[str]) -> Floats:
-        """The same with the distance of each caption as the hypothesis in its row."""
+        """Return the same distances, with the caption of a row as the hypothesis."""
         matrix = self.matrix(example, captions)
         return matrix.T if self.reference_first else matrix
 
@@ -78,15 +78,16 @@ def open_distances(
     vectors: Callable[[], CaptionVectors],
     workers: int = 1,
 ) -> tuple[Matrices, dict[str, Any]]:
-    """Return the distances that a setting stands for, and what the signature says of them.
+    """Return the distance matrices for a setting, and their signature fields.
 
     Args:
         distance: One of `DISTANCES`, or a function. The examples of "precomputed" are the matrices themselves.
         captions: Captions of each example, in the order of `vectors`.
-        tokenizer: Splits a caption into tokens.
-        document_frequency: Name and document frequencies, asked for if `distance` needs them.
-        vectors: Vectors of the captions, asked for if `distance` needs them.
-        workers: Number of processes of METEOR of 2007.
+        tokenizer: Function that splits a caption into tokens.
+        document_frequency: Function that returns name and document frequencies, called only if `distance` requires
+            them.
+        vectors: Function that returns the embeddings of the captions, called only if `distance` requires them.
+        workers: Number of processes for METEOR of 2007.
     """
     if callable(distance):
         return function_matrices(distance), {}
@@ -106,11 +107,11 @@ def open_distances(
 
 
 def meteor_15_matrices(captions: Captions, tokenizer: Tokenizer) -> Matrices:
-    """d(a, b) = 1 - METEOR 1.5(hypothesis b, reference a), of tokens in lower case.
+    """Return matrices of d(a, b) = 1 - METEOR 1.5(hypothesis b, reference a), computed from lowercased tokens.
 
     Args:
-        captions: Captions of each example of the call, whose words tell which paraphrases are read.
-        tokenizer: Splits a caption into tokens.
+        captions: Captions of each example of the call, whose words determine the paraphrases to read.
+        tokenizer: Function that splits a caption into tokens.
     """
 
     def text(caption: str) -> str:
@@ -122,17 +123,17 @@ def meteor_15_matrices(captions: Captions, tokenizer: Tokenizer) -> Matrices:
 
 
 def cider_d_matrices(df: DocumentFrequency, tokenizer: Tokenizer) -> Matrices:
-    """d(a, b) = 10 - CIDEr-D(hypothesis a, reference b)."""
+    """Return matrices of d(a, b) = 10 - CIDEr-D(hypothesis a, reference b)."""
     return _of_distinct(tokenizer, lambda examples: (SCALE - scores for scores in cider_d_of_examples(examples, df)))
 
 
 def bleu_4_matrices(tokenizer: Tokenizer) -> Matrices:
-    """d(a, b) = 1 - BLEU-4(hypothesis a, reference b)."""
+    """Return matrices of d(a, b) = 1 - BLEU-4(hypothesis a, reference b)."""
     return _of_distinct(tokenizer, lambda examples: (1.0 - bleu_4(texts) for texts in examples))
 
 
 def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
-    """d(a, b) = 1 - ROUGE-L(a, b), over runs of a-z and 0-9."""
+    """Return matrices of d(a, b) = 1 - ROUGE-L(a, b), computed from sequences of a-z and 0-9."""
     warned = False
 
     def words(caption: str) -> Tokens:
@@ -146,16 +147,16 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
 
 
 def rouge_l_words(tokens: Tokens) -> Tokens:
-    """What ROUGE-L sees of the tokens of a caption."""
+    """Return the words of a token sequence that ROUGE-L compares."""
     return tuple(_WORD.findall(" ".join(tokens).lower()))
 
 
 def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
-    """d(a, b) = 1 - cosine of the sentence vectors, 0 for equal captions.
+    """Return matrices of d(a, b) = 1 - cosine similarity of the sentence embeddings, 0 for equal captions.
 
     Args:
         captions: Captions of each example in the order of `vectors`.
-        vectors: Their vectors.
+        vectors: Embeddings of the captions.
     """
     row_of = {
         caption: int(row)
@@ -165,20 +166,22 @@ def cosine_matrices(captions: Captions, vectors: CaptionVectors) -> Matrices:
 
     def distances(texts: list[str]) -> Floats:
         chosen = vectors.table[[row_of[text] for text in texts]].astype(np.float64)
-        with np.errstate(invalid="ignore"):  # 0/0 of a vector without direction: undefined
+        with np.errstate(invalid="ignore"):  # 0/0 for a zero vector is undefined
             chosen /= np.linalg.norm(chosen, axis=1, keepdims=True)
         matrix: Floats = 1.0 - chosen @ chosen.T
-        np.fill_diagonal(matrix, matrix.diagonal() * 0.0)  # 0, but NaN stays
+        np.fill_diagonal(matrix, matrix.diagonal() * 0.0)  # 0, but NaN is kept
         return matrix
 
     return _of_distinct(str, partial(map, distances))
 
 
 def function_matrices(function: Callable[..., Any]) -> Matrices:
-    """Distances that a function gives: of two captions, or, if its attribute ``batch`` is true, of a list of them.
+    """Return the distances that a user-supplied function computes.
+
+    The function accepts two captions or, if its attribute ``batch`` is true, a list of captions.
 
     Raises:
-        ValueError: If it returns anything but real numbers, or an array of the wrong shape.
+        ValueError: If the function returns anything but real numbers, or an array with the wrong shape.
     """
 
     def distances(texts: list[str]) -> Floats:
@@ -191,7 +194,7 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
 
 
 def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
-    """The values as a float array.
+    """Convert values to a float64 array of shape ``(n_captions, n_captions)``.
 
     Raises:
         ValueError: If they are not real numbers, one for each ordered pair of captions.
@@ -211,10 +214,10 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
 
 
 def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
-    """The matrices of distances that the caller gives, one per example.
+    """Validate user-supplied distance matrices, one per example.
 
     Raises:
-        ValueError: If one is missing or is not a square of real numbers; the message names the example.
+        ValueError: If a matrix is missing, not square or not real. The message names the example.
     """
     if not hasattr(distances, "__len__") or len(distances) != len(captions):
         got = len(distances) if hasattr(distances, "__len__") else type(distances).__name__
@@ -224,7 +227,7 @@ def given_matrices(distances: Any, captions: Captions) -> list[Floats]:
 
 
 def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
-    """The distances, with 0 between captions of equal tokens."""
+    """Return a copy of the distances with 0 between captions with equal tokens."""
     changed = distances.copy()
     for matrix, tokens in zip(changed, texts, strict=True):
         index = {one: i for i, one in enumerate(dict.fromkeys(tokens))}
@@ -234,10 +237,10 @@ def zero_between_equal(distances: Floats, texts: list[list[Tokens]]) -> Floats:
 
 
 def _of_distinct(key: Callable[[str], Hashable], between: Matrices) -> Matrices:
-    """Matrices of which only the part of the distinct keys is computed."""
+    """Wrap a matrix function so that it only computes the distances between distinct keys."""
 
     def spread(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
-        orders: deque[list[int]] = deque()  # of the examples taken and not yet given back
+        orders: deque[list[int]] = deque()  # orders of examples that are in progress
 
         def distinct() -> Iterator[list[Hashable]]:
             for captions in examples:

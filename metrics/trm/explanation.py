@@ -1,4 +1,4 @@
-"""TRM: how often the side within a set is the shortest, the middle or the longest of a triangle."""
+"""TRM: how often the within-set side is the shortest, the middle or the longest side of a triangle."""
 
 import math
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from vlgauge.explain.pages import number
 from vlgauge.explain.plots import chart, rectangle
 
 RANKS = ("shortest", "middle", "longest")
-_BELOW = ("short", "middle", "long")  # a column: the whole words would touch
-# Key of the details, whose two captions the side joins.
+_BELOW = ("short", "middle", "long")  # labels of columns, because the full words would touch
+# Key of the details, and the set whose two captions the side connects.
 SIDES = (("counts_lone_reference", "the model"), ("counts_lone_candidate", "people"))
 
 _TALLEST, _GROUND, _WIDTH = 104.0, 134.0, 40.0
-# Ends of the side within a set and the lone caption, by rank: small triangles below the columns.
+# Ends of the within-set side and the lone caption, by rank, for small triangles below the columns.
 _TRIANGLES = (((-6, 12), (6, 12), (0, -14)), ((-13, 11), (9, 11), (4, -6)), ((-18, 10), (18, 10), (0, 1)))
 
 
@@ -37,7 +37,7 @@ class Trm(CaptionSets):
     family_template = ""
 
     def reason(self, row: int) -> str:
-        """P and the share that is farthest from what splits give."""
+        """Return the p-value and the share that differs most from its expectation, as text."""
         shares = [(self.shares(row, key), whose) for key, whose in SIDES]
         found = [
             (abs(share - chance), share, rank, whose)
@@ -49,17 +49,17 @@ class Trm(CaptionSets):
         return f"{p}two by {whose}: the {rank} side in {share:.0%}"
 
     def extra(self, row: int) -> str:
-        """p, chance, and Q with both kinds of triangles apart."""
+        """Return the p-value, the chance level, and separate Q, as text."""
         separate = self._per_row("separate_scores", row)
         return super().extra(row) + ("" if math.isnan(separate) else f" · separate {number(separate)}")
 
     def shares(self, row: int, key: str) -> list[float]:
-        """How often the side within a set is the shortest, the middle and the longest."""
+        """Return how often the within-set side is the shortest, the middle and the longest side."""
         counts: Sequence[float] = self.details[row][key]
         return [count / sum(counts) for count in counts]
 
     def values(self, row: int) -> dict[str, Any]:
-        """The six columns, and what p says."""
+        """Return the template values of a row: the six columns, its captions, and the meaning of the p-value."""
         told = self.is_surprising(row)
         groups = [(self.shares(row, key), whose) for key, whose in SIDES]
         return {
@@ -70,7 +70,13 @@ class Trm(CaptionSets):
 
 
 def rank_columns(groups: Sequence[tuple[Sequence[float], str]], expected: Sequence[float], *, told: bool) -> Markup:
-    """Columns against dashes at what splits give on average, each above a triangle of its kind."""
+    """Return a chart of the shares as columns, with dashed lines at their expectations and triangles below.
+
+    Args:
+        groups: Shares by rank, and the name of the set, for both sets.
+        expected: Expected share of each rank over all partitions.
+        told: Whether to highlight the differences from the expectations.
+    """
     parts, label = [], []
     for group, (shares, whose) in enumerate(groups):
         x0 = group * 156
@@ -108,10 +114,10 @@ def _column(x: float, share: float, chance: float, told: bool) -> str:
 
 
 def _hatch(x: float, y: float, height: float) -> str:
-    """Lines at 45 degrees within a column: no pattern, as that would need an id of its own on the page."""
+    """Return the path of 45-degree lines within a column. An SVG pattern would need a unique id on the page."""
     lines, start = [], 6.0
     while start < _WIDTH + height:
-        # From the left or the bottom edge to the top or the right one, along u + v = start.
+        # From the left or bottom edge to the top or right edge, along u + v = start.
         u0, u1 = max(0.0, start - height), min(_WIDTH, start)
         lines.append(f"M{x + u0:.1f} {y + start - u0:.1f}L{x + u1:.1f} {y + start - u1:.1f}")
         start += 6.0

@@ -1,4 +1,4 @@
-"""Tokens of captions as the authors' code makes them: Penn Treebank tokens of NLTK without punctuation."""
+"""Caption tokens as in the authors' code: Penn Treebank tokens of NLTK without punctuation."""
 
 import re
 
@@ -8,7 +8,7 @@ from vlgauge.text.treebank import part_final_apostrophes
 from vlgauge.text.treebank import part_final_period
 from vlgauge.text.treebank import part_fused_words
 
-# Most captions: no mark but a period at the end, so that only fused words need a rule.
+# Most captions contain no punctuation but a final period, so that only fused words need a rule.
 _PLAIN = re.compile(r"[A-Za-z0-9\s]*(?:\.\s*)?")
 
 _OPENING_QUOTE = re.compile(r"""(?<=[ (\[{<])(?:"|'')""")
@@ -23,24 +23,25 @@ _DELETED |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2043\u207b\u
 
 
 def treebank_tokens(text: str) -> list[str]:
-    """Split a caption into lower-case tokens without punctuation.
+    """Split a caption into lowercase tokens without punctuation.
 
-    The rules are those of NLTK's `TreebankWordTokenizer`, in this order:
+    The rules follow NLTK's `TreebankWordTokenizer`, in this order:
 
     1. Opening double quotes become two backquotes.
-    2. Colons and commas not before a digit are cut off.
-    3. "..." and single marks ; @ # $ % & ? ! are cut off; between them the last period, if only closers follow.
-    4. An apostrophe at the end of a word is cut off.
-    5. Brackets and "--" are cut off.
+    2. Colons and commas that are not before a digit are split off.
+    3. "..." and the single characters ; @ # $ % & ? ! are split off, and the last period, if only closing characters
+      follow.
+    4. An apostrophe at the end of a word is split off.
+    5. Brackets and "--" are split off.
     6. Other double quotes become two apostrophes.
-    7. The clitics 's 'm 'd ' and then 'll 're 've n't at the end of a word are cut off.
-    8. Fused words (cannot, gonna, 'tis) are cut in two.
+    7. The clitics 's 'm 'd ' and then 'll 're 've n't at the end of a word are split off.
+    8. Fused words (cannot, gonna, 'tis) are split in two.
 
-    Then round, square and curly brackets are dropped, also where written -lrb-, and hyphens, dashes, typographic quotes
-    and . , ; : ! ? are deleted, inside tokens too: "well-known" becomes wellknown, "5:30 p.m." becomes 530 pm.
+    Then round, square and curly brackets are removed, also in the form -lrb-, and hyphens, dashes, typographic quotes
+    and . , ; : ! ? are deleted, also within tokens: "well-known" becomes wellknown, "5:30 p.m." becomes 530 pm.
 
     Returns:
-        The tokens, none empty and none with white space; [] for a caption of white space and punctuation.
+        Non-empty tokens without whitespace. Empty for a caption of whitespace and punctuation.
     """
     if _PLAIN.fullmatch(text):
         return part_fused_words(f" {text.replace('.', ' ')} ").lower().split()
@@ -51,7 +52,7 @@ def treebank_tokens(text: str) -> list[str]:
 
 
 def _parted(text: str) -> str:
-    """The text with white space between its Treebank tokens and in place of brackets."""
+    """Insert spaces between the Treebank tokens of a text and in place of brackets."""
     has_quotes = "'" in text or '"' in text
     if text.startswith('"'):
         text = f"``{text[1:]}"

@@ -1,7 +1,7 @@
-"""Triangles of captions: Eqs. 3 and 4 of the paper, under all partitions at once.
+"""Triangles of captions (Chan et al., Eqs. 3 and 4), under all partitions at the same time.
 
-A triangle (x; y, w) has y and w on one side and the lone caption x on the other. Exchanging candidates and references,
-reordering either, and any strictly monotone transform of the distances leave Q as it is.
+A triangle (x; y, w) has y and w on one side and the lone caption x on the other. Q is invariant to exchanging
+candidates and references, to reordering either, and to strictly monotone transforms of the distances.
 """
 
 from dataclasses import dataclass
@@ -19,27 +19,28 @@ Bools = npt.NDArray[np.bool_]
 
 TIES = ("fractional", "paper")
 
-# Sizes of working arrays that stay in the cache.
+# Sizes of working arrays that fit into the cache.
 _EXAMPLES_PER_BLOCK = 128
 _VALUES_PER_BLOCK = 2**14
 _LARGEST_ARRAY = 2**23
 
 
 def levels(distances: Floats, tie_tol: float) -> Ints:
-    """Order of the N^2 distances of each example, ties at one level.
+    """Rank the N^2 distances of each example. Tied distances share a rank.
 
-    Sorted, a new level begins where the gap exceeds `tie_tol`: rounding would part ties that lie across a grid line.
+    In sorted order, the rank increases at each gap to the previous distance that exceeds `tie_tol`. Rounding to a grid
+    instead would separate ties on either side of a grid line.
 
     Args:
-        distances: shape ``(S, N, N)``; infinity is the largest level.
-        tie_tol: the largest gap between neighbours that counts as a tie.
+        distances: Shape ``(S, N, N)``. Infinite distances get the highest rank.
+        tie_tol: Largest gap between neighboring distances that counts as a tie.
 
     Returns:
-        shape ``(S, N, N)``, from 0; of no meaning where a distance is NaN.
+        Ranks starting at 0, shape ``(S, N, N)``. Undefined for NaN distances.
     """
     flat = distances.reshape(len(distances), -1)
     order = np.argsort(flat, axis=1)
-    with np.errstate(invalid="ignore"):  # infinity less infinity
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         rises = np.diff(np.take_along_axis(flat, order, axis=1), axis=1) > tie_tol
     found = np.zeros(flat.shape, dtype=np.int16 if flat.shape[1] < 2**15 else np.int32)
     np.put_along_axis(found, order[:, 1:], np.cumsum(rises, axis=1, dtype=found.dtype), axis=1)
@@ -47,18 +48,20 @@ def levels(distances: Floats, tie_tol: float) -> Ints:
 
 
 def rank_values(levels: Ints, ties: str) -> npt.NDArray[np.int8]:
-    """Which rank the side y-w has among the three sides of each triangle (x; y, w) (Chan et al., Eq. 3).
+    """Compute the rank of the side y-w among the three sides of each triangle (x; y, w) (Chan et al., Eq. 3).
 
-    "paper": I_0 = 1 if d(y,w) <= both d(x,y) and d(x,w), I_1 if it lies between them, I_2 if it is >= both; several may
-    be 1. "fractional": a tie shares one triangle among the ranks that it spans, in sixths: 6, 3 + 3 or 2 + 2 + 2.
+    With "paper", I_0 = 1 if d(y,w) <= both d(x,y) and d(x,w), I_1 = 1 if it is between them, and I_2 = 1 if it is >=
+    both. Several of them may be 1. With "fractional", a tie divides one triangle among its ranks, in sixths: 6, 3 + 3
+    or 2 + 2 + 2.
 
     Args:
-        levels: shape ``(N, N, S)``, the examples last.
+        levels: Ranks of the distances, shape ``(N, N, S)``, the examples last.
         ties: "fractional" or "paper".
 
     Returns:
-        shape ``(N, N, N, K, S)``, axes x, y, w: smallest and largest of the fractional ranks, whose sum with the middle
-        one is 6; smallest, middle and largest of the paper's. 0 where two of x, y, w are the same.
+        Shape ``(N, N, N, K, S)``, axes x, y, w. With "fractional", K = 2: the values of the smallest and the largest
+        rank, which add up to 6 with the middle one. With "paper", K = 3: smallest, middle and largest. 0 if two of x,
+        y, w are equal.
     """
     n, _, n_examples = levels.shape
     values = np.empty((n, n, n, 2 if ties == "fractional" else 3, n_examples), dtype=np.int8)
@@ -80,16 +83,16 @@ def rank_values(levels: Ints, ties: str) -> npt.NDArray[np.int8]:
 
 
 def q_statistics(counts: Floats) -> Floats:
-    """Pooled and separate Q of the counts c_k^C of triangles with a lone candidate and c_k^R with a lone reference.
+    """Compute pooled and separate Q from triangle counts c_k^C (lone candidate) and c_k^R (lone reference).
 
-    Pooled (Chan et al., Eq. 4): sum_k |(c_k^C + c_k^R) / I - 1/3|, range [0, 4/3], with I the sum of all counts.
-    Separate (the form of the authors' code): sum_k |c_k^C / I^C - 1/3| + sum_k |c_k^R / I^R - 1/3|, range [0, 8/3].
+    Pooled Q (Chan et al., Eq. 4) is sum_k |(c_k^C + c_k^R) / I - 1/3|, range [0, 4/3], with I the sum of all counts.
+    Separate Q (the form of the authors' code) is sum_k |c_k^C / I^C - 1/3| + sum_k |c_k^R / I^R - 1/3|, range [0, 8/3].
 
     Args:
-        counts: shape ``(2, 3, ...)``: lone candidate and lone reference, by rank; in any unit.
+        counts: Counts by rank in any unit, lone candidate and lone reference, shape ``(2, 3, ...)``.
 
     Returns:
-        shape ``(2, ...)``.
+        Pooled and separate Q, shape ``(2, ...)``.
     """
     totals = counts.sum(axis=1)
     apart = np.abs(3 * counts - totals[:, None]).sum(axis=1) / (3 * totals)
@@ -103,11 +106,10 @@ class TriangleTests:
     """TRM of S examples of equal sizes under P partitions.
 
     Attributes:
-        q: shape ``(2, S, P)``, pooled and separate; see `q_statistics`.
-        pvalues: shape ``(2, S)``, share of the partitions whose Q is at least that of the first one.
-        counts: shape ``(S, 2, 3)``, triangles of the first partition: lone candidate and lone reference, by rank.
-        expected: shape ``(S, 3)``, how often each rank comes over all partitions, on either side; see
-            `expected_shares`.
+        q: Pooled and separate Q, shape ``(2, S, P)``. See `q_statistics`.
+        pvalues: Proportion of the partitions with a Q of at least the Q of the first one, shape ``(2, S)``.
+        counts: Triangles of the first partition by rank, lone candidate and lone reference, shape ``(S, 2, 3)``.
+        expected: Frequency of each rank over all partitions, on either side, shape ``(S, 3)``. See `expected_shares`.
     """
 
     q: Floats
@@ -117,15 +119,15 @@ class TriangleTests:
 
 
 def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") -> TriangleTests:
-    """Q under every partition, and p-values; those of "fractional" compare integers and are exact.
+    """Compute Q under every partition, and p-values. With "fractional", they compare integers and are exact.
 
     Args:
-        levels: shape ``(S, N, N)``, order of d(a, b); the lone caption of a triangle is always a.
-        candidates: shape ``(P, N)``, n True in each row, the observed partition in row 0.
-        ties: "fractional" or "paper", as in `rank_values`.
+        levels: Ranks of d(a, b), shape ``(S, N, N)``. The lone caption of a triangle is always a.
+        candidates: Partitions, shape ``(P, N)``, n True in each row, the observed partition in row 0.
+        ties: "fractional" or "paper". See `rank_values`.
 
     Raises:
-        ValueError: Unknown `ties`, or fewer than 2 captions on a side.
+        ValueError: If `ties` is unknown, or a side has fewer than 2 captions.
     """
     n_captions = levels.shape[1]
     n = int(np.count_nonzero(candidates[0]))
@@ -147,11 +149,11 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
 
 
 def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests:
-    """`triangle_tests` of a few examples, a few partitions at a time."""
+    """Compute `triangle_tests` of a few examples, a few partitions at a time."""
     n_examples, n_captions, _ = levels.shape
     n = int(np.count_nonzero(candidates[0]))
     m = n_captions - n
-    # Axes: x, y, w, rank, example; then rank and example together, which become columns.
+    # Axes: x, y, w, rank, example. Rank and example are then merged into columns.
     values = rank_values(np.ascontiguousarray(levels.transpose(1, 2, 0)), ties)
     sums = triangle_sums(values.reshape(n_captions, n_captions, n_captions, -1))
     q = np.empty((2, n_examples, len(candidates)))
@@ -164,7 +166,7 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
         if ties == "fractional":
             counts = _all_sixths(counts, n, m)
         found = q[:, :, start : start + step] = q_statistics(counts)
-        # Q of the fractional counts is a fraction of this denominator: numerators tie exactly, quotients may not.
+        # Fractional Q is a fraction with this denominator. Numerators tie exactly, but quotients may not.
         denominators = 18 * n * m * np.array([n + m - 2, (n - 1) * (m - 1)])[:, None, None]
         compared = np.rint(found * denominators) if ties == "fractional" else found
         if start == 0:
@@ -181,11 +183,11 @@ def _tests_of_block(levels: Ints, candidates: Bools, ties: str) -> TriangleTests
 
 
 def expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
-    """The share of each rank among all triangles (x; y, w) of the pooled captions, whichever side they are on.
+    """Compute the share of each rank among all triangles (x; y, w) of the pooled captions, on either side.
 
-    Over all partitions every triangle is as often one with a lone candidate as any other, and as often one with a lone
-    reference: of both kinds each rank has this share on average. It is a third if d(a, b) = d(b, a) and nothing ties,
-    since the sides of three captions are then compared three times, once from each of them.
+    Over all partitions, every triangle has a lone candidate equally often, and a lone reference equally often.
+    Therefore each rank has this share on average for both types. It is one third if d(a, b) = d(b, a) and there are no
+    ties, because the sides of three captions are then compared three times, once from each caption.
 
     Args:
         sums: Sums of `rank_values` over all triangles, shape ``(S, K)``.
@@ -193,8 +195,8 @@ def expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
         ties: "fractional" or "paper".
 
     Returns:
-        shape ``(S, 3)``, smallest, middle and largest; of the paper's counts, in which a tie counts for several ranks,
-        divided by their sum.
+        Shares of smallest, middle and largest, shape ``(S, 3)``. With "paper", a tie counts for several ranks, and the
+        counts are divided by their sum.
     """
     if ties == "paper":
         return sums / sums.sum(axis=1, keepdims=True)
@@ -203,7 +205,7 @@ def expected_shares(sums: Floats, n_captions: int, ties: str) -> Floats:
 
 
 def _all_sixths(counts: Floats, n: int, m: int) -> Floats:
-    """Sixths of triangles by all three ranks, from those of the smallest and the largest; shape ``(2, 3, S, P)``."""
+    """Return sixths of triangles by all three ranks from the smallest and the largest rank, shape ``(2, 3, S, P)``."""
     sixths = 6 * n * m * np.array([m - 1, n - 1])[:, None, None]
     return np.stack([counts[:, 0], sixths - counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
 
@@ -211,21 +213,21 @@ def _all_sixths(counts: Floats, n: int, m: int) -> Floats:
 # -- Sums over triangles, by matrix products --------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class TriangleSums:
-    """Coefficients that give, for any partition, the sums over its triangles of each lone side.
+    """Coefficients of the sums over the triangles of each lone side, for any partition.
 
     Let s_i be 1 for a candidate and -1 for a reference. A triangle (x; y, w) counts if y and w are on one side and x on
-    the other: (1 - s_x s_y - s_x s_w + s_y s_w) / 4 is 1 then, else 0. Times s_x it is
-    (s_x - s_y - s_w + s_x s_y s_w) / 4, which is 1 for a lone candidate and -1 for a lone reference. So 4 times the sum
-    over both types is a constant plus a quadratic form in s, and 4 times their difference is a linear plus a cubic one:
-    of N captions there are N(N-1)(N-2)/6 products of three, but 3 times as many triangles of each type.
+    the other: (1 - s_x s_y - s_x s_w + s_y s_w) / 4 is 1 then, and 0 otherwise. Multiplied by s_x it is (s_x - s_y -
+    s_w + s_x s_y s_w) / 4, which is 1 for a lone candidate and -1 for a lone reference. So 4 times the sum over both
+    types is a constant plus a quadratic form in s, and 4 times their difference is a linear plus a cubic form. N
+    captions have N(N-1)(N-2)/6 products of three, but 3 times as many triangles of each type.
 
-    Columns are the S examples, once per rank. All numbers are integers, exact in the type that is chosen.
+    Columns are the S examples, once per rank. All values are integers, exact in their data type.
 
     Attributes:
-        constant: shape ``(columns,)``.
-        single: shape ``(N, columns)``.
-        pairs: shape ``(N(N-1)/2, columns)``, in the order of ``np.triu_indices(N, 1)``.
-        triples: one array per first caption a, whose rows are the pairs b < c after a, in the same order.
+        constant: Shape ``(columns,)``.
+        single: Shape ``(N, columns)``.
+        pairs: Shape ``(N(N-1)/2, columns)``, in the order of ``np.triu_indices(N, 1)``.
+        triples: One array per first caption a, whose rows are the pairs b < c after a, in the same order.
     """
 
     constant: Weights
@@ -235,23 +237,23 @@ class TriangleSums:
 
 
 def triangle_sums(values: npt.NDArray[np.int8]) -> TriangleSums:
-    """The coefficients for a value of each triangle (x; y, w).
+    """Compute the coefficients for a value of each triangle (x; y, w).
 
     Args:
-        values: shape ``(N, N, N, columns)``, axes x, y, w, in [0, 6]; 0 where two of them are the same.
+        values: Values in [0, 6], shape ``(N, N, N, columns)``, axes x, y, w. 0 if two of them are equal.
     """
     n = len(values)
-    # Every triangle enters 8 coefficients, and float32 holds all integers up to 2^24. It is enough for the products of
-    # triples in any case: they are added up caption by caption, and 36 n^2 / 2 is not too large.
+    # Every triangle contributes to 8 coefficients, and float32 is exact for integers up to 2^24. It is sufficient for
+    # the products of triples in any case, because they are summed caption by caption, and 36 n^2 / 2 is small enough.
     dtype = np.float32 if 8 * 6 * n**3 < 2**24 else np.float64
     over_x, over_y, over_w = (values.sum(axis=axis, dtype=np.int32) for axis in (0, 1, 2))
     lone, first, second = over_y.sum(axis=1), over_w.sum(axis=0), over_y.sum(axis=0)
-    form = over_x - over_y - over_w  # axes: the two captions that are left, columns
+    form = over_x - over_y - over_w  # axes: the two remaining captions, columns
     left, right = np.triu_indices(n, 1)
     triples = []
     for a in range(n - 2):
         rest = slice(a + 1, None)
-        # Axes: b, c, columns, with the first caption a in each of the three places of a triangle.
+        # Axes: b, c, columns, with the first caption a at each of the three positions of a triangle.
         block = values[a, rest, rest] + values[rest, a, rest] + values[rest, rest, a]
         b, c = np.triu_indices(n - a - 1, 1)
         triples.append((block[b, c] + block[c, b]).astype(np.float32))
@@ -264,14 +266,14 @@ def triangle_sums(values: npt.NDArray[np.int8]) -> TriangleSums:
 
 
 def side_sums(sums: TriangleSums, candidates: Bools) -> Floats:
-    """The sums over the triangles with a lone candidate and over those with a lone reference.
+    """Compute the sums over the triangles with a lone candidate and over the triangles with a lone reference.
 
     Args:
-        sums: From `triangle_sums`.
-        candidates: shape ``(P, N)``.
+        sums: Output of `triangle_sums`.
+        candidates: Partitions, shape ``(P, N)``.
 
     Returns:
-        shape ``(2, columns, P)``, exact.
+        Exact sums, shape ``(2, columns, P)``.
     """
     n = candidates.shape[1]
     signs = np.where(candidates.T, 1, -1).astype(np.float32)
@@ -283,5 +285,5 @@ def side_sums(sums: TriangleSums, candidates: Bools) -> Floats:
     for a, triples in enumerate(sums.triples):
         start += n - a - 1  # pairs of captions after a are the last ones
         difference += signs[a] * (triples.T @ pairs[start:])
-    # The sums are integers, so that a float32 would hold them too, but not every product with other integers.
+    # Float32 could represent the sums, which are integers, but not every product with other integers.
     return np.stack([both + difference, both - difference]).astype(np.float64) / 8

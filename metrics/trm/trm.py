@@ -1,4 +1,4 @@
-"""TRM: are candidate and reference captions as far from each other as they are among themselves?"""
+"""TRM: How do distances within and across caption sets differ?"""
 
 from collections.abc import Callable
 from collections.abc import Hashable
@@ -43,32 +43,33 @@ from .triangles import levels
 from .triangles import triangle_tests
 
 _DESCRIPTION = """\
-TRM, the triangle-rank metric, compares the set of captions that a model samples for an image with the set that people
-wrote. Of all triangles with two captions from one set and one from the other it asks whether the side within the set is
-the shortest, the middle or the longest: for draws of one distribution each is as likely, if the distance is the same
-both ways. Any distance between two captions will do. Lower is better; exact permutation p-values say whether the two
-sets could come from one distribution.
+TRM, the triangle-rank metric, compares the captions that a model samples for an image with human captions. In each
+triangle of two captions from one set and one from the other, the within-set side is the shortest, the middle or the
+longest. If both sets come from one distribution and the distance is symmetric, all three cases are equally likely. Any
+distance between two captions can be used. Lower is better. Exact permutation p-values test whether the two sets could
+come from one distribution.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of caption sets sampled by the model, one list of strings per row.
-    references: list of caption sets written by people, one list of strings per row.
-    distances: with the setting distance="precomputed", one array of shape (n + m, n + m) per row: entry [a, b] is
-        the distance from a to b, the n candidates before the m references.
-    return_details: whether to add the counts of triangles, captions without tokens, distinct captions, partitions, null
-        deviations and the columns of the null distribution of each row.
+    predictions: Caption sets sampled from the model, one list of strings per row.
+    references: Sets of human captions, one list of strings per row.
+    distances: With the setting distance="precomputed", one array of shape (n + m, n + m) per row. Entry [a, b] is the
+        distance from a to b, the n candidates before the m references.
+    return_details: Whether to add the triangle counts, captions without tokens, distinct captions, partitions, null
+        deviations and the histogram of the null distribution of each row.
 
 Returns:
-    trm: mean of the scores Q, in [0, 4/3], lower is better; not 0 for identical sets: read p-value and excess first.
-    trm_scores: one score per row, NaN where a side has fewer than two captions or a distance is NaN.
-    trm_undefined: number of those.
-    trm_signature: how the numbers were made.
-    trm_separate, trm_separate_scores: the same with the two types of triangles counted apart, in [0, 8/3].
-    trm_base, trm_base_scores: with the setting mean_aggregate, mean over the candidates of their plain scores.
-    trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue,
-        trm_expected_mean_log_pvalue of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of the
-        rows, and the same with trm_separate_ and trm_base_: with the setting pvalue; see the card.
+    trm: Mean of the scores Q, in [0, 4/3], lower is better. It is not 0 for identical sets, so interpret p-value and
+        excess first.
+    trm_scores: One score per row. NaN if a set has fewer than two captions or a distance is NaN.
+    trm_undefined: Number of undefined scores.
+    trm_signature: Settings and versions that the scores depend on.
+    trm_separate, trm_separate_scores: The same with the two types of triangles counted separately, in [0, 8/3].
+    trm_base, trm_base_scores: With the setting mean_aggregate, the mean over the candidates of the underlying score.
+    trm_pvalue, trm_z, trm_excess, trm_excess_interval, trm_null_mean, trm_mean_log_pvalue, trm_expected_mean_log_pvalue
+        of the corpus, trm_pvalues, trm_excess_scores, trm_null_means, trm_zscores of the rows, and the same with
+        trm_separate_ and trm_base_: Results of the permutation test, with the setting pvalue. See the card.
 
 Examples:
     >>> import evaluate
@@ -89,7 +90,7 @@ Captions: TypeAlias = list[list[str]]
 Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Tokens]
 
-# Embeddings are float32; two captions that share nothing but a frequent word differ by 1e-9 in CIDEr-D.
+# Embeddings are float32. In CIDEr-D, two captions that share only a frequent word differ by 1e-9.
 _TIE_TOLERANCE = {"bert": 1e-6}
 
 
@@ -133,7 +134,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings that the distance reads; a call names what it is computed with, which is no setting as such."""
+        """Return the settings that the distance uses. A call adds its sources, which are not settings as such."""
         fields = super().signature_fields() | {"tie_tol": self._tolerance()}
         dropped = {"df"}
         if self.distance != "bert":
@@ -145,34 +146,41 @@ class Trm(caption_sets.CaptionVectorMetric):
         return {name: value for name, value in fields.items() if name not in dropped}
 
     def _split_caption(self) -> coco_tokens.Tokenizer:
-        """The tokenizer: by default that of the authors' code."""
+        """Return the tokenizer, by default the one of the authors' code."""
         if isinstance(self.tokenizer, str):
             return coco_tokens.coco_tokens
         return self.tokenizer or treebank_tokens
 
     def extremes(self) -> dict[str, str]:
-        """Q, Q with the two types of triangles apart, and the plain score."""
+        """Return the extreme direction of Q, of separate Q, and of the underlying score."""
         return {"": "large", "separate": "large"} | ({"base": "small"} if self.mean_aggregate else {})
 
     @property
     def reads_vectors(self) -> bool:
-        """Whether the distance is that of sentence vectors."""
+        """Whether the distance compares sentence embeddings."""
         return self.distance == "bert"
 
     @property
     def uses_models(self) -> bool:
-        """Only the distance of sentence vectors does."""
+        """Whether the distance requires a model, which only sentence embeddings do."""
         return self.reads_vectors
 
     def look_for_sources(self, embeddings: Any = None) -> preflight.Preflight:
-        """As the base has it; METEOR 1.5 needs word lists and paraphrases."""
+        """Check the sources of the base class, and the word lists and paraphrases of METEOR 1.5."""
         found = super().look_for_sources(embeddings)
         if self.distance == METEOR_15:
             meteor15.sources.look_for_sources(found)
         return found
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count in how many rows each n-gram occurs, if CIDEr-D counts in those of the call."""
+        """Count the number of rows that contain each n-gram, if CIDEr-D uses the document frequencies of the call.
+
+        Returns:
+            The counts. None if they are not required.
+
+        Raises:
+            ValueError: If the distances are precomputed, because they belong to the whole call.
+        """
         if self.distance == "precomputed":
             raise UsageError("`distance='precomputed'` takes matrices of the whole call")
         if self.distance != "cider_d" or self.df not in ("references", "pooled"):
@@ -236,7 +244,7 @@ class Trm(caption_sets.CaptionVectorMetric):
     def _opened(
         self, predictions: Captions, references: Captions, pooled: Captions, tokens: Tokenizer
     ) -> tuple[Any, dict[str, Any]]:
-        """The distances that the settings ask for, and what the signature says of them."""
+        """Return the distance matrices for the settings, and their signature fields."""
         if self._compared is not None:
             return None, self._compared.made_with
         return open_distances(
@@ -257,7 +265,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         *,
         pairs: bool = True,
     ) -> Iterator[None]:
-        """As the base has it."""
+        """Provide precomputed distances in addition to the embeddings of the base class."""
         if self._compared is not None:
             yield
             return
@@ -270,10 +278,13 @@ class Trm(caption_sets.CaptionVectorMetric):
                 self._compared = None
 
     def compared(self, captions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> KnownDistances:
-        """Distances between all captions of each example; CIDEr-D has document frequencies from the references."""
+        """Compute the distances between all captions of each example.
+
+        CIDEr-D uses document frequencies from the references.
+        """
         tokens = lru_cache(2**16)(coco_tokens.checked_tokenizer(self._split_caption()))
         distinct = [list(dict.fromkeys(texts)) for texts in captions]
-        # The second side is empty but for the counts of "pooled", which take both.
+        # The second side is empty, except for the counts of "pooled", which use both sides.
         nothing: Captions = [[] for _ in distinct]
         theirs = nothing if self.df == "pooled" else [list(texts) for texts in references]
         ours = distinct if self.df == "pooled" else nothing
@@ -289,7 +300,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         n: int,
         ways: statistics.Partitions | None,
     ) -> tuple[dict[str, caption_sets.Statistic], list[dict[str, Any]]]:
-        """The statistics of examples with n candidates each, and their details."""
+        """Compute the statistics of examples with n candidates each, and their details."""
         candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates
         texts = [[tokens(caption) for caption in pooled] for pooled in captions] if self._reads_tokens() else []
         details: list[dict[str, Any]] = [{"n_distinct": len(set(pooled))} for pooled in captions]
@@ -304,7 +315,7 @@ class Trm(caption_sets.CaptionVectorMetric):
                 [one.get("n_empty") == len(pooled) for one, pooled in zip(details, captions, strict=True)]
             )
             if count := int(np.count_nonzero(unseen)):
-                # All distances tie there, and Q would be 0, as of a perfect model.
+                # All their distances tie, and Q would be 0, as for a perfect model.
                 warn(f"{count} rows have no word that the distance {self.distance!r} sees, so their `trm` is undefined")
             undefined = np.isnan(values).any(axis=(1, 2)) | unseen
             self._warn_of_ties(order[~undefined], values[~undefined])
@@ -323,13 +334,13 @@ class Trm(caption_sets.CaptionVectorMetric):
     def _base(
         self, distances: Floats, texts: list[list[Tokens]], n: int, candidates: Bools | None
     ) -> caption_sets.Statistic:
-        """The mean over the candidates of the plain score, and its null distribution."""
+        """Compute the mean of the underlying score over the candidates, and its null distribution."""
         identity = np.arange(distances.shape[1])[None] < n
         values = aggregated(str(self.distance), distances, texts, identity if candidates is None else candidates)
         return caption_sets.Statistic(values[:, 0], None if candidates is None else values)
 
     def _warn_of_ties(self, order: npt.NDArray[np.signedinteger], distances: Floats) -> None:
-        """Say that the user's own distances are too close for `tie_tol`: Q is 0 then, as of a perfect model."""
+        """Warn if all user-supplied distances tie under `tie_tol`, so that Q is 0, as for a perfect model."""
         own = callable(self.distance) or self.distance == "precomputed"
         tied = order.max(axis=(1, 2), initial=0) == 0
         if own and (distances[tied].max(axis=(1, 2)) > distances[tied].min(axis=(1, 2))).any():

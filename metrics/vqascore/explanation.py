@@ -1,4 +1,4 @@
-"""VQAScore: the question, and how likely each token of the answer is."""
+"""VQAScore: the question, and the probability of each token of the answer."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from vlgauge.explain.plots import percent
 
 
 class Vqascore(CaptionedPicture):
-    """Captions with the probability of the answer, and the others of their picture."""
+    """Captions with the probability of the answer, and with the other captions of their image."""
 
     name = "vqascore"
     family_template = family_key = first_config = ""
@@ -24,11 +24,11 @@ class Vqascore(CaptionedPicture):
         return f"{quoted(self.details[row]['answer'])} has {number(self.scores[row])}"
 
     def undefined(self, row: int) -> str:
-        """A server told other tokens."""
+        """Return that the server did not return the probability of the answer, as text."""
         return f"the server did not tell how likely {quoted(self.details[row]['answer'])} is"
 
     def values(self, row: int) -> dict[str, Any]:
-        """The captions of the picture, the question, and the tokens of the answer."""
+        """Return the template values of a row: captions of the image, question, and tokens of the answer."""
         detail = self.details[row]
         *answer, end = detail["chances"]
         names = [detail["answer"]] if len(answer) == 1 else [f"token {i}" for i in range(1, len(answer) + 1)]
@@ -36,6 +36,6 @@ class Vqascore(CaptionedPicture):
         bars = [
             {"name": name, "chance": chance, "width": percent(max(chance, 0.01))}
             for name, chance in chances
-            if chance is not None  # which a server does not tell
+            if chance is not None  # a server may not return it
         ]
         return {**super().values(row), "question": detail["question"], "bars": bars}

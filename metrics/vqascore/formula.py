@@ -1,4 +1,4 @@
-"""From the probabilities of an answer's tokens to the score, by the two definitions that go by one name."""
+"""VQAScore from the probabilities of the tokens of an answer, by its two published definitions."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ DEFINITIONS = ("v3.0", "v3.1")
 
 
 def mean_log_chance(log_chances: Any, definition: str = "v3.0") -> Any:
-    """Logarithm of VQAScore: the mean log-probability of the tokens of the answer (Lin et al., 2024).
+    """Compute the logarithm of VQAScore, the mean log-probability of the tokens of the answer (Lin et al., 2024).
 
-    Its exponential is ``P(answer | picture, question)`` as a geometric mean over the tokens.
+    Its exponential is ``P(answer | image, question)`` as a geometric mean over the tokens.
 
     Args:
-        log_chances: Of the tokens of the answer and of the end token behind them, array or tensor of shape
-            ``(n_tokens + 1,)``.
-        definition: "v3.0": with the end token, as the paper's code; "v3.1": without, as the code of 2026, which reads
-            the probability of an answer of one token off the first place.
+        log_chances: Log-probabilities of the tokens of the answer and of the end token after them, array or tensor of
+            shape ``(n_tokens + 1,)``.
+        definition: "v3.0" includes the end token, as in the paper's code. "v3.1" excludes it, as in the code of 2026,
+            which uses the probability of a one-token answer at the first position.
     """
     return (log_chances if definition == "v3.0" else log_chances[:-1]).mean()

@@ -1,4 +1,4 @@
-"""VQAScore: how likely does a model of pictures and text answer "Yes" when asked whether a picture shows a caption?"""
+"""VQAScore: How likely is an image to show what its caption says?"""
 
 import math
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from .formula import DEFINITIONS
 from .formula import mean_log_chance
 
 _DESCRIPTION = """\
-VQAScore asks a model of pictures and text whether a picture shows a caption, and takes the probability of "Yes" as the
-score. Higher is better; it reads no references, and is used most for generated pictures.
+VQAScore asks a vision-language model whether an image shows a caption. The score is the probability of the answer
+"Yes". Higher is better. VQAScore uses no references and is most common for generated images.
 """
 
 _INPUTS = """
 Args:
-    predictions: list of captions.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption.
-    return_details: whether to add the question and the probability of each token of the answer.
+    predictions: Captions, one string per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption.
+    return_details: Whether to add the question and the probability of each token of the answer.
 
 Returns:
-    vqascore: mean of the scores, 0 to 1, higher is better.
-    vqascore_scores: one score per caption; NaN where the model gives no number.
-    vqascore_undefined: number of those.
-    vqascore_signature: how the numbers were made.
-    vqascore_altered: number of questions with a caption that spells a special token of the model.
+    vqascore: Mean of the scores, in [0, 1], higher is better.
+    vqascore_scores: One score per caption. NaN if the model returns no probability.
+    vqascore_undefined: Number of undefined scores.
+    vqascore_signature: Settings and versions that the scores depend on.
+    vqascore_altered: Number of questions with a caption that contains a special token of the model.
 
 Examples:
     >>> import evaluate
@@ -40,7 +40,7 @@ Examples:
     True
 """
 
-# The authors' own words, which are constants of the method: https://github.com/linzhiqiu/t2v_metrics.
+# Prompts of the authors, which are constants of the method: https://github.com/linzhiqiu/t2v_metrics.
 TEMPLATES = {
     "v3.0": 'Does this figure show "{}"? Please answer yes or no.',
     "v3.1": 'Does this figure show "{}"? Please answer Yes or No.',
@@ -49,7 +49,7 @@ _BLANK = "{}"
 
 
 class Vqascore(judged.PictureJudgeMetric):
-    """Probability of an answer to a question about a picture and a caption (Lin et al., 2024)."""
+    """Probability of an answer to a question about an image and a caption (Lin et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2404.01291",)
@@ -101,18 +101,22 @@ class Vqascore(judged.PictureJudgeMetric):
         return self.result(scores, made_with=self.made_with(judge), altered=altered, **extra)
 
     def question(self, caption: str, picture: Any) -> judges.Question:
-        """What the judge is asked about a caption, which stands in the place of each ``{}``."""
+        """Build the question about a caption, which replaces each ``{}`` of the template."""
         words = tuple(self.template.split(_BLANK))
         return judges.Question(words, (caption,) * (len(words) - 1), picture)
 
 
 def _chance(log_chance: float) -> float | None:
-    """The probability; None where it is not told."""
+    """Return the probability, or None if it is unknown."""
     return None if math.isnan(log_chance) else math.exp(log_chance)
 
 
 def checked_text(name: str, value: Any) -> str:
-    """The setting, if it is a text; ValueError."""
+    """Validate a setting that must be a string.
+
+    Raises:
+        ValueError: If it is not a string.
+    """
     if not isinstance(value, str):
         raise UsageError.about(name, f"must be a text, got {settings.shown(value)}")
     return value
