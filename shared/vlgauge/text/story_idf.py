@@ -1,4 +1,4 @@
-"""Inverse document frequencies of words over a corpus of stories, and their file."""
+"""Inverse document frequencies (idf) of words over a corpus of stories, and their file format."""
 
 import hashlib
 import json
@@ -23,12 +23,12 @@ PICKLES = (".pkl", ".pickle", ".p")
 
 @dataclass(frozen=True)
 class IdfTable:
-    """idf(word) = ln(N / (1 + df)), df being the number of stories that contain the word (Wang et al., 2022, Eq. 1).
+    """Table of idf(word) = ln(N / (1 + df)) for df stories that contain the word (Wang et al., 2022, Eq. 1).
 
     Attributes:
-        n_stories: N; None for a table that only lists finished values.
-        df: Stories per word; finished values where `n_stories` is None.
-        lowercase: Whether words are looked up in lower case.
+        n_stories: Number N of stories. None for a table of precomputed idf values.
+        df: Number of stories per word, or precomputed idf values if `n_stories` is None.
+        lowercase: Whether words are lowercased before the lookup.
     """
 
     n_stories: int | None
@@ -37,23 +37,23 @@ class IdfTable:
     _unseen: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A word of one story has ln(N / 2), so one of no story has ln 2 more.
+        # A word of one story has the idf ln(N / 2), so a word of no story has ln 2 more.
         unseen = max(self.df.values()) + math.log(2) if self.n_stories is None else math.log(self.n_stories)
         object.__setattr__(self, "_unseen", unseen)
 
     def seen(self, word: str) -> bool:
-        """Whether the corpus has the word."""
+        """Return whether the corpus contains the word."""
         return (word.lower() if self.lowercase else word) in self.df
 
     def value(self, word: str) -> float:
-        """Idf of a word (Wang et al., 2022, Eq. 1); of one that the corpus lacks, that of df = 0."""
+        """Return the idf of a word (Wang et al., 2022, Eq. 1), with df = 0 if the corpus lacks the word."""
         count = self.df.get(word.lower() if self.lowercase else word)
         if count is None:
             return self._unseen
         return float(count) if self.n_stories is None else math.log(self.n_stories / (1 + count))
 
     def mean(self, phrase: str) -> float:
-        """Mean over the words of a phrase, split at single spaces."""
+        """Return the mean idf over the words of a phrase, split at single spaces."""
         values = [self.value(word) for word in phrase.strip().split(" ")]
         return sum(values) / len(values)
 
@@ -70,7 +70,15 @@ class IdfTable:
 
 
 def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) -> IdfTable:
-    """Count in how many stories each word occurs."""
+    """Count the stories that contain each word.
+
+    Args:
+        stories: Stories of the corpus, each a string or a list of sentences.
+        lowercase: Whether words that differ only in case are the same.
+
+    Raises:
+        UsageError: If there is no story, or a story is neither a string nor a list of strings.
+    """
     if isinstance(stories, str) or not len(stories):
         raise UsageError.about("idf", f"must be fitted on a list of at least one story, got {shown(stories)}")
     df: Counter[str] = Counter()
@@ -87,12 +95,17 @@ def fit_idf(stories: Sequence[str | Sequence[str]], *, lowercase: bool = False) 
 
 
 def idf_table(source: Any, *, lowercase: bool = False) -> IdfTable:
-    """The table from what a user gives.
+    """Build the table from the value that a user passes.
 
     Args:
-        source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, such a mapping, or the stories of
-            the corpus; not a pickle, see `read_pickled`.
-        lowercase: Whether words of a corpus that differ only in case are the same; a table says so itself.
+        source: A table, a JSON file ``{"N", "df", "lowercase"}`` or ``{word: idf}``, a mapping with such content, or
+            the stories of the corpus. Pickles are not accepted, see `read_pickled`.
+        lowercase: Whether words of a corpus that differ only in case are the same. Tables, files and mappings have
+            their own value.
+
+    Raises:
+        MissingFileError: If the file does not exist.
+        UsageError: If the source has another type or invalid content.
     """
     if isinstance(source, IdfTable):
         return source
@@ -124,9 +137,12 @@ def _json_object(file: Path) -> dict[str, Any]:
 
 
 def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
-    """The table of a pickled ``{word: idf}``, the form in which the authors of RoViST keep theirs; nothing is executed.
+    """Read a pickled ``{word: idf}``, the format of the authors of RoViST, without executing any code.
 
-    `save` writes it as JSON, which `idf_table` and the metrics read.
+    `save` writes the table as JSON, which `idf_table` and the metrics read.
+
+    Raises:
+        UsageError: If the pickle does not contain a dictionary from words to numbers.
     """
     content = read_pickle(Path(path).expanduser())
     if not isinstance(content, dict):
@@ -135,7 +151,7 @@ def read_pickled(path: str | os.PathLike[str]) -> IdfTable:
 
 
 def _from_mapping(table: Mapping[str, Any]) -> IdfTable:
-    """A fitted table, or one of finished values."""
+    """Build a table of counts if the mapping has ``N`` and ``df``, otherwise a table of precomputed values."""
     if not {"N", "df"} <= set(table):
         return IdfTable(None, _numbers(table, -math.inf), lowercase=False)
     n_stories, lowercase = table["N"], table.get("lowercase", False)
@@ -159,7 +175,7 @@ def _numbers(table: Mapping[str, Any], minimum: float) -> dict[str, float]:
         if not isinstance(word, str):
             raise UsageError.about("idf", f"must have words as its keys, got {shown(word)}")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # A comparison, because the largest whole numbers are no floats.
+        # Compare without a conversion, because the largest integers cannot be converted to float.
         if not number or not max(minimum, -sys.float_info.max) <= value <= sys.float_info.max:
             raise UsageError.about("idf", f"must have a number for each word, got {shown(value)} for {shown(word)}")
     if not table:

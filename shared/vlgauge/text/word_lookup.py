@@ -1,4 +1,4 @@
-"""What single words and phrases get from a file of word vectors, and what they get that it lacks."""
+"""Lookup of single words and phrases in a file of word vectors, including words that the file does not contain."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class LookedUp:
     """Words with their vectors.
 
     Attributes:
-        words: Those that have a vector, in their order, repetitions included.
-        rows: Row of each in `vectors`.
-        vectors: One per distinct word, shape ``(n_distinct, width)``, float32.
-        oov: Whether each stands for a word that the file lacks in this spelling.
-        skipped: Words without a vector, left out.
+        words: Words that have a vector, in input order, including repetitions.
+        rows: Row of each word in `vectors`.
+        vectors: One vector per distinct word, shape ``(n_distinct, width)``, float32.
+        oov: Whether the file lacks this spelling, for each word.
+        skipped: Words without a vector, which are left out.
     """
 
     words: list[str]
@@ -32,13 +32,16 @@ class LookedUp:
 
 
 def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> LookedUp:
-    """Vectors of single words, as RoViST-VG looks them up.
+    """Look up the vectors of single words as RoViST-VG does.
 
     Args:
-        words: Any words; case counts.
+        words: The words, case-sensitive.
         vectors: The file.
-        oov: What a word that the file lacks gets: "unk", the vector of the word "unk"; "lower", that of the word in
-            lower case, else of "unk"; "skip", none.
+        oov: Fallback for words that the file lacks. "unk" uses the vector of the word "unk". "lower" uses the vector of
+            the lowercased word, or of "unk" if the file lacks that too. "skip" leaves the word out.
+
+    Raises:
+        UsageError: If `oov` is not "skip" and the file lacks the word "unk".
     """
     lower = {word.lower() for word in words} if oov == "lower" else set()
     found = vectors.rows([*dict.fromkeys(words), *sorted(lower), UNKNOWN])
@@ -63,7 +66,7 @@ def look_up(words: Sequence[str], vectors: WordVectorFile, oov: str = "unk") -> 
 
 
 def _spelling(word: str, found: dict[str, np.ndarray], oov: str) -> str | None:
-    """The word whose vector stands for this one; None if it is left out."""
+    """Return the spelling whose vector is used for a word, or None if the word is left out."""
     if word in found:
         return word
     if oov == "lower" and word.lower() in found:
@@ -72,12 +75,13 @@ def _spelling(word: str, found: dict[str, np.ndarray], oov: str) -> str | None:
 
 
 def mean_vectors(phrases: Sequence[str], vectors: WordVectorFile) -> tuple[np.ndarray, list[int]]:
-    """Mean of the vectors of the known words of each phrase, split at white space, and the phrases that have one.
+    """Return the mean vector of the known words of each phrase that has any.
 
-    A word that the file lacks in its spelling is known in lower case if the file has that: phrases begin sentences.
+    Phrases are split at whitespace. If the file lacks a word, its lowercased form is used, because phrases may begin
+    sentences.
 
     Returns:
-        Vectors, shape ``(n_kept, width)``, float32, and the positions of the phrases that they belong to.
+        Vectors, shape ``(n_kept, width)``, float32, and the indices of the phrases that they belong to.
     """
     split = [phrase.split() for phrase in phrases]
     spoken = {word for words in split for word in words}
@@ -91,7 +95,7 @@ def mean_vectors(phrases: Sequence[str], vectors: WordVectorFile) -> tuple[np.nd
 
 
 def write_vectors(path: Path, table: Iterator[tuple[str, np.ndarray]]) -> None:
-    """Write words and their vectors as text, four digits after the point."""
+    """Write words and their vectors as text with four decimal places."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for word, vector in table:
             file.write(" ".join([word, *(f"{value:.4f}" for value in vector)]) + "\n")

@@ -1,7 +1,8 @@
-"""A large file of word vectors as a binary table, made once and memory-mapped from then on.
+"""Binary table of a large file of word vectors, written once and memory-mapped afterwards.
 
-A table is one immutable file: the vectors, one entry per word by its digest, and what both are. It appears whole under
-its name, so that processes that make the same one at the same time do not disturb each other: the last one stays.
+A table is one immutable file with the vectors, one entry per word that contains its digest, and a trailer that
+describes both. It is written under a temporary name and renamed. Processes that write the same table at the same time
+do not interfere, and the last one wins.
 """
 
 import hashlib
@@ -20,7 +21,8 @@ from vlgauge.writing import replacing
 SUFFIX = ".vectors"
 SCHEMA = b"vlgauge-word-table-2"
 
-# Per word: digest, row, and CRC-32 of the row. Arrays of bytes lose zero bytes at their ends, but all alike.
+# Entry per word: digest, row, and CRC-32 of the row. NumPy strips trailing zero bytes of byte strings, but from all
+# keys alike.
 _ENTRY = np.dtype([("key", "S16"), ("row", "<u4"), ("check", "<u4")])
 _PACKED = struct.Struct("<16sII")
 _END = np.dtype(
@@ -29,22 +31,22 @@ _END = np.dtype(
 
 
 class BrokenTable(UsageError):
-    """A file that is no table of these word vectors: cut, altered, or made of others."""
+    """Raised if a file is truncated, altered, or not a table of these word vectors."""
 
 
 class WordTable:
-    """The entries of a table; its vectors stay on disk.
+    """Entries of a table. Its vectors stay on disk.
 
     Args:
-        path: Its file.
-        source: SHA-256 of the text that it must have been made of.
+        path: File of the table.
+        source: SHA-256 of the text from which the table must have been made.
 
     Attributes:
-        shape: Number of rows, and of values per row.
+        shape: Number of rows, and number of values per row.
 
     Raises:
-        BrokenTable: If it is cut, altered, or anything else than a table of that text.
-        OSError: If it cannot be read.
+        BrokenTable: If the file is truncated, altered, or not a table of that text.
+        OSError: If the file cannot be read.
     """
 
     def __init__(self, path: Path, source: str) -> None:
@@ -69,15 +71,18 @@ class WordTable:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the entries."""
+        """Size of the entries in bytes."""
         return self._keys.nbytes + self._rows.nbytes + self._checks.nbytes
 
     def rows(self, words: Collection[str]) -> dict[str, npt.NDArray[np.float32]]:
-        """Vectors of those words that the table has; NaN where the text has anything but finite numbers.
+        """Return the vectors of the words that the table has.
+
+        Returns:
+            Vectors by word, shape ``(width,)``, float32. NaN if the text has values that are not finite numbers.
 
         Raises:
-            BrokenTable: If a vector is not what was written.
-            OSError: If the file is gone.
+            BrokenTable: If a vector differs from its checksum.
+            OSError: If the file does not exist any more.
         """
         wanted = np.array([_key(word.encode("utf-8", "surrogatepass")) for word in words], self._keys.dtype)
         index = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
@@ -94,9 +99,14 @@ class WordTable:
 def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray[np.float32]]]) -> None:
     """Write a table.
 
+    Args:
+        path: File of the table. Its folder is created.
+        source: SHA-256 of the text, as a hexadecimal string.
+        rows: Words in UTF-8 with their vectors. The first of several vectors of a word counts.
+
     Raises:
-        OSError: If the disk is full or the folder cannot be made.
-        Unwritable: If no file can be written in it.
+        OSError: If the disk is full or the folder cannot be created.
+        Unwritable: If no file can be written in the folder.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries, n_rows, width = bytearray(), 0, 0
@@ -107,7 +117,7 @@ def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray
             entries += _PACKED.pack(_key(word), n_rows, zlib.crc32(content))
             n_rows, width = n_rows + 1, len(row)
         table = np.frombuffer(entries, _ENTRY)
-        # Of equal keys, `unique` finds the first.
+        # `unique` returns the first of equal keys.
         index = table[np.unique(table["key"], return_index=True)[1]].tobytes()
         end = (SCHEMA, source, hashlib.sha256(index).hexdigest(), n_rows, width, len(index) // _ENTRY.itemsize)
         stream.write(index + np.array(end, _END).tobytes())

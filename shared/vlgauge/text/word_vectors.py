@@ -1,6 +1,6 @@
-"""Vectors of words from a text file as GloVe and word2vec write them; only the rows that are asked for are kept.
+"""Word vectors from a text file in the format of GloVe and word2vec, of which only the requested rows are kept.
 
-A large file is made into a table that is memory-mapped, at its first use, and never held in memory as a whole.
+A large file is converted to a memory-mapped table at its first use and never loaded as a whole.
 """
 
 import codecs
@@ -23,18 +23,30 @@ from vlgauge.weights.files import cache_folder, sha256_of
 from vlgauge.writing import Unwritable
 
 UNKNOWN = "unk"
-LONGEST_LINE = 2**20  # bytes; a file without line breaks is no table
-LARGE = 2**26  # bytes from which a file is made into a table; one pass over a smaller one takes a fraction of a second
-MOST_WORDS = 2**16  # whose rows are remembered
+LONGEST_LINE = 2**20  # bytes; a file without line breaks is not a table
+LARGE = 2**26  # bytes; larger files are converted to a table, one pass over a smaller file takes a fraction of a second
+MOST_WORDS = 2**16  # maximum number of words whose rows are cached
 
 
 def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder") -> tuple[dict[str, np.ndarray], int]:
-    """Vectors of the wanted words, and the width of all, in one pass over the file.
+    """Read the vectors of the requested words in one pass over the file.
 
-    One word and its numbers per line, parted by single spaces; a first line of two whole numbers is a header. Of a word
-    that stands twice, the first row counts. GloVe 840B has words with spaces, which cannot be asked for.
+    Each line contains a word and its values, separated by single spaces. A first line of two integers is a header. If a
+    word occurs twice, the first row counts. GloVe 840B contains words with spaces, which cannot be requested.
+
+    Args:
+        file: The file, optionally compressed with gzip (suffix ``.gz``).
+        wanted: Words, case-sensitive.
+        argument: Name of the argument that names the file, for error messages.
+
+    Returns:
+        Vectors by word, shape ``(width,)`` each, float32, and the width of all vectors.
+
+    Raises:
+        UsageError: If a line is too long or has another number of values, a requested vector has values that are not
+            finite numbers, or the file has no vectors.
     """
-    # Half a surrogate pair is in no file, but may be in a text.
+    # A file cannot contain half of a surrogate pair, but a text may.
     names = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
     table: dict[str, np.ndarray] = {}
     width = 0
@@ -47,17 +59,17 @@ def read_rows(file: Path, wanted: Collection[str], *, argument: str = "encoder")
 
 
 def _lines(file: Path, argument: str) -> Iterator[tuple[int, bytes, bytes]]:
-    """Number, word and text of each row; of rows whose words have spaces none."""
+    """Yield line number, word and bytes of each row, and skip rows whose words contain spaces."""
     width = 0
     with closing(_file_lines(file, argument)) as lines:
         for number, line in enumerate(lines, 1):
             row = (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).rstrip()
             count = row.count(b" ")
             if number == 1 and count == 1 and all(part.isdigit() for part in row.split(b" ")):
-                continue  # the header of word2vec: numbers of words and of values
+                continue  # header of word2vec: number of words and number of values
             width = width or count
             if not width:
-                break  # millions of blank lines are packed to nothing
+                break  # a compressed file may contain millions of blank lines
             if count != width and not (count > width and _has_spaced_word(row, width)):
                 raise UsageError(
                     f"`{argument}` must name a file of word vectors of one width, got {count} values after {width} "
@@ -84,7 +96,7 @@ def _file_lines(file: Path, argument: str) -> Generator[bytes]:
 
 
 def _has_spaced_word(row: bytes, width: int) -> bool:
-    """Whether what stands before the last ``width`` values is a word with spaces rather than a word and numbers."""
+    """Return whether the part before the last ``width`` values is a word with spaces instead of a word and numbers."""
     return any(not _is_number(part) for part in row.split(b" ")[1:-width])
 
 
@@ -108,13 +120,14 @@ def _numbers(row: bytes, place: str, argument: str) -> np.ndarray:
 
 
 class WordVectorFile:
-    """A file of word vectors; rows that were read are remembered, so that a word is looked for once per process.
+    """File of word vectors that caches the rows it has read, so that a word is searched only once per process.
 
     Args:
         path: The file.
-        argument: Name of the setting that names it, for messages.
+        argument: Name of the setting that names the file, for error messages.
 
     Attributes:
+        path: The file.
         identity: Name and digest of the file, for signatures.
         sha256: Digest of the file.
     """
@@ -132,24 +145,28 @@ class WordVectorFile:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the rows that are kept, and of the index of the table."""
+        """Size of the cached rows and of the index of the table in bytes."""
         rows = sum(row.nbytes for row in self._known.values() if row is not None)
         return rows + (self._table.n_bytes if self._table else 0)
 
     @property
     def table_path(self) -> Path:
-        """Where the table of a large file is kept."""
+        """Path of the table of a large file in the cache folder."""
         return cache_folder() / "word_vectors" / f"{self.path.name}-{self.sha256[:16]}{SUFFIX}"
 
     @property
     def width(self) -> int:
-        """Number of values of a row."""
+        """Number of values per vector."""
         if not self._width:
             self.rows([UNKNOWN])
         return self._width
 
     def rows(self, words: Iterable[str]) -> dict[str, np.ndarray]:
-        """Vectors of those words that the file has, float32."""
+        """Return the vectors of the words that the file contains, float32, in input order.
+
+        Raises:
+            UsageError: If the file is not a valid file of word vectors, see `read_rows`.
+        """
         asked = dict.fromkeys(words)
         with self._reading:
             known = {word: self._known[word] for word in asked if word in self._known}
@@ -165,11 +182,11 @@ class WordVectorFile:
     def _read(self, words: set[str]) -> tuple[dict[str, np.ndarray], int]:
         found = self._mapped(words) if self._large else None
         if found is None or not all(np.isfinite(row).all() for row in found[0].values()):
-            return read_rows(self.path, words, argument=self._argument)  # it also tells the line that is broken
+            return read_rows(self.path, words, argument=self._argument)  # its error names the broken line
         return found
 
     def _mapped(self, words: set[str]) -> tuple[dict[str, np.ndarray], int] | None:
-        """Rows of the table, which is made if it is not there or broken; None if it cannot be kept."""
+        """Return rows of the table, which is created if it is missing or broken, or None if it cannot be stored."""
         try:
             try:
                 self._table = self._table or WordTable(self.table_path, self.sha256)
@@ -195,7 +212,7 @@ class WordVectorFile:
 
 
 def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> Iterator[tuple[bytes, np.ndarray]]:
-    """Words and vectors; NaN in place of what is no finite numbers, as only who asks for that word is told."""
+    """Yield words and vectors. Invalid numbers become NaN, because they are an error only if that word is requested."""
     for _, word, row in _lines(file, argument):
         try:
             vector = _numbers(row, "", argument)
@@ -206,7 +223,17 @@ def _all_rows(file: Path, argument: str, advance: Callable[[int], object]) -> It
 
 
 def word_vector_file(path: str | PathLike[str], *, argument: str = "glove_path") -> WordVectorFile:
-    """The file of that path, opened once per process, wherever that goes and whatever becomes of copies."""
+    """Open a file of word vectors once per process.
+
+    The file is identified by its absolute path and its content, independently of the objects that use it.
+
+    Args:
+        path: The file.
+        argument: Name of the setting that names the file, for error messages.
+
+    Raises:
+        WeightsNotFoundError: If the file does not exist.
+    """
     file = Path(path).expanduser()
     if not file.is_file():
         raise WeightsNotFoundError(

@@ -1,1 +1,1 @@
-"""Tokens of captions as the COCO caption evaluation makes them with Stanford's PTBTokenizer."""
+"""Tokens of captions as in the COCO caption evaluation, which uses Stanford's PTBTokenizer."""

@@ -1,8 +1,8 @@
-"""Classes of characters of the PTB tokenizer, with one character that stands for each class.
+"""Character classes of the PTB tokenizer, each represented by one stand-in character.
 
-The rules read a text in which every letter beyond ASCII is `LETTER`, and so on, so that the classes in their patterns
-stay small. Characters that a rule names stay as they are. The classes are those of CoreNLP 3.4.1: letters and digits of
-Unicode 6, whatever version of Unicode this Python knows.
+The rules read a text in which every letter beyond ASCII is replaced with `LETTER`, and so on, so that the classes in
+their patterns are small. Characters that are named in a rule are not replaced. The classes are those of CoreNLP 3.4.1,
+with letters and digits of Unicode 6, independent of Python's version of Unicode.
 """
 
 from bisect import bisect_right
@@ -46,7 +46,7 @@ _MARKS = """
     9BE-9C4 9C7-9C8 9CB-9CD 9D7 9E2-9E3 A01-A03 A3C A3E-A4F A81-A83 ABC ABE-ACF B82 BBE-BC2 BC6-BC8 BCA-BCD C01-C03
     C3E-C56 D3E-D44 D46-D48 E31 E34-E3A E47-E4E EB1 EB4-EBC EC8-ECD
 """
-# Each the first of ten digits.
+# First of ten digits each.
 _ZEROS = """
     660 6F0 7C0 966 9E6 A66 AE6 B66 BE6 C66 CE6 D66 E50 ED0 F20 1040 1090 17E0 1810 1946 19D0 1A80 1A90 1B50 1BB0 1C40
     1C50 A620 A8D0 A900 A9D0 AA50 ABF0 FF10
@@ -57,7 +57,7 @@ _SYMBOLS = """
     2114 2116-2118 211E-2123 2125 2127 2129 212E 213A-213B 2140-2144 214A-214D 214F 2190-2BFF 3012 30FB FF01-FF0F
     FF1A-FF20 FF3B-FF40 FF5B-FF65
 """
-# What the rules name; letters among these fold with "i", "s" and "k".
+# Characters named in rules. The letters among them fold with "i", "s" and "k".
 _NAMED = """
     80 85 91-94 96-97 A0-A5 AB AD B2-B3 B9 BB-BF 130-131 17F 37E 589-58A 60B 61F 66B-66C 6D4 700-702 E3F 2000-200A
     2010-2011 2013-2015 2018-201F 2026 2028-2029 2039-203A 2044 2070 2074-207B 2080-208B 20A0 20A4 20AC 212A 2153-215E
@@ -72,8 +72,8 @@ def _ranges(codes: str) -> list[tuple[int, int]]:
 
 @cache
 def _classes() -> list[tuple[int, int, str]]:
-    """First and last character of each range, ascending, and what stands for its characters."""
-    found = [(0, 0x7F, UNKNOWN), (0xD800, 0xDFFF, SURROGATE)]  # ASCII is known beforehand
+    """Return first character, last character and stand-in of each range, in ascending order."""
+    found = [(0, 0x7F, UNKNOWN), (0xD800, 0xDFFF, SURROGATE)]  # ASCII characters are never looked up
     for codes, stand_in in ((_LETTERS, LETTER), (_MARKS, MARK), (_SYMBOLS, SYMBOL)):
         found += [(first, last, stand_in) for first, last in _ranges(codes)]
     found += [(zero, zero + 9, DIGIT) for zero, _ in _ranges(_ZEROS)]
@@ -81,7 +81,7 @@ def _classes() -> list[tuple[int, int, str]]:
 
 
 class _StandIns(dict[int, str]):
-    """What stands for a code point, for `str.translate`; found once for each."""
+    """Cache of the stand-in of each code point, for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         classes = _classes()

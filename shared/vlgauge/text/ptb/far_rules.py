@@ -1,8 +1,8 @@
-"""Where rules that look far ahead can match in a long text, so that its time is not quadratic.
+"""Start positions of rules that look far ahead in a long text, found in linear time.
 
-A site, an address, a file, a hyphenated word are looked for from nearly every character up to the next space. On a long
-text without spaces that is a look at the rest of it for each character. One pass over the text shows from which
-characters each of these rules can succeed at all.
+Sites, mail addresses, files and hyphenated words are searched from nearly every character up to the next space. In a
+long text without spaces, each such search would scan the rest of the text. One pass over the text finds the characters
+from which each of these rules can succeed at all.
 """
 
 import re
@@ -20,9 +20,9 @@ from vlgauge.text.ptb.rules import (
     TOP_LEVEL,
 )
 
-# By rule: a run of the characters that a match can hold up to its last part, and what that part begins with.
+# By rule: a run of the characters that a match can contain before its last part, and the beginning of that part.
 _RUNS = {
-    # A label holds no capitals, but the period before .COM ends it.
+    # A label contains no uppercase letters, but the period before .COM ends it.
     "site": (re.compile(f"{OF_SITE}+(?:\\.{OF_SITE}+)*\\.?"), re.compile(f"\\.{TOP_LEVEL}")),
     "site-www": (re.compile(f"{OF_WWW}+(?:\\.{OF_WWW}+)*"), re.compile("\\.[A-Za-z]{2}")),
     "mail": (re.compile(f"<?{OF_ADDRESS}+"), re.compile(f"@(?=[^{ENDS}(){{}}.\\xa0])")),
@@ -38,13 +38,13 @@ _BEFORE_TAG = re.compile(f"[A-Za-z]\\.{SPACE_OR_LINE_END}++(?=<)")
 
 
 def far_starts(text: str) -> dict[str, bytearray]:
-    """Find where each rule that looks far ahead can begin to match.
+    """Find the positions at which each rule that looks far ahead can begin to match.
 
     Args:
         text: Text of stand-ins.
 
     Returns:
-        By name of a rule, for each character of the text 1 if a match can begin there, else 0. A 1 is no promise.
+        By name of a rule, 1 for each character at which a match may begin, otherwise 0. A 1 does not guarantee a match.
     """
     starts = {name: _run_starts(text, run, end) for name, (run, end) in _RUNS.items()}
     starts["hyphenated"] = starts["hyphenated-stop"] = _hyphenated_starts(text)
@@ -55,7 +55,7 @@ def far_starts(text: str) -> dict[str, bytearray]:
 
 
 def _run_starts(text: str, run: re.Pattern[str], end: re.Pattern[str]) -> bytearray:
-    """The characters of a run before the last place in it where its last part can begin."""
+    """Mark the characters of a run before the last position in it at which its last part can begin."""
     starts = bytearray(len(text))
     ends = [found.start() for found in end.finditer(text)]
     for found in run.finditer(text) if ends else ():
@@ -67,7 +67,7 @@ def _run_starts(text: str, run: re.Pattern[str], end: re.Pattern[str]) -> bytear
 
 
 def _hyphenated_starts(text: str) -> bytearray:
-    """The characters of a run of letters, digits, periods and commas that a hyphen and one of these follow."""
+    """Mark each run of letters, digits, periods and commas before a hyphen and one of these characters."""
     starts = bytearray(len(text))
     for found in _HYPHENATED.finditer(text):
         if found[2]:
@@ -77,7 +77,7 @@ def _hyphenated_starts(text: str) -> bytearray:
 
 
 def _tag_starts(text: str) -> bytearray:
-    """Each "<", but "<!" and "<?" only where ">" comes before the end of the line."""
+    """Mark each "<", but "<!" and "<?" only if a ">" follows before the end of the line."""
     starts = bytearray(len(text))
     closes = False
     for found in reversed(list(_OF_TAGS.finditer(text))):
@@ -90,7 +90,7 @@ def _tag_starts(text: str) -> bytearray:
 
 
 def _slip_starts(text: str) -> bytearray:
-    """All characters but those from which only the alternative that ends in "<>]" could match, and it does not come."""
+    """Mark all characters except those that only the alternative with "<>]" at its end could match, if none follows."""
     starts = bytearray(b"\x01" * len(text))
     closes = False
     for found in reversed(list(_OF_SLIPS.finditer(text))):
@@ -104,7 +104,7 @@ def _slip_starts(text: str) -> bytearray:
 
 
 def _letter_stop_starts(text: str, tag_starts: bytearray) -> bytearray:
-    """All characters but letters with a period and spaces before a "<" that begins no tag."""
+    """Mark all characters except letters followed by a period, spaces, and a "<" that does not begin a tag."""
     starts = bytearray(b"\x01" * len(text))
     for found in _BEFORE_TAG.finditer(text):
         starts[found.start()] = tag_starts[found.end()]

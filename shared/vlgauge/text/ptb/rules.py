@@ -1,11 +1,12 @@
-r"""The rules of the PTB tokenizer: CoreNLP 3.4.1's PTBTokenizer with lower case and tokenized line ends.
+r"""Rules of the PTB tokenizer: PTBTokenizer of CoreNLP 3.4.1 with lowercasing and tokenized line ends.
 
-At each place of a text the rule with the longest match makes the token; of equally long matches that of the first rule.
-What a pattern reads beyond its first group counts for the length but is not part of the token.
+At each position of a text the rule with the longest match determines the token. If several matches are equally long,
+the first rule wins. Text that a pattern matches after its first group counts for the length but is not part of the
+token.
 
-Patterns read texts of stand-ins (`vlgauge.text.ptb.characters`). Literal letters match in both cases, with Python's
-folds ("\u0130" and "\u0131" for "i", "\u017f" for "s", "\u212a" for "k"); letters in brackets match in the given case
-only. Alternatives and repetitions are in an order in which the first match is the longest.
+Patterns match texts of stand-ins (`vlgauge.text.ptb.characters`). Literal letters match in both cases, with Python's
+case folding ("\u0130" and "\u0131" for "i", "\u017f" for "s", "\u212a" for "k"). Letters in brackets match in the case
+shown only. Alternatives and repetitions are ordered so that the first match is the longest.
 """
 
 import re
@@ -14,7 +15,7 @@ from functools import cached_property
 
 from vlgauge.text.ptb.characters import DIGIT, LETTER, MARK, SYMBOL
 
-_FOLDED = "\u0130\u0131\u017f\u212a"  # letters beyond ASCII that fold with one of ASCII
+_FOLDED = "\u0130\u0131\u017f\u212a"  # letters beyond ASCII that fold with an ASCII letter
 _LETTERS = f"A-Za-z{_FOLDED}{LETTER}"
 _DIGITS = f"0-9{DIGIT}"
 _DIGIT = f"[{_DIGITS}]"
@@ -25,7 +26,7 @@ _ACCENTED = "&[aeiouAEIOU](?i:acute|grave|uml);"  # an entity such as &eacute;
 _OF_WORD = f"(?:[{_LETTERS}{MARK}\\xad]|{_ACCENTED})"
 OF_WORD_OR_NUMBER = f"(?:[{_LETTERS}{_DIGITS}{MARK}\\xad]|{_ACCENTED})"
 _WORD_STARTS = f"{_LETTERS}{MARK}\\xad&"
-# Atomic: no rule needs a part of a word, and to look for one would take quadratic time.
+# Atomic, because no rule needs a part of a word, and backtracking would take quadratic time.
 _WORD = f"(?>{_OF_WORD}{OF_WORD_OR_NUMBER}*+(?:[.!?]{_OF_WORD}{OF_WORD_OR_NUMBER}*+)*+)"
 _APOSTROPHE = "(?:['\\x92\\u2019]|(?i:&apos;))"
 _APOSTROPHE_STARTS = "'\\x92\\u2019&"
@@ -41,19 +42,19 @@ _TAG = (
     f"|{_NAME}(?: ++{_NAME}(?: *+= *+(?:'[^']*+'|\"[^\"]*+\"))?+)*+ *+/?+ *+>"
     f"|/{_NAME} *+>)"
 )
-ENDS = ' \\t\\n\\f\\r"<>|'  # of a URL, a site, an address
+ENDS = ' \\t\\n\\f\\r"<>|'  # terminators of a URL, a site or an address
 _US = "(?i:(?:Canada|Sino|Korean|EU|Japan|non)-U\\.S|U\\.S\\.-(?:U\\.S\\.S\\.R|U\\.K))"
 _US_OF_ASCII = _US.replace("(?i:", "(?ai:")
 _INITIALS = f"(?:{_US}|[A-Za-z](?:\\.[A-Za-z])*)"
 _SIDE = "[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}"
-# The first alternative adds those with a letter beyond ASCII only: elsewhere it would hide longer matches.
+# The first alternative adds only matches with a letter beyond ASCII. For other texts it would hide longer matches.
 _HYPHENATED = (
     f"[A-Za-z0-9][A-Za-z0-9.,\\xad]*(?:-(?:(?!{_US_OF_ASCII}){_US}\\.|[A-Za-z](?:\\.[A-Za-z])+\\.|[A-Za-z0-9\\xad]+))+"
 )
 _PART = f"(?:[dDoOlL]{_ANY_APOSTROPHE}[{_LETTERS}{_DIGITS}])?[{_LETTERS}{_DIGITS}]+"
 _JOINED = f"{_PART}(?:[-_\\u058a\\u2010\\u2011]{_PART})*"
 _CAPITALS = "[A-Z]+(?:(?:(?i:&amp;)|[+&])[A-Z]+)+"
-OF_SITE = f"[^{ENDS}.!?(){{}},`'$,-_]"  # the range from "," to "_" leaves out capitals and digits
+OF_SITE = f"[^{ENDS}.!?(){{}},`'$,-_]"  # the range from "," to "_" excludes uppercase letters and digits
 OF_WWW = f"[^{ENDS}.!?(){{}},]"
 OF_ADDRESS = f"[^{ENDS}()\\xa0{{}}]"
 _END_OF_ADDRESS = f"[^{ENDS}(){{}}.\\xa0]"
@@ -73,11 +74,11 @@ def _in_any_case(words: str) -> str:
 
 
 def _with_capital(words: str) -> str:
-    """The first letter as it stands, the others in any case."""
+    """Return a pattern of words that matches the first letter in its case and the others in any case."""
     return f"(?:{'|'.join(f'{word[0]}(?i:{re.escape(word[1:])})' for word in words.split())})"
 
 
-# Which of the two lists an abbreviation is in matters by the length of the match.
+# The list of an abbreviation matters, because it determines the length of the match.
 _BEFORE_TWO = (
     "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thurs Fri "
     "Ala Ariz Calif Colo Conn Ct Dak Fla Ga Ind Kan Kans Ky Md Mich Minn Mo Mont Neb Nev Okla Penn Tenn Va Vt Wis Wisc "
@@ -95,7 +96,7 @@ _OPENERS = (
     "Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You"
 )
 _BEFORE_NUMBER = "ca fig figs prop no nos art bldg pp op"
-# In lower case; a period after any other word of two or more Latin letters is no part of it, whatever follows.
+# Lowercased. A period after any other word of two or more Latin letters is never part of the word.
 ABBREVIATIONS = frozenset(
     f"{_BEFORE_TWO} {_BEFORE_TWO_CAPITAL} {_TITLES} {_BEFORE_NUMBER} "
     "pt pte pty ptes ptys ppte ppty pptes pptys mfg mtg".lower().split()
@@ -127,7 +128,7 @@ def _with_round_brackets(found: str) -> str:
 
 
 def _with_plain_quotes(found: str) -> str:
-    # Entities in capitals stay.
+    # Keep entities in uppercase, as the original does.
     return found.replace("&apos;", "'").replace("&quot;", "''").translate(_QUOTES)
 
 
@@ -140,14 +141,14 @@ def _nothing(found: str) -> str:
 
 
 class Rule:
-    """A rule of the tokenizer; its pattern is compiled when it is first tried.
+    """Rule of the tokenizer. Its pattern is compiled when it is first tried.
 
     Args:
-        name: For tests, and for `vlgauge.text.ptb.far_rules`.
-        starts: The inner part of a class of characters: those that a match can begin with.
-        pattern: Of the token, or of a group that is the token and of what must follow.
-        printed: The token as a function of the text that matched; None where it is that text. Lower-casing comes later.
-        cut: That many characters at the end are scanned again as tokens of their own.
+        name: Name for tests and for `vlgauge.text.ptb.far_rules`.
+        starts: Content of a character class: the characters with which a match can begin.
+        pattern: Pattern of the token, or of a group with the token and of the text that must follow it.
+        printed: Function from the matched text to the token. None if they are equal. Lowercasing comes later.
+        cut: Number of characters at the end that are scanned again as separate tokens.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class Rule:
 
     @cached_property
     def match(self) -> Callable[[str, int], re.Match[str] | None]:
-        """The method of the compiled pattern."""
+        """Compiled pattern's method ``match``."""
         return re.compile(self.pattern, re.DOTALL).match
 
 
@@ -324,6 +325,6 @@ RULES = (
         f"+%&~\\^|\\\\\\xb2\\xb3\\xb9\\u2044\\u207a\\u207b\\u208a\\u208b{SYMBOL}",
         f"[+%&~\\^|\\\\\\xb2\\xb3\\xb9\\u2044\\u207a\\u207b\\u208a\\u208b{SYMBOL}]",
     ),
-    # A run at once: a site may begin with U+00A0, but not after a space.
+    # Match a whole run, because a site may begin with U+00A0, but not after a space.
     Rule("space", f"{_SPACES}&", f"{SPACE}+|(?i:&nbsp;)", _nothing),
 )

@@ -1,10 +1,10 @@
-"""The tokens of a caption as the COCO caption evaluation makes them.
+"""Tokens of a caption as in the COCO caption evaluation.
 
-COCO runs PTBTokenizer of Stanford CoreNLP 3.4.1 (`-preserveLines -lowerCase`) and drops punctuation. `ptb_tokens` gives
-the tokens that it gives for a caption which an unrelated line follows, without Java.
+COCO runs PTBTokenizer of Stanford CoreNLP 3.4.1 (`-preserveLines -lowerCase`) and drops punctuation. `ptb_tokens`
+returns the same tokens without Java, for a caption that is followed by an unrelated line.
 
-A text is split at spaces and the tokens of each piece are kept in a dictionary, because nearly no token depends on what
-stands beyond a space. Where one may, pieces are scanned together.
+A text is split at spaces and the tokens of each piece are cached, because nearly all tokens are independent of the text
+after the next space. Pieces with tokens that may depend on it are scanned together.
 """
 
 import re
@@ -15,8 +15,8 @@ from vlgauge.text.ptb.characters import DIGIT, STAND_INS
 from vlgauge.text.ptb.far_rules import far_starts
 from vlgauge.text.ptb.rules import ABBREVIATIONS, RULES, Rule
 
-# What COCO drops, after lower-casing; "-LRB-" and its like are in its list in capitals only and so stay. Its "--" and
-# "..." are what rules print nothing for.
+# Tokens that COCO drops after lowercasing. Its list contains "-LRB-" and similar tokens only in uppercase, so they are
+# kept. It also contains "--" and "...", for which the rules print an empty token.
 _DROPPED = frozenset(["", "''", "'", "``", "`", ".", "?", "!", ",", ":", "-", ";"])
 
 _FUSED = {
@@ -27,38 +27,39 @@ _FUSED = {
     "gimme": ("gim", "me"),
     "wanna": ("wan", "na"),
 }
-# Letters that are a token by themselves, but for the words above.
+# Letters that form a token of their own, except for the fused words above.
 _LETTERS_ALONE = re.compile('[A-Za-z]+(?=[ \\n"(){}|<>]|[,;:!?][ \\n])')
 _SPACES = frozenset(" \t\xa0\u3000").union(map(chr, range(0x2000, 0x200B)))
 _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
-# Java looks past a hyphen and digits for the end of a Greek word, Python does not.
+# Java looks past a hyphen and digits for the end of a Greek word, but Python does not.
 _MEDIAL_SIGMA = re.compile("\u03a3(?=(?:[-_\u058a\u2010\u2011]|\\d+)[A-Za-z\xc0-\u024f\u0370-\u052f\u1e00-\u1fff])")
-_LONG_TEXT = 400  # characters from which on a look ahead costs more than the pass that saves it
+_LONG_TEXT = 400  # characters; for longer texts a lookahead costs more than the pass that avoids it
 
-# Pieces that are told at a glance: a word with a mark, with 's and a mark, or hyphenated with a mark.
+# Pieces that need no rules: a word with a mark, with 's and a mark, or hyphenated with a mark.
 _SIMPLE_PIECE = re.compile(
     "([A-Za-z]+)(?:[,;:!?]?|(\\.)|('s)[,.;:!?]?)|([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)[,;:!?]?"
 )
-# A tag over a space; the smiley that reads on to "<>]"; white space that may be part of a token.
+# Matches a tag that contains a space, the smiley that extends to "<>]", or whitespace that may be part of a token.
 _OPEN = re.compile(
     "<(?![^<>'\"]*>)|\\[\\^|[\\x1c-\\x1f\\t\\r\\x0b\\x0c\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
 )
 _BEFORE_LTD = re.compile("(?i:pt)[EY]\\.\\Z")
-# Spaces in tokens or of a rule that looks past them: phone numbers, fractions, No. 5, ". . ."; and all other spaces.
+# Spaces inside tokens, or in rules that look past a space (phone numbers, fractions, No. 5, ". . ."), and all other
+# spaces.
 _OVER_A_SPACE = re.compile("[0-9).] [0-9]|\\. \\.")
 _BETWEEN_PIECES = re.compile(" (?:(?![0-9.])|(?<![0-9).] )|(?<=[0-9)] )(?=\\.))")
-_MAYBE_OVER_A_SPACE = re.compile(" (?:[0-9]|\\..)")  # told faster; " ." at the end of a caption is no case
-_MOST_HELD = 8  # pieces that are scanned together before the whole text is
+_MAYBE_OVER_A_SPACE = re.compile(" (?:[0-9]|\\..)")  # a faster first check; " ." at the end of a caption does not match
+_MOST_HELD = 8  # maximum number of pieces that are scanned together before the whole text is scanned
 _KEPT_PIECES = 2**16
 _LONGEST_KEPT = 40  # characters
 
 
 class _LooksPastSpaceError(Exception):
-    """Tokens of a piece depend on the next piece."""
+    """Raised if tokens of a piece depend on the next piece."""
 
 
 class _TokensOfPieces(dict[str, tuple[str, ...]]):
-    """The tokens of pieces between spaces, found once for each of the usual length."""
+    """Cache of the tokens of pieces between spaces. Pieces longer than the usual length are not cached."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         tokens = _tokens_of_piece(piece)
@@ -70,20 +71,21 @@ class _TokensOfPieces(dict[str, tuple[str, ...]]):
 
 
 _tokens_of_pieces = _TokensOfPieces({"": ()})
-_of_piece, _flat = _tokens_of_pieces.__getitem__, chain.from_iterable  # looked up once: the common case is short
+_of_piece, _flat = _tokens_of_pieces.__getitem__, chain.from_iterable  # bound once for speed
 _rules_by_start: dict[str, list[Rule]] = {}
 
 
 def ptb_tokens(text: str) -> list[str]:
-    r"""Split a caption into lower-case tokens without punctuation, as the COCO caption evaluation does.
+    r"""Split a caption into lowercased tokens without punctuation, as the COCO caption evaluation does.
 
-    Equal to `PTBTokenizer` of pycocoevalcap 1.2 for a caption before an unrelated line: "well-known" is one token,
-    "dog's" two, "(" becomes -lrb-, and single marks . , ; : ? ! and quotes are dropped. Line ends part tokens.
+    The result equals that of `PTBTokenizer` of pycocoevalcap 1.2 for a caption before an unrelated line. "well-known"
+    is one token, "dog's" is two, "(" becomes -lrb-, and the single marks . , ; : ? ! and quotes are dropped. Line ends
+    separate tokens.
 
     Returns:
-        The tokens, none empty; [] for a caption of white space and dropped marks. A token may hold "\xa0", such as
-        "5\xa07/8", and in a URL other odd white space: BLEU, CIDEr and METEOR of COCO split there again, ROUGE-L does
-        not.
+        The tokens, none of them empty. [] for a caption of whitespace and dropped marks. A token may contain "\xa0",
+        such as "5\xa07/8", and other unusual whitespace in a URL. BLEU, CIDEr and METEOR of COCO split at such
+        whitespace, but ROUGE-L does not.
     """
     text = text.replace("\n", " ")
     crosses = _MAYBE_OVER_A_SPACE.search(text) and _OVER_A_SPACE.search(text)
@@ -95,23 +97,23 @@ def ptb_tokens(text: str) -> list[str]:
 
 
 def ptb_words(text: str) -> list[str]:
-    """The same, with tokens that hold white space split there.
+    """Split a caption into tokens like `ptb_tokens`, and split tokens that contain whitespace.
 
     Returns:
-        The tokens, none empty and none with white space.
+        The tokens, none of them empty or with whitespace inside.
     """
     tokens = ptb_tokens(text)
     joined = " ".join(tokens)
-    return tokens if joined.isprintable() else joined.split()  # only the space can be printed of all white space
+    return tokens if joined.isprintable() else joined.split()  # the space is the only printable whitespace
 
 
 def _is_open(text: str) -> bool:
-    """Whether a token of a text or piece may go on beyond any space, or depend on what stands before one."""
+    """Return whether a token of a text may extend past any space, or depend on the text before one."""
     return _OPEN.search(text) is not None or (not text.isascii() and DIGIT in text.translate(STAND_INS))
 
 
 def _found_by_groups(pieces: Sequence[str]) -> list[str]:
-    """The tokens of pieces of which some look past the space after them: such a piece is scanned with the next."""
+    """Return the tokens of pieces, and scan each piece that depends on the next one together with it."""
     tokens: list[str] = []
     held: list[str] = []
     for number, piece in enumerate(pieces):
@@ -126,10 +128,10 @@ def _found_by_groups(pieces: Sequence[str]) -> list[str]:
 
 
 def _tokens_of_piece(piece: str) -> tuple[str, ...]:
-    """The tokens of a piece, whatever comes after the space after it.
+    """Return the tokens of a piece, if they are independent of the text after the next space.
 
     Raises:
-        _LooksPastSpaceError: If they may depend on what comes there.
+        _LooksPastSpaceError: If they may depend on it.
     """
     simple = _SIMPLE_PIECE.fullmatch(piece)
     if simple:
@@ -145,13 +147,13 @@ def _tokens_of_piece(piece: str) -> tuple[str, ...]:
         raise _LooksPastSpaceError
     tokens, last = _scanned(piece)
     if len(last) == 2 and last[0].isalpha() and last[1] == "." and piece.rstrip(" ").endswith("."):
-        raise _LooksPastSpaceError  # the rule letter-stop, "plan B. The man"
+        raise _LooksPastSpaceError  # rule letter-stop, "plan B. The man"
     return tuple(tokens)
 
 
 def _scanned(text: str) -> tuple[list[str], str]:
-    """Scan a text without line feeds; its tokens, and the last of them as it stands in the text."""
-    # The scanner of Java sees UTF-16: a character beyond 16 bits is two, neither of them a letter.
+    """Scan a text without line feeds, and return its tokens and the source text of the last one."""
+    # Java scans UTF-16 units: a character beyond 16 bits is two units, neither of them a letter.
     in_pairs = _BEYOND_16_BITS.search(text) is not None
     if in_pairs:
         text = "".join(map(chr, memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")))
@@ -180,7 +182,7 @@ def _scanned(text: str) -> tuple[list[str], str]:
             if found and found.end() > longest:
                 longest, best, rule = found.end(), found, tried
         if best is None or rule is None:
-            position += 1  # dropped, and so parts tokens
+            position += 1  # dropped, so it separates tokens
             continue
         end = best.end(1 if best.re.groups else 0) - rule.cut
         last = token = text[position:end]
@@ -193,14 +195,14 @@ def _scanned(text: str) -> tuple[list[str], str]:
         printed = token or printed
         if token not in _DROPPED:
             tokens.append(token)
-    # COCO takes white space off the end of what is printed, where only an address ends in it.
+    # COCO strips whitespace from the end of its output. Only a mail address ends in it.
     if tokens and tokens[-1] is printed:
         tokens[-1] = printed.rstrip()
     return tokens, last
 
 
 def _rules_from(character: str) -> list[Rule]:
-    """The rules with matches that begin with a character, in order."""
+    """Return the rules whose matches can begin with a character, in order."""
     rules = [rule for rule in RULES if re.match(f"[{rule.starts}]", character)]
     _rules_by_start[character] = rules
     return rules
