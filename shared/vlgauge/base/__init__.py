@@ -1,13 +1,14 @@
-"""What a metric script imports: abstract bases, columns, and the checks of settings; each family has a room of its own.
+"""Base classes, columns and validation functions for metric scripts.
 
-Scripts write ``from vlgauge import base`` and name the base as ``base.StoryMetric``: the host takes the first
-concrete metric class in the namespace of a script, so none of ours may stand there by name.
+Scripts write ``from vlgauge import base`` and refer to a base class as ``base.StoryMetric``, because `evaluate` uses
+the first concrete metric class in the namespace of a script. Therefore no base class may be imported there by name.
 """
 # ruff: noqa: E402
 
 from vlgauge.lean_imports import lean_import
 
-# Before anything below asks for the host: its evaluators, which no score needs, would bring transformers and torch.
+# Call this before the imports below load `evaluate`. Its evaluators, which no score needs, would load transformers and
+# torch.
 lean_import("evaluate")
 
 from vlgauge.base.captions import CaptionMetric, TokenMetric

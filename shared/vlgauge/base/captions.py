@@ -1,4 +1,4 @@
-"""The bases of the metrics that compare a caption with references, most of them by their tokens."""
+"""Base classes of metrics that compare a caption with references, most of them token by token."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ Tokens = Sequence[str]
 
 
 def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Tokens]:
-    """The tokenizer, which must return a list: the characters of a string would be taken for tokens."""
+    """Wrap a tokenizer and raise TypeError unless it returns a list, because a string would count as its characters."""
 
     def tokens(caption: str) -> Tokens:
         found = tokenizer(caption)
@@ -29,7 +29,7 @@ def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Token
 
 
 class CaptionMetric(Metric):
-    """Base of the metrics that compare a caption with its references."""
+    """Base class of metrics that compare a caption with its references."""
 
     columns = (Text("predictions"), References("references"))
 
@@ -44,16 +44,16 @@ class CaptionMetric(Metric):
         made_with: Mapping[str, Any] | None = None,
         **extra: Any,
     ) -> dict[str, Any]:
-        """The result, in which the rows without references are undefined.
+        """Build the result dictionary, with undefined scores for the rows without references.
 
         Args:
             n_rows: Number of rows.
-            rows: The rows that have references.
-            scores: One per such row.
-            details: What explains each of these scores; None if nobody asked.
-            counts: By name a number per such row, of which the number of the corpus is made; NaN for the others.
-            made_with: As for `result`.
-            **extra: As for `result`.
+            rows: Indices of the rows that have references.
+            scores: One score per row in `rows`.
+            details: Details that explain each of these scores. None if they were not requested.
+            counts: By key, one number per row in `rows` for the corpus-level value. Other rows get NaN.
+            made_with: See `Metric.result`.
+            **extra: See `Metric.result`.
         """
         every = np.full(n_rows, np.nan)
         every[list(rows)] = list(scores)
@@ -70,10 +70,10 @@ class CaptionMetric(Metric):
 
 
 class TokenMetric(CaptionMetric):
-    """Base of the metrics that compare the tokens of a caption with those of its references.
+    """Base class of metrics that compare the tokens of a caption and its references.
 
     Attributes:
-        splits_again: Whether tokens that hold white space are split there, as `coco_tokens` does.
+        splits_again: Whether tokens that contain whitespace are split at it, as in `coco_tokens`.
     """
 
     splits_again: ClassVar[bool] = True
@@ -84,17 +84,17 @@ class TokenMetric(CaptionMetric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings, with the name of the tokens of the COCO caption evaluation."""
+        """Return the settings for the signature, with the name of the default tokenizer if no other was passed."""
         fields = super().signature_fields()
         return fields | {"tokenizer": PTB if self.tokenizer is None else self.tokenizer}
 
     def tokenized(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[list[list[str]], list[list[list[str]]], list[int]]:
-        """Tokens of the rows that have references, see `numbered`.
+        """Tokenize the rows that have references. See `numbered` for a compact form.
 
         Returns:
-            Tokens of the candidates, tokens of their references, and the numbers of these rows. The others have no
+            Tokens of the candidates, tokens of their references, and the indices of these rows. Other rows have no
             score.
         """
         texts, row_of_text, rows = self.numbered(predictions, references)
@@ -104,11 +104,11 @@ class TokenMetric(CaptionMetric):
     def numbered(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[TokenIds, Ints, list[int]]:
-        """Tokens of the rows that have references, as integers; each distinct caption is split once.
+        """Tokenize the rows that have references into integers, splitting each distinct caption once.
 
         Returns:
-            Tokens of the candidate of a row, of its references, of the next candidate; the row of each of
-            these texts, ascending; and the numbers of these rows.
+            Tokens of the texts (the candidate of a row, its references, the candidate of the next row and so on), the
+            position in `rows` of each text in ascending order, and the indices `rows` of the rows that have references.
         """
         rows = [row for row, captions in enumerate(references) if captions]
         captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
@@ -120,7 +120,7 @@ class TokenMetric(CaptionMetric):
         if self.tokenizer is None:
             warn_of_unparted(captions)
             found = shared_ids(captions, map(ptb_tokens, self._reported(captions)))
-            if self.splits_again and not all(map(str.isprintable, found.tokens)):  # as odd white space is not
+            if self.splits_again and not all(map(str.isprintable, found.tokens)):  # unusual whitespace is not printable
                 found = token_ids(map(self.split_caption, captions))
             return found
         try:
@@ -129,7 +129,7 @@ class TokenMetric(CaptionMetric):
                 return found
         except TypeError:
             pass
-        # To look at every token of every caption takes longer, and tells which caption it is.
+        # Check every token of every caption. This is slower, but finds the caption to name in the error.
         return token_ids(map(checked_tokenizer(self.tokenizer), self._reported(captions)))
 
     def _reported(self, captions: Collection[str]) -> Iterator[str]:
@@ -137,5 +137,5 @@ class TokenMetric(CaptionMetric):
 
     @staticmethod
     def split_caption(caption: str) -> list[str]:
-        """Split a caption as the COCO caption evaluation does for the metric."""
+        """Split a caption like the COCO caption evaluation does for this metric."""
         return coco_tokens(caption)

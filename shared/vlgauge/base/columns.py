@@ -1,6 +1,6 @@
-"""The columns a metric can have: how a row is checked, stored by the host, and given back.
+"""Input columns of metrics, which validate, store and restore rows.
 
-The host looks at the type of the first row only and casts the others to text, so every row is checked here, before
+`evaluate` checks the type of the first row only and casts the others to strings, so columns validate every row before
 anything is written.
 """
 
@@ -23,7 +23,10 @@ REFERENCES = "references"
 
 
 def are_proper_texts(texts: Sequence[Any]) -> bool:
-    """Whether all are plain strings that UTF-8 can hold, by one look at all of them; who is not, it does not say."""
+    """Return whether all texts are plain strings that UTF-8 can encode.
+
+    All texts are checked at once, so the result does not identify an invalid one.
+    """
     if not set(map(type, texts)) <= {str}:
         return False
     try:
@@ -35,12 +38,12 @@ def are_proper_texts(texts: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """One input column.
+    """Abstract base class of input columns.
 
     Attributes:
-        name: Keyword of `add_batch` and `compute`.
-        optional: Whether the whole column may be left out; its rows are then None.
-        may_be_missing: Whether files of images and videos may be missing: they cannot be read later.
+        name: Keyword argument of `add_batch` and `compute`.
+        optional: Whether the whole column may be omitted. Its rows are then None.
+        may_be_missing: Whether files of images and videos may be missing, in which case they cannot be read later.
     """
 
     name: str
@@ -49,37 +52,52 @@ class Column(ABC):
 
     @abstractmethod
     def feature(self) -> Any:
-        """Feature of the host's schema; one per column, never a choice."""
+        """Return the `datasets` feature of the column. It is fixed, because a schema has one type per column."""
 
     @abstractmethod
     def store(self, row: Any, place: str) -> Any:
-        """The row as the host stores it; ValueError naming ``place`` if it is not what the column holds."""
+        """Validate a row and convert it to the storage format of `evaluate`.
+
+        Args:
+            row: Value passed by the user.
+            place: Position of the row, such as ``"images[3]"``, for error messages.
+
+        Raises:
+            ValueError: If the row is not a valid value of the column.
+        """
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """The rows as the host stores them; a column may look at all of them at once."""
+        """Validate all rows and convert them to the storage format. Subclasses may check all rows at once."""
         return [self.store(row, f"{self.name}[{i}]") for i, row in enumerate(rows)]
 
-    def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have nothing to refuse
-        """Refuse rows that are right one by one but not side by side."""
+    def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have no such check
+        """Check properties of the column as a whole, such as a common form of its rows.
+
+        Raises:
+            ValueError: If rows are valid one by one but not in combination.
+        """
 
     def restore(self, column: pa.ChunkedArray) -> Sequence[Any]:
-        """Rows as `_compute` sees them, from the stored column."""
+        """Return the rows of a stored column in the form that `_compute` expects."""
         return column.to_pylist()
 
     def size(self, stored: Any) -> int:
-        """Bytes of a stored row that count against the limit of one write; 0 where they can be neglected."""
+        """Return the number of bytes of a stored row that count against the limit of one write. 0 if negligible."""
         return 0
 
 
 class Story(Column):
-    """A story: a string, or a list of sentences. Stored as JSON, which keeps the two apart and any character."""
+    """Column of stories, each a string or a list of sentences.
+
+    Rows are stored as JSON, which distinguishes the two forms and preserves every character.
+    """
 
     def feature(self) -> datasets.Value:
-        """A string."""
+        """Return a string feature."""
         return datasets.Value("string")
 
     def store(self, row: Any, place: str) -> str:
-        """JSON text of the row."""
+        """Return the row as JSON text. See `Column.store`."""
         if isinstance(row, str):
             return json.dumps(str(row))
         sentences = listed(row)
@@ -91,12 +109,16 @@ class Story(Column):
         return json.dumps(texts)
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """JSON texts of the rows."""
+        """Return the rows as JSON texts."""
         refuse_lists_as_text(self.name, rows)
         return super().store_all(rows)
 
     def check_together(self, stored: Sequence[Any]) -> None:
-        """Refuse a mixture of strings and lists: one of the two would be split and the other not."""
+        """Check that all rows have the same form, because only strings are split into sentences.
+
+        Raises:
+            ValueError: If strings and lists are mixed.
+        """
         forms = [row[0] for row in stored]
         for i, form in enumerate(forms):
             if form != forms[0]:
@@ -108,21 +130,21 @@ class Story(Column):
                 )
 
     def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
-        """Strings or lists of strings, as they came."""
+        """Return the rows as strings or lists of strings, in the form in which they were passed."""
         stored = column.to_pylist()
         self.check_together(stored)
         return [json.loads(row) for row in stored]
 
 
 class Captions(Column):
-    """A list of captions; may be empty."""
+    """Column of lists of captions, which may be empty."""
 
     def feature(self) -> Any:
-        """A sequence of strings."""
+        """Return a sequence of strings."""
         return datasets.Sequence(datasets.Value("string"))
 
     def store(self, row: Any, place: str) -> list[str] | None:
-        """The captions as a plain list."""
+        """Return the captions as a plain list. See `Column.store`."""
         if row is None and self.optional:
             return None
         captions = listed(row)
@@ -134,9 +156,9 @@ class Captions(Column):
         return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """The rows as they are where all are lists of proper strings, as most are; else one by one.
+        """Validate all rows at once if they are lists of plain strings, as most are, and otherwise one by one.
 
-        Blank references are left out, as if they were not given, and counted in a warning.
+        Empty references are dropped, as if they were not passed, and counted in a warning.
         """
         refuse_lists_as_text(self.name, rows)
         if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
@@ -159,41 +181,44 @@ class Captions(Column):
 
 
 class References(Captions):
-    """One reference, or a list of them; may be empty."""
+    """Column of references, each row a string or a list of strings, which may be empty."""
 
     def store(self, row: Any, place: str) -> list[str] | None:
-        """The references as a plain list."""
+        """Return the references as a plain list. See `Column.store`."""
         return super().store([row] if isinstance(row, str) else row, place)
 
 
 class Text(Column):
-    """One string, such as a caption or the name of a style."""
+    """Column of strings, such as captions or names of styles."""
 
     def feature(self) -> datasets.Value:
-        """A string."""
+        """Return a string feature."""
         return datasets.Value("string")
 
     def store(self, row: Any, place: str) -> str | None:
-        """The string as it is."""
+        """Return the string unchanged. See `Column.store`."""
         if row is None and self.optional:
             return None
         return valid_unicode(plain_text(row, place, "a string"), place)
 
     def store_all(self, rows: Sequence[Any]) -> list[Any]:
-        """The strings as they are where all are proper ones, as most are; else one by one."""
+        """Validate all strings at once if they are plain, as most are, and otherwise one by one."""
         refuse_lists_as_text(self.name, rows, may_be_texts=True)
         return list(rows) if are_proper_texts(rows) else super().store_all(rows)
 
 
 class Images(Column):
-    """A list of images, or one image. Stored as bytes or path, undecoded; see `vlgauge.media.images`."""
+    """Column of images, each row an image or a list of images.
+
+    Images are stored undecoded, as bytes or as a path. See `vlgauge.media.images`.
+    """
 
     def feature(self) -> Any:
-        """A sequence of undecoded images."""
+        """Return a sequence of undecoded images."""
         return datasets.Sequence(datasets.Image(decode=False))
 
     def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
-        """One cell (``bytes``, ``path``) per image."""
+        """Return one cell (``bytes``, ``path``) per image. See `Column.store`."""
         if row is None and self.optional:
             return None
         if is_single_image(row):
@@ -207,16 +232,16 @@ class Images(Column):
         ]
 
     def restore(self, column: pa.ChunkedArray) -> "LazyRows":
-        """Rows of cells that are read when asked for, so that the bytes of a call are never all in memory twice."""
+        """Return rows that are converted on access, so that the bytes of a call are never in memory twice."""
         return LazyRows(column)
 
     def size(self, stored: Any) -> int:
-        """Bytes of the images of a row."""
+        """Return the number of bytes of the images of a row."""
         return sum(len(cell["bytes"] or b"") for cell in stored or ())
 
 
 class LazyRows(Sequence[Any]):
-    """A stored column whose rows become Python objects one at a time."""
+    """Stored column whose rows are converted to Python objects one at a time."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self.column = column
@@ -225,7 +250,7 @@ class LazyRows(Sequence[Any]):
         return len(self.column)
 
     def __getitem__(self, index: int | slice) -> Any:
-        """Row, or lazily the rows of a slice."""
+        """Return a row, or a lazy view of the rows of a slice."""
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:

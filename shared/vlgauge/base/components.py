@@ -1,4 +1,4 @@
-"""Base of the metrics that compare stories by scores that other metrics gave them."""
+"""Base class of metrics that compare stories by scores of other metrics."""
 
 import math
 import numbers
@@ -14,29 +14,30 @@ from vlgauge.settings import LONGEST_SHOWN, meant, shown
 
 COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 
-# Smallest and largest value; rovist_c is a mean of probabilities.
+# Lower and upper bound of each score. rovist_c is a mean of probabilities.
 _RANGES = {"groovist": (-math.inf, math.inf), "rovist_c": (0.0, 1.0), "rovist_nr": (-math.inf, 1.0)}
-_ROUNDING = 1e-6  # of a mean in float32
+_ROUNDING = 1e-6  # rounding error of a mean in float32
 
 
 class Components(Column):
-    """The scores of a story by metric; None and NaN both stand for an undefined score."""
+    """Column of scores of a story by metric. Both None and NaN represent an undefined score."""
 
     def feature(self) -> Any:
-        """One number per metric."""
+        """Return one float64 feature per metric."""
         return {name: datasets.Value("float64") for name in COMPONENTS}
 
     def store(self, row: Any, place: str) -> dict[str, float]:
-        """The scores as `float`; other keys of the row, such as an id, are left out.
+        """Return the scores as floats. Other keys of the row, such as an id, are dropped.
 
         Raises:
-            ValueError: If the row is no dictionary, lacks a metric, or holds anything but its scores and None.
+            ValueError: If the row is not a dictionary, lacks a metric, or has a value that is not a valid score or
+                None.
         """
         if not isinstance(row, Mapping):
             needed = ", ".join(COMPONENTS)
             raise UsageError.about(place, f"must be a dictionary of the scores {needed}, got {type(row).__name__}")
         if missing := [name for name in COMPONENTS if name not in row]:
-            others = [str(key) for key in row if key not in COMPONENTS]  # a score that is wanted is meant by its name
+            others = [str(key) for key in row if key not in COMPONENTS]  # a required score is not a misspelling
             close = " ".join(filter(None, (meant(name, others) for name in missing)))
             has = f"it has {', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "it is empty"
             names = (
@@ -47,10 +48,15 @@ class Components(Column):
 
 
 def component(value: Any, name: str, place: str) -> float:
-    """A score as `float`, NaN for None.
+    """Validate a score and convert it to a float, NaN for None.
+
+    Args:
+        value: Number or None.
+        name: Name of the metric, a key of `_RANGES`.
+        place: Position of the value, for error messages.
 
     Raises:
-        ValueError: If it is no number, infinite, or one that the metric cannot give.
+        ValueError: If the value is not a number, is infinite, or is outside the range of the metric.
     """
     if value is None:
         return math.nan
@@ -72,6 +78,6 @@ def component(value: Any, name: str, place: str) -> float:
 
 
 class ComponentMetric(Metric):
-    """Base of the metrics that read the scores of two stories per example: a model's and a human one."""
+    """Base class of metrics that compare the scores of a generated and a human-written story per example."""
 
     columns = (Components("predictions"), Components("references"))

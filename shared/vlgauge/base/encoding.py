@@ -1,4 +1,4 @@
-"""What metrics share that ask an encoder of sentences for vectors."""
+"""Base class of metrics that embed texts with a sentence encoder."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from vlgauge.weights.preflight import Preflight
 
 
 class EncodingMetric(Metric):
-    """Base of metrics with the settings ``encoder`` (a name, a folder, a function or an object) and ``pooling``."""
+    """Base class of metrics with the settings ``encoder`` (name, folder, function or object) and ``pooling``."""
 
     device: str
 
@@ -21,23 +21,26 @@ class EncodingMetric(Metric):
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; the pooling only where the encoder reads it. The encoder is named by what a call asked."""
+        """Return the settings for the signature, without the encoder, whose identity each call adds.
+
+        The pooling is included only if the encoder uses it.
+        """
         fields = super().signature_fields()
         dropped = ("encoder",) if pools(self.encoder) else ("encoder", "pooling")
-        # Our encoders compute in float32, a function of the user in what it likes.
+        # Built-in encoders compute in float32. The dtype of a custom function is unknown.
         dtype = {"dtype": "float32"} if isinstance(self.encoder, str) else {}
         return dtype | {name: value for name, value in fields.items() if name not in dropped}
 
     @property
     def _extra(self) -> str:
-        # trm needs no extra but where it reads vectors.
+        # trm requires no extra unless it uses embeddings.
         return self.needs[0] if self.needs else SENTENCE_EXTRA
 
     def look_for_encoder(self, preflight: Preflight) -> None:
-        """Have a preflight look for what `text_encoder` needs."""
+        """Add the requirements of `text_encoder` to a preflight check."""
         look_for_text_encoder(preflight, self.encoder, profile=self.profile)
 
     def text_encoder(self) -> TextEncoder:
-        """The encoder of the settings; one by name comes from the pool."""
+        """Return the encoder of the settings. An encoder specified by name comes from the pool."""
         how: dict[str, Any] = {"profile": self.profile, "pooling": self.pooling, "device": self.device}
         return text_encoder(self.encoder, extra=self._extra, **how)

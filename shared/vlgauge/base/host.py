@@ -1,8 +1,8 @@
-"""The host library made safe: clean-up after errors, threads, several processes, no left-over files.
+"""Wrapper around `evaluate.Metric` that adds error cleanup, thread safety and reliable distributed runs.
 
-`evaluate` 0.4.6 keeps the rows of a round in a locked Arrow file and leaks both when anything fails; it is not safe in
-threads; of several processes it mixes the rounds, and scores what a dead one had written so far. Every private name of
-the host that we touch is in this file.
+`evaluate` 0.4.6 stores the rows of a round in a locked Arrow file and leaks both on errors. It is not thread-safe. In
+distributed runs it mixes rows of different rounds and scores incomplete rows of dead processes. All uses of private
+names of `evaluate` are in this module.
 """
 
 import os
@@ -21,13 +21,13 @@ from vlgauge.base import rounds
 from vlgauge.base.columns import Column
 from vlgauge.errors import UsageError
 
-# Locks stay outside of the instances, because a lock cannot be pickled.
+# Locks are kept outside of the instances, because a lock cannot be pickled.
 _LOCKS: weakref.WeakKeyDictionary[object, threading.RLock] = weakref.WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
 
 
 def _forget_locks() -> None:
-    """In the child of a fork: a lock that another thread of the parent held would never be released."""
+    """Replace all locks in a forked child, because locks held by other threads of the parent are never released."""
     global _LOCKS_GUARD
     _LOCKS_GUARD = threading.Lock()
     _LOCKS.clear()
@@ -38,35 +38,35 @@ if hasattr(os, "register_at_fork"):
 
 
 def lock_of(instance: object) -> threading.RLock:
-    """The one lock of an instance, made when first asked for."""
+    """Return the lock of an instance, created on first use."""
     with _LOCKS_GUARD:
         return _LOCKS.setdefault(instance, threading.RLock())
 
 
 class StoredRows:
-    """Stands in for the host's data set, so that `_compute` gets the rows as the user gave them."""
+    """Replacement of the dataset of `evaluate` that passes rows to `_compute` in the form in which they were passed."""
 
     def __init__(self, table: pa.Table, columns: Sequence[Column]) -> None:
         self._table = table
         self._columns = {column.name: column for column in columns}
 
     def set_format(self, type: str | None = None) -> None:
-        """Nothing to do: the columns know their form."""
+        """Do nothing, because the columns define their format."""
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def __getitem__(self, name: str) -> Sequence[Any]:
-        """All rows of a column."""
+        """Return all rows of a column."""
         return self._columns[name].restore(self._table.column(name))
 
 
 class HostedMetric(evaluate.Metric):
-    """What has to be done around each call of the host; knows nothing of scores."""
+    """Base class with all state handling around the calls of `evaluate`, independent of scores."""
 
     columns: tuple[Column, ...] = ()
 
-    # Attributes of the host, which declares no types.
+    # Attributes of `evaluate.Metric`, which has no type annotations.
     data: Any
     writer: Any
     buf_writer: Any
@@ -91,13 +91,13 @@ class HostedMetric(evaluate.Metric):
         self._process = os.getpid()
 
     def __del__(self) -> None:
-        # Rows that were added and never scored: each round has a file of its own, so nobody else would remove it.
-        # After a fork the file belongs to the parent.
+        # Remove rows that were added but never scored. Each round has its own file, so nothing else would remove it.
+        # After a fork, the file belongs to the parent process.
         if getattr(self, "_process", None) == os.getpid():
             self._discard_rows()
 
     def _host_add(self, stored: Mapping[str, list[Any]]) -> None:
-        """Write checked rows; whatever fails here discards the rows of the round."""
+        """Write validated rows. Any failure discards all rows of the round."""
         try:
             self._write(stored)
             self._n_rows += len(next(iter(stored.values())))
@@ -107,29 +107,29 @@ class HostedMetric(evaluate.Metric):
             raise
 
     def _write(self, stored: Mapping[str, list[Any]]) -> None:
-        """What the host's `add_batch` does, but for encoding each row again: the columns have done it."""
+        """Write rows like `evaluate.Metric.add_batch`, without encoding them again."""
         if self.writer is None:
             self.selected_feature_format = self.info.features
             self._init_writer()
         self.writer.write_batch(dict(stored))
 
     def _host_compute(self, options: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Score the rows of the round; the caller ends it."""
+        """Score the rows of the round. The caller ends the round."""
         if self.num_process > 1 and self.writer is None:
-            # A process without rows takes part all the same, or the others would wait for it in vain.
+            # A process without rows participates too, because the others would otherwise wait until the timeout.
             self._write({column.name: [] for column in self.columns})
         return super().compute(**options)
 
     def _create_cache_file(self, timeout: float = 1) -> tuple[str, FileLock]:
-        """A name of its own for each round, so that no instance ever waits for the lock of another one."""
+        """Create a unique file name for each round, so that no instance ever waits for the lock of another one."""
         path = rounds.row_file(self.data_dir, self.experiment_id, self.num_process, self.process_id)
-        # Not bound to a thread, so that rows added in one can be scored in another one later.
+        # Do not bind the lock to a thread, so that rows added in one thread can be scored in another one.
         lock = FileLock(rounds.lock_file(path), thread_local=False)
         lock.acquire(timeout=timeout)
         return path, lock
 
     def _init_writer(self, timeout: float = 1) -> None:
-        """Open the file of rows; of several processes, wait until all have."""
+        """Open the row file. In a distributed run, wait until all processes have opened theirs."""
         if self.num_process == 1:
             super()._init_writer(timeout)
             return
@@ -147,7 +147,7 @@ class HostedMetric(evaluate.Metric):
             raise UsageError(self._no_rows())
 
     def _finalize_alone(self) -> None:
-        """What the host does, but for its data set, which takes a digest of all rows that nobody asks for."""
+        """Finalize like `evaluate`, but without a dataset, which would compute an unused fingerprint of all rows."""
         self.writer.finalize()
         self.writer = None
         if self.keep_in_memory:
@@ -158,7 +158,7 @@ class HostedMetric(evaluate.Metric):
         self.data = StoredRows(table, self.columns)
 
     def _finalize_one_of_several(self) -> None:
-        """Hand the rows of this process over; the first one reads those of all."""
+        """Publish the rows of this process. The first process reads the rows of all processes."""
         self.writer.finalize()
         self.writer = None
         if self.process_id == 0:
@@ -166,7 +166,7 @@ class HostedMetric(evaluate.Metric):
             self.data = StoredRows(rounds.collected(self._party, self._n_rows, self.timeout), self.columns)
         else:
             rounds.publish(self.cache_file_name, self._party[0], self._n_rows)
-            self.cache_file_name = None  # from now on the first process's to remove
+            self.cache_file_name = None  # removed by the first process from now on
             _release(self.filelock)
 
     def _no_rows(self) -> str:
@@ -174,23 +174,23 @@ class HostedMetric(evaluate.Metric):
         return f"{names} must have at least one row, got none; pass rows to `compute`, or `add_batch` them first"
 
     def _end_round(self) -> None:
-        """After each `compute`, failed or not: no rows; in a distributed run also another file name."""
+        """Discard all rows after each `compute`, failed or not, and change the file name in a distributed run."""
         self._discard_rows()
         if self.num_process > 1:
             if self.process_id == 0:
                 with suppress(OSError):
                     rounds.sweep(self.data_dir, self._first_id)
-            # A fast process may write its next rows before rank 0 has read these: they go to another file.
+            # A fast process may write its next rows before rank 0 has read these, so they go to another file.
             self._round += 1
             self._module_info.experiment_id = f"{self._first_id}@r{self._round}"
 
     def _discard_rows(self) -> None:
-        """Bring the instance to its state before the first row: no file, no held lock, no writer."""
+        """Reset the instance to its state before the first row, without files, locks and writer."""
         if self.writer is not None:
             with suppress(Exception):
                 self.writer.close()
         locks = [*(self.filelocks or ()), self.filelock]
-        # The own file first: where it is gone, processes that are late remove theirs.
+        # Remove the file of this process first, because late processes remove theirs once it is gone.
         for path in dict.fromkeys((self.cache_file_name, *(self.file_paths or ()))):
             if path is not None:
                 rounds.remove(path)
@@ -204,7 +204,7 @@ class HostedMetric(evaluate.Metric):
 
 
 def _release(lock: FileLock) -> None:
-    """Release a lock and remove its file: nobody waits for it, because its name was never used twice."""
+    """Release a lock and remove its file. No process can wait for it, because its name is never reused."""
     with suppress(OSError):
         lock.release(force=True)
     with suppress(OSError):

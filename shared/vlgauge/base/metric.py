@@ -1,4 +1,4 @@
-"""The base of every metric: rows checked one by one, known settings only, one form of result."""
+"""Base classes of all metrics: input validation, settings, signatures and result dictionaries."""
 
 import inspect
 import json
@@ -39,18 +39,18 @@ from vlgauge.version import __version__
 
 REPOSITORY = "https://github.com/vlgauge/vlgauge"
 
-# Every column of the project: one that a metric does not use is ignored by it, so that `evaluate.combine` can hand the
-# same columns to metrics of different kinds.
+# Names of all input columns. A metric ignores the columns that it does not use, so that `evaluate.combine` can pass the
+# same columns to different metrics.
 PROJECT_COLUMNS = ("predictions", "references", "images", "videos", "styles")
 _SINGULAR = {name.removesuffix("s"): name for name in PROJECT_COLUMNS}
 
 
-# Settings that change how a number is computed or what comes with it, but not the number; `Metric.unsigned` adds those
-# that only one metric has. All others are in its signature.
+# Settings that affect how a score is computed or which values are returned with it, but not the score itself. They are
+# left out of the signature, as are the metric-specific settings in `Metric.unsigned`.
 NOT_IN_SIGNATURE = (
     *("progress", "reading", "batch_size", "workers", "chunk_bytes", "device", "feature_cache", "details"),
 )
-# What every signature begins with, as far as a metric has it.
+# Fields that come first in a signature, if the metric has them.
 _FIRST_FIELDS = ("v", "profile", "enc", "dtype", "prep")
 
 FACTS_OF_CARDS = ("measures", "score_range", "bounds", "higher_is_better", "needs", "is_mean", "compares_sets")
@@ -59,32 +59,34 @@ MAX_BYTES_PER_WRITE = 256 * 2**20
 
 
 class Metric(HostedMetric, ABC):
-    """Abstract base over `evaluate.Metric`.
+    """Abstract base class of all metrics, built on `evaluate.Metric`.
 
-    A subclass sets the class attributes and scores in `_compute`. Its settings are the keyword-only parameters of its
-    constructor, each kept in an attribute of the same name. The attributes of `FACTS_OF_CARDS` come from the card of
-    the installed metric of the same name; a class without such a card sets them itself.
+    Subclasses set the class attributes below and implement `_compute`. Settings are keyword-only parameters of the
+    constructor, each stored in an attribute of the same name. The attributes in `FACTS_OF_CARDS` are read from the card
+    of the installed metric of the same name. A class without such a card sets them itself.
 
     Attributes:
-        about: What the metric is, and its arguments and results, as the host shows them; they also begin the docstring
-            of the class.
-        papers: Addresses of its papers.
-        measures: Question that the metric answers, in one line.
-        score_range: Range of a score, in words.
-        bounds: Least and greatest score with any settings; None for an end without a bound.
-        higher_is_better: Direction of a score.
-        needs: Names of the extras without which the metric cannot score.
-        requires: Oldest version of this package that the script works with.
-        columns: Input columns; an instance may set its own before the base is initialized.
-        configs: Known values of ``config_name``.
-        is_mean: Whether the number of a call is the mean of the scores of its rows.
-        compares_sets: Whether a score depends on how many captions a row has.
-        unsigned: Settings of its own that change no number, see `NOT_IN_SIGNATURE`.
-        source_settings: Settings that name models, parsers or files; a call adds to the signature what was read there.
-        has_reference_scores: Whether it has a second score, ``ref_NAME``, where there are references.
-        rewards_silence: Whether a caption that says less cannot score worse, since only what is said is looked at: no
-            reward by itself.
-        undefined_hint: What a call most likely got wrong where every score is undefined; empty to say nothing.
+        about: Description of the metric, and of its inputs and outputs, for `evaluate.MetricInfo`. Both texts are also
+            prepended to the class docstring.
+        papers: URLs of the papers that define the metric.
+        measures: Question that the metric answers, in one sentence.
+        score_range: Range of a score, as text.
+        bounds: Lower and upper bound of a score under any settings. None for an unbounded end.
+        higher_is_better: Whether higher scores are better.
+        needs: Names of the extras that the metric requires.
+        requires: Minimum version of vlgauge that the metric script works with.
+        columns: Input columns. An instance may override them before it calls ``super().__init__``.
+        configs: Valid values of ``config_name``.
+        is_mean: Whether the corpus-level value is the mean of the row scores.
+        compares_sets: Whether a score depends on the number of captions per row.
+        unsigned: Metric-specific settings that do not change the scores. See `NOT_IN_SIGNATURE`.
+        source_settings: Settings that name models, parsers or files. Each call adds the identity of the loaded source
+            to the signature instead.
+        has_reference_scores: Whether the metric returns a second score, ``ref_NAME``, if references are passed.
+        rewards_silence: Whether removing content from a caption never lowers its score, because only the content that
+            is mentioned is checked. Such a metric is not suitable as the only reward.
+        undefined_hint: Most likely mistake in a call whose scores are all undefined, used in a warning. Empty for no
+            warning.
     """
 
     papers: ClassVar[tuple[str, ...]]
@@ -141,17 +143,18 @@ class Metric(HostedMetric, ABC):
     @property
     @abstractmethod
     def about(self) -> tuple[str, str]:
-        """See the class."""
+        """Description of the metric, and of its inputs and outputs."""
 
     @abstractmethod
     def _compute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Scores of the rows, as the dictionary that `result` makes.
+        """Compute the scores of the rows and return the dictionary built by `result`.
 
-        A metric names its columns here, then per-call data and ``return_details``; it never takes ``**kwargs``.
+        Subclasses declare their columns as named parameters, followed by per-call data and ``return_details``. They
+        must not accept ``**kwargs``.
         """
 
     def cited(self) -> str:
-        """How the metric is cited, from its card."""
+        """Return the BibTeX entries of the metric card."""
         return citation(evaluate.naming.camelcase_to_snakecase(type(self).__name__))
 
     def _info(self) -> evaluate.MetricInfo:
@@ -168,19 +171,19 @@ class Metric(HostedMetric, ABC):
         )
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score the given rows together with those added before.
+        """Compute the metric over the given rows and all rows added before.
 
         Args:
-            predictions: Rows of this column, one per row.
-            references: Rows of this column, where the metric has it.
+            predictions: Values of the column ``predictions``, one per row.
+            references: Values of the column ``references``, one per row, if the metric has this column.
             **kwargs: Other columns, per-call data and ``return_details``.
 
         Returns:
-            The result dictionary; None on the processes of a distributed run other than the first.
+            The result dictionary. None on all processes of a distributed run except the first.
 
         Raises:
-            TypeError: If a keyword is unknown; the rows added before stay.
-            ValueError: If a row is not what its column holds, or there is no row; the round ends with it.
+            TypeError: If a keyword argument is unknown. Rows added before are kept.
+            ValueError: If a row is invalid or there are no rows. Rows added before are discarded.
         """
         given = {"predictions": predictions, "references": references, **kwargs}
         with lock_of(self):
@@ -198,16 +201,16 @@ class Metric(HostedMetric, ABC):
                 self._end_round()
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add rows to those that the next `compute` scores.
+        """Add a batch of rows for the next call to `compute`.
 
         Args:
-            predictions: Rows of this column, one per row.
-            references: Rows of this column, where the metric has it.
+            predictions: Values of the column ``predictions``, one per row.
+            references: Values of the column ``references``, one per row, if the metric has this column.
             **kwargs: Other columns.
 
         Raises:
             TypeError: If a keyword is unknown.
-            ValueError: If a column is missing, or a row is not what its column holds; the rows added before stay.
+            ValueError: If a column is missing or a row is invalid. Rows added before are kept.
         """
         given = {"predictions": predictions, "references": references, **kwargs}
         with lock_of(self):
@@ -219,16 +222,18 @@ class Metric(HostedMetric, ABC):
                 self._host_add(chunk)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Add one row; the columns may be named in the singular or in the plural.
+        """Add a single row for the next call to `compute`.
+
+        Column names may be singular or plural, such as ``image`` or ``images``.
 
         Args:
-            prediction: The row of the column ``predictions``.
-            reference: The row of the column ``references``, where the metric has it.
-            **kwargs: Rows of other columns.
+            prediction: Value of the column ``predictions``.
+            reference: Value of the column ``references``, if the metric has this column.
+            **kwargs: Values of other columns.
 
         Raises:
-            TypeError: If a keyword is unknown.
-            ValueError: If a column is missing, or the row is not what its column holds.
+            TypeError: If a keyword is unknown, or a column is passed in both forms.
+            ValueError: If a column is missing or the row is invalid.
         """
         given = {"prediction": prediction, "reference": reference, **kwargs}
         row: dict[str, list[Any]] = {}
@@ -243,40 +248,47 @@ class Metric(HostedMetric, ABC):
     def result(
         self, scores: Sequence[float], *, made_with: Mapping[str, Any] | None = None, details: Any = None, **extra: Any
     ) -> dict[str, Any]:
-        """The dictionary that every metric returns; see `vlgauge.results.result_record`.
+        """Build the result dictionary with `vlgauge.results.result_record`.
 
         Args:
-            scores: One score per row, NaN where it is undefined.
-            made_with: Fields of the signature that only this call knows, see `signature`.
-            details: What explains each score; None if nobody asked.
-            **extra: Further values; their keys get the metric's name as prefix.
+            scores: One score per row, NaN if undefined.
+            made_with: Signature fields that are only known at call time. See `signature`.
+            details: Details that explain each score. None if they were not requested.
+            **extra: Additional values. Their keys are prefixed with the name of the metric.
         """
         more = extra if details is None else extra | {"details": details}
         return result_record(self.name, scores, self.signature(**(made_with or {})), more)
 
     def with_score(self, record: Mapping[str, Any], key: str, scores: Sequence[float], **extra: Any) -> dict[str, Any]:
-        """A result with another score, which has the same signature but for its name.
+        """Return a copy of a result dictionary with another score added.
+
+        The signature of the other score differs from the first one only in its name.
 
         Args:
-            record: The result that `result` made.
-            key: Name of the other score, prefix of its keys.
-            scores: One per row.
-            **extra: Further values of the other score.
+            record: Result dictionary built by `result`.
+            key: Name of the other score, used as prefix of its keys.
+            scores: One score per row, NaN if undefined.
+            **extra: Additional values of the other score.
         """
         signature = key + record[f"{self.name}_signature"].removeprefix(self.name)
         return {**record, **result_record(key, scores, signature, extra)}
 
     @property
     def uses_models(self) -> bool:
-        """Whether models take part with these settings; else no toy does, and the number is that of either profile."""
+        """Whether the current settings require a model.
+
+        If they do not, scores are the same under both profiles.
+        """
         return bool(self.needs)
 
     def signature(self, **made_with: Any) -> str:
-        """Everything that a number depends on, such as ``rovist_nr|v:0.1.0|profile:paper|variant:released|n:4``.
+        """Return the signature, a string that lists everything that affects the scores.
+
+        An example is ``rovist_nr|v:0.1.0|profile:paper|variant:released|n:4``.
 
         Args:
-            **made_with: What only a call knows, such as the digest of an encoder; None takes out a setting that the
-                call did not read.
+            **made_with: Fields that are only known at call time, such as the digest of an encoder. None removes a
+                setting that the call did not use.
         """
         fields = {"v": __version__, "profile": self.profile if self.uses_models else PROFILES[0]}
         fields |= ({"config": self.config_name} if self.configs else {}) | self.signature_fields() | made_with
@@ -285,43 +297,50 @@ class Metric(HostedMetric, ABC):
         return format_signature(self.name, {name: fields[name] for name in ordered})
 
     def signature_fields(self) -> dict[str, Any]:
-        """Settings by name, without those that name models or files: a call adds what identifies them."""
+        """Return the settings that belong in the signature, by name.
+
+        Settings that name models or files are left out, because each call adds the identity of the loaded source.
+        """
         left_out = {"profile", *NOT_IN_SIGNATURE, *self.unsigned, *self.source_settings}
         return {name: getattr(self, name) for name in setting_names(type(self)) if name not in left_out}
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count what a table over a whole corpus needs of some rows, such as document frequencies.
+        """Count the statistics that some rows contribute to the corpus, such as document frequencies.
 
         Args:
-            columns: Rows as `_compute` takes them.
+            columns: Values of each column, in the form that `_compute` expects.
 
         Returns:
-            The counts; None if these settings need no such table.
+            The counts. None if these settings need no corpus-level counts.
 
         Raises:
-            UsageError: If a score depends on other rows in a way that no table holds, with the reason.
+            UsageError: If a score depends on other rows in a way that counts cannot represent. The message contains the
+                reason.
         """
         return None
 
     def use_counts(self, counts: Counts) -> None:
-        """Score with a table over the whole corpus instead of one over the rows of a call.
+        """Use the counts of the whole corpus instead of counting the rows of each call.
 
         Args:
-            counts: Sums of what `count` returned of all rows.
+            counts: Sums of the values that `count` returned for all rows.
         """
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> PartialResult:
-        """Score some rows of a corpus.
+        """Compute the partial result of some rows of a corpus, to be merged and passed to `combine`.
 
         Args:
-            columns: Rows as `_compute` takes them.
-            keys: An integer of at least 0 per row, which seeds its random draws.
+            columns: Values of each column, in the form that `_compute` expects.
+            keys: One integer of at least 0 per row, which seeds its random draws.
         """
         result = self._compute(**columns)
         return partial_result(result, len(keys), len(keys) - result[f"{self.name}_undefined"])
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """Return the result of a corpus, from the merged partial results of all its rows.
+        """Compute the result dictionary of a corpus from the merged partial results of all its rows.
+
+        Args:
+            partial: Result of `vlgauge.base.parts.merge_partial_results`.
 
         Raises:
             UsageError: If rows were scored with different settings or models.
@@ -340,14 +359,14 @@ class Metric(HostedMetric, ABC):
         return found | {key: json.loads(shared_text(key, own)) for key, own in texts.items()}
 
     def stored_table(self, columns: Mapping[str, Any]) -> pa.Table:
-        """Return checked rows as the host stores them, without adding them.
+        """Validate rows and return them in the storage format of `evaluate`, without adding them.
 
         Args:
-            columns: Rows by name of the column; columns of other metrics are left out.
+            columns: Rows by column name. Columns of other metrics are ignored.
 
         Raises:
-            TypeError: If a name is no column of a metric.
-            ValueError: As of `add_batch`.
+            TypeError: If a name is not a column of any metric.
+            ValueError: If a column is missing or a row is invalid.
         """
         own, options = self._sort_keywords(columns)
         if options:
@@ -358,19 +377,24 @@ class Metric(HostedMetric, ABC):
         return pa.concat_tables(chunks) if chunks else schema.empty_table()
 
     def restored(self, table: pa.Table) -> dict[str, Sequence[Any]]:
-        """Return the columns of a table from `stored_table`, as `_compute` takes them."""
+        """Convert a table from `stored_table` to columns in the form that `_compute` expects."""
         rows = StoredRows(table, self.columns)
         return {column.name: rows[column.name] for column in self.columns}
 
     def as_computed(self, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Rows, checked, one by one as `_compute` takes them; ValueError as of `add_batch`."""
+        """Validate the rows and yield them one by one, in the form that `_compute` expects.
+
+        Raises:
+            TypeError: If a name is not a column of any metric.
+            ValueError: If a column is missing or a row is invalid.
+        """
         table = self.stored_table(columns)
         restored = self.restored(table)
         for i in range(table.num_rows):
             yield {name: cells[i] for name, cells in restored.items()}
 
     def _warn_of_undefined(self, record: Mapping[str, Any]) -> None:
-        """Say what makes all scores of a call undefined; a single one is seen to be so."""
+        """Warn, with a hint, if a call with two or more rows has undefined scores only."""
         scores = record.get(f"{self.name}_scores", ())
         if self.undefined_hint and 1 < len(scores) == record[f"{self.name}_undefined"]:
             warn(f"every score of {self.name} is undefined; {self.undefined_hint}")
@@ -385,7 +409,7 @@ class Metric(HostedMetric, ABC):
             )
 
     def _sort_keywords(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Own columns, and other keywords of `_compute`; columns of other metrics are left out."""
+        """Split keywords into the columns of this metric and other options, and drop columns of other metrics."""
         own = [column.name for column in self.columns]
         known = [name for name in inspect.signature(self._compute).parameters if name not in own]
         options = {name: value for name, value in given.items() if name not in {*own, *PROJECT_COLUMNS}}
@@ -403,7 +427,7 @@ class Metric(HostedMetric, ABC):
         return {name: given.get(name) for name in own}, options
 
     def _stored(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Rows as the host stores them, every one checked, before anything is written."""
+        """Validate all rows and convert them to the storage format of `evaluate`, before any row is written."""
         needed = " and ".join(f"`{column.name}`" for column in self.columns if not column.optional)
         rows: dict[str, list[Any]] = {}
         for column in self.columns:
@@ -423,7 +447,7 @@ class Metric(HostedMetric, ABC):
         return stored
 
     def _chunks(self, stored: Mapping[str, list[Any]]) -> Iterator[dict[str, list[Any]]]:
-        """Rows in pieces whose bytes one Arrow array can hold; no piece for no rows."""
+        """Split rows into chunks whose bytes fit into one Arrow array. Yield nothing if there are no rows."""
         count, start, size = len(next(iter(stored.values()))), 0, 0
         heavy = [column for column in self.columns if type(column).size is not Column.size]
         for i in range(count if heavy else 0):
@@ -436,7 +460,7 @@ class Metric(HostedMetric, ABC):
             yield {name: rows[start:] for name, rows in stored.items()}
 
 
-# Of the metrics that compare the sentences of a story.
+# Hint of metrics that compare the sentences of a story.
 NEEDS_SENTENCES = (
     "a story must have at least two sentences, so give each as a list of sentences or a text of several; a list of "
     "single sentences is as many stories"
@@ -444,18 +468,18 @@ NEEDS_SENTENCES = (
 
 
 class StoryMetric(Metric):
-    """Base of the metrics that read nothing but stories."""
+    """Base class of metrics that score stories without images."""
 
     columns = (Story("predictions"),)
 
 
 class StoryImageMetric(Metric):
-    """Base of the metrics that look at the pictures of a story."""
+    """Base class of metrics that compare stories with their images."""
 
     columns = (Story("predictions"), Images("images"))
 
 
 class ImageMetric(Metric):
-    """Base of the metrics that compare a caption with its picture and, where given, with references."""
+    """Base class of metrics that compare a caption with its image and, optionally, with references."""
 
     columns = (Text("predictions"), Images("images"), Captions("references", optional=True))

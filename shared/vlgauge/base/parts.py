@@ -1,4 +1,4 @@
-"""Results of some rows of a corpus, which add up to the result of all rows in any order."""
+"""Partial results of some rows of a corpus, which can be merged into the result of all rows in any order."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ class PartialResult:
 
     Attributes:
         n_rows: Number of rows.
-        columns: One value per row by key; NaN for a row that has none.
-        sums: Integers of the result that are added over the rows.
-        totals: Sums over the rows that have a score, by keys of the result, which has the mean.
-        draws: Sums over the rows per random draw, by statistic; shape ``(n_draws,)``.
-        texts: Values that all rows share, such as the signature, by key; several only if rows differ in it.
+        columns: One value per row, by key. NaN for rows without a value.
+        sums: Integers of the result that are summed over the rows.
+        totals: Sums over the rows that have a score, by key of the result, which contains their mean.
+        draws: Sums over the rows per random draw, by statistic. Shape ``(n_draws,)``.
+        texts: Values that all rows share, such as the signature, by key. Several values only if rows differ.
     """
 
     n_rows: int
@@ -39,7 +39,7 @@ class PartialResult:
 
 
 def partial_result(result: Mapping[str, Any], n_rows: int, n_defined: int) -> PartialResult:
-    """Build a partial result from the result of a call, by the form of each value.
+    """Build a partial result from the result of a call, based on the type of each value.
 
     Args:
         result: Result of a call on these rows.
@@ -49,20 +49,20 @@ def partial_result(result: Mapping[str, Any], n_rows: int, n_defined: int) -> Pa
     found = PartialResult(n_rows, {})
     for key, value in result.items():
         if f"{key}_scores" in result or key.endswith(("_undefined", "_details")):
-            continue  # computed from the scores again
+            continue  # recomputed from the scores
         if isinstance(value, list) and len(value) == n_rows and not (value and isinstance(value[0], str)):
             found.columns[key] = value
         elif isinstance(value, int):
             found.sums[key] = value
         elif isinstance(value, float):
             found.totals[key] = value * n_defined if n_defined else 0.0
-        else:  # a list of names that is the same for all rows
+        else:  # a list of names shared by all rows
             found.texts[key] = frozenset([value if key.endswith("_signature") else json.dumps(value)])
     return found
 
 
 def merge_partial_results(results: Iterable[PartialResult]) -> PartialResult:
-    """Merge partial results, with the columns in their order."""
+    """Merge partial results, with the columns concatenated in input order."""
     every = list(results)
     keys = dict.fromkeys(key for one in every for key in one.columns)
     columns = {key: [cell for one in every for cell in one.columns.get(key, [np.nan] * one.n_rows)] for key in keys}
@@ -83,11 +83,11 @@ def shared_text(key: str, texts: Iterable[str]) -> str:
     """Return the text that all rows share.
 
     Args:
-        key: Key of the result, for messages.
+        key: Key of the result, for error messages.
         texts: Distinct texts of the rows.
 
     Raises:
-        UsageError: If there are several.
+        UsageError: If there is more than one text.
     """
     some = sorted(texts)
     if len(some) > 1:
@@ -98,7 +98,7 @@ def shared_text(key: str, texts: Iterable[str]) -> str:
 
 
 def added_counts(tables: Iterable[Counts]) -> Counts:
-    """Add counts of some rows to those of all rows."""
+    """Sum the counts of several groups of rows."""
     total: Counts = {}
     for table in tables:
         for name, counts in table.items():

@@ -1,12 +1,13 @@
-"""A round of several processes on one machine: who takes part, who is done with how many rows, and what the dead left.
+"""Rendezvous of the processes on one machine that jointly compute a metric, and cleanup after processes that died.
 
-Each process writes its rows to a file of a name that was never used before, ``<round>-<unique>-<world>-<rank>.arrow``,
-and holds the lock ``….arrow.lock`` while it writes. Two small files beside the rows carry what the processes tell each
-other, and appear whole:
+Each process writes its rows to a file with a unique name, ``<round>-<unique>-<world>-<rank>.arrow``, and holds the lock
+``….arrow.lock`` while it writes. Processes communicate through two small files next to the rows, which are written
+atomically:
 
-* ``….arrow.round``: the first process lists whose files it sees; another process that finds its own there answers with
-  the name of the first one's; when all have answered, the list is final. A file that a dead run left cannot answer.
-* ``….arrow.rows``: the number of rows, written when all of them are. Nobody reads rows without it.
+* ``….arrow.round``: The first process lists the row files that it finds. Every other process that finds its file in the
+  list answers with the name of the first process's file. The list is final when all have answered. A file of a dead run
+  cannot answer.
+* ``….arrow.rows``: The number of rows, written after all rows. Row files without it are never read.
 """
 
 import json
@@ -33,7 +34,11 @@ _EXPERIMENT = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def check_experiment(experiment: object) -> None:
-    """Refuse what would not stay a part of a file name; ValueError."""
+    """Check that an experiment id can be used as part of a file name.
+
+    Raises:
+        ValueError: If it is not a string of 1 to 100 letters, digits, dots, underscores and hyphens.
+    """
     if not (isinstance(experiment, str) and _EXPERIMENT.fullmatch(experiment)):
         raise UsageError(
             "`experiment_id` must be a plain name of at most 100 letters, digits, '.', '_' and '-', got "
@@ -42,19 +47,23 @@ def check_experiment(experiment: object) -> None:
 
 
 def row_file(folder: str, round_: str, world: int, rank: int) -> str:
-    """A path for the rows of one process in one round that no other process or round ever has."""
+    """Return a unique path for the rows of one process in one round."""
     return os.path.join(folder, f"{round_}-{uuid.uuid4().hex}-{world}-{rank}.arrow")
 
 
 def lock_file(path: str) -> str:
-    """The lock that the owner of a file of rows holds while it writes."""
+    """Return the path of the lock that the owner of a row file holds while it writes."""
     return path + _LOCK
 
 
 def refuse_twin(own: str) -> None:
-    """Refuse to take part in a round beside another living object of the same process number; ValueError."""
+    """Check that no other live object uses the same process number in this round.
+
+    Raises:
+        ValueError: If another object does.
+    """
     twins = [path for path, rank in _of_round(own) if rank == _rank(own) and path != own]
-    # Somebody who looks holds the lock for a moment too, so a second look decides.
+    # Check twice, because another process that checks the lock also holds it for a moment.
     if any(_is_held(twin) for twin in twins):
         time.sleep(5 * _PAUSE)
         if any(_is_held(twin) for twin in twins):
@@ -65,20 +74,21 @@ def refuse_twin(own: str) -> None:
 
 
 def meet(own: str, timeout: float) -> list[str]:
-    """Wait until every process of a round has come to it, whose file of rows must be there.
+    """Wait until all processes of a round have joined. The row file of this process must already exist.
 
     Returns:
-        The paths of all, by process number, where this is the first process; else its path alone.
+        On the first process, the row files of all processes, sorted by process number. On the others, only the row file
+        of the first process.
 
     Raises:
-        ValueError: If one does not come in time, or comes twice.
+        ValueError: If a process does not join before the timeout, or joins more than once.
     """
     end = time.monotonic() + timeout
     return _gathered(own, end, timeout) if _rank(own) == 0 else [_joined(own, end, timeout)]
 
 
 def _gathered(own: str, end: float, timeout: float) -> list[str]:
-    """All that take part, for the first process, which decides."""
+    """Wait for all processes on the first process, and return their row files."""
     seen: list[str] = []
     while True:
         others = [path for path, rank in _of_round(own) if rank != 0]
@@ -103,7 +113,7 @@ def _gathered(own: str, end: float, timeout: float) -> list[str]:
 
 
 def _joined(own: str, end: float, timeout: float) -> str:
-    """The file of the first process, after it has counted this one in."""
+    """Wait until the first process has listed this one, and return the row file of the first process."""
     name = os.path.basename(own)
     answered = None
     while True:
@@ -130,19 +140,24 @@ def _absent(own: str, ranks: Sequence[int], timeout: float) -> str:
 
 
 def publish(own: str, first: str, n_rows: int) -> None:
-    """Say that all rows of this process are written; where the first process has given up, remove them."""
-    with suppress(FileNotFoundError):  # removed while it was being written, by the first process
+    """Announce that all rows of this process are written. Remove them if the first process has already given up."""
+    with suppress(FileNotFoundError):  # removed by the first process during the write
         _tell(own + _ROWS, n_rows)
     if not os.path.exists(first + _ROUND):
         remove(own)
 
 
 def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
-    """The rows of all processes, in their order, once all have said how many there are.
+    """Wait for the rows of all processes and return them, sorted by process number.
+
+    Args:
+        party: Row files of all processes, starting with this one.
+        n_rows: Number of rows of this process.
+        timeout: Maximum waiting time, in seconds.
 
     Raises:
-        ValueError: If a process ended, or was not done in time, or its rows are others than it said; names it and the
-            number of rows that are there.
+        ValueError: If a process ended early, missed the timeout, or wrote another number of rows than announced. The
+            message names the process, and the number of available rows if some are missing.
     """
     end = time.monotonic() + timeout
     while True:
@@ -150,7 +165,7 @@ def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
         late = [rank for rank, count in enumerate(counts) if count is None]
         if not late:
             return pa.concat_tables([_table(path, count) for path, count in zip(party, counts, strict=True)])
-        # In this order: a process says how many rows it has before it releases its lock.
+        # Check in this order, because a process announces its number of rows before it releases its lock.
         ended = [rank for rank in late if not _is_held(party[rank]) and _read(party[rank] + _ROWS) is None]
         over = time.monotonic() > end
         if ended or over:
@@ -168,7 +183,7 @@ def collected(party: Sequence[str], n_rows: int, timeout: float) -> pa.Table:
 
 
 def _table(path: str, n_rows: int) -> pa.Table:
-    """The rows in a file, which must be so many."""
+    """Read a row file, which must have `n_rows` rows."""
     try:
         table = pa.ipc.open_stream(pa.memory_map(path)).read_all()
         found = f"{table.num_rows} rows"
@@ -183,9 +198,9 @@ def _table(path: str, n_rows: int) -> pa.Table:
 
 
 def remove(path: str) -> None:
-    """Remove the rows of a process and what it told the others; the lock is its owner's."""
-    # First what others look at: where it is gone, a process that is late removes its own. Last the rows, whose name a
-    # sweep needs to find what is half-written beside them.
+    """Remove the row file of a process and its messages. The lock is removed by its owner."""
+    # Remove the round file first, because late processes remove their files once it is gone. Remove the row file last,
+    # because `sweep` needs its name to find partially written files.
     told = (path + _ROUND, path + _ROWS)
     for file in (*told, *(part.path for beside in told for part in parts_of(beside)), path):
         with suppress(FileNotFoundError):
@@ -193,7 +208,7 @@ def remove(path: str) -> None:
 
 
 def sweep(folder: str, experiment: str) -> None:
-    """Remove what dead processes of earlier runs of this name have left, in whatever round and of whatever number."""
+    """Remove files that dead processes of earlier runs with the same name left behind."""
     ours = re.compile(re.escape(experiment) + r"(@r\d+)?")
     left = {path for path, name in _files(folder) if ours.fullmatch(name["round"])}
     living = {path for path in left if _is_held(path)}
@@ -206,7 +221,7 @@ def sweep(folder: str, experiment: str) -> None:
 
 
 def _is_held(path: str) -> bool:
-    """Whether the owner of a file of rows is alive and writes; a lock that nobody holds is removed."""
+    """Return whether the owner of a row file is alive and writing. A lock without an owner is removed."""
     if not os.path.exists(lock_file(path)):
         return False
     lock = FileLock(lock_file(path))
@@ -221,7 +236,7 @@ def _is_held(path: str) -> bool:
 
 
 def _of_round(own: str) -> list[tuple[str, int]]:
-    """Paths and process numbers of all files of rows of a round, in a fixed order."""
+    """Return paths and process numbers of all row files of a round, in a fixed order."""
     mine = _NAME.fullmatch(os.path.basename(own))
     assert mine is not None
     return [
@@ -232,7 +247,7 @@ def _of_round(own: str) -> list[tuple[str, int]]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Files of rows by path, each once, also where only something beside them is left."""
+    """Yield distinct row files, including paths for which only a message or lock file is left."""
     for rows in {_BESIDE.sub("", entry) for entry in os.listdir(folder)}:
         if (name := _NAME.fullmatch(rows)) is not None:
             yield os.path.join(folder, rows), name
@@ -247,7 +262,7 @@ def _world(path: str) -> int:
 
 
 def _told(path: str) -> str:
-    """The name of the run, as the user gave it."""
+    """Return the name of the run as specified by the user, quoted."""
     name = _NAME.fullmatch(os.path.basename(path))
     assert name is not None
     return repr(name["round"].partition("@")[0])
@@ -262,7 +277,7 @@ def _tell(path: str, value: Any) -> None:
 
 
 def _read(path: str) -> Any:
-    """What was written; None if nothing was."""
+    """Return the parsed JSON content of a file. None if the file does not exist."""
     try:
         with open(path, encoding="utf-8") as stream:
             return json.load(stream)

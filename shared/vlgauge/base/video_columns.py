@@ -1,4 +1,4 @@
-"""The column of the metrics that look at videos, and that of those that look at one image."""
+"""Columns of video metrics and of metrics that use exactly one image per row."""
 
 from typing import Any
 
@@ -13,10 +13,13 @@ from vlgauge.settings import what_to_do
 
 
 class OneImage(Images):
-    """One image, or a list of one; stored as `Images` stores it, so that all image metrics share a schema."""
+    """Column of single images, each an image or a list of one image.
+
+    Rows are stored like rows of `Images`, so that all image metrics share a schema.
+    """
 
     def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
-        """The one cell (``bytes``, ``path``) in a list."""
+        """Return a list with the single cell (``bytes``, ``path``). See `Column.store`."""
         images = images_of(row)
         if images is not None and len(images) != 1:
             raise UsageError.about(place, f"must be one image, got a list of {len(images)}")
@@ -28,36 +31,39 @@ class OneImage(Images):
 
 
 class Videos(Column):
-    """A video: a file or a segment of it, or frames. Stored as path or undecoded images; see `vlgauge.media.frames`."""
+    """Column of videos, each a file, a segment of a file, or frames.
+
+    Rows are stored as a path or as undecoded images. See `vlgauge.media.frames`.
+    """
 
     def feature(self) -> Any:
-        """Path and segment, or frames."""
+        """Return a feature with path, segment and frames."""
         seconds = datasets.Value("float64")
         frames = datasets.Sequence(datasets.Image(decode=False))
         return {"path": datasets.Value("string"), "start": seconds, "end": seconds, "frames": frames}
 
     def store(self, row: Any, place: str) -> dict[str, Any] | None:
-        """Cell ``{"path", "start", "end", "frames"}``."""
+        """Return a cell ``{"path", "start", "end", "frames"}``. See `Column.store`."""
         if row is None and self.optional:
             return None
         cell = video_cell(row, place, may_be_missing=self.may_be_missing)
-        # The host refuses None for a text within the first row; `LazyVideos` puts it back.
+        # `evaluate` rejects None for a string in the first row. `LazyVideos` restores it.
         return {**cell, "path": cell["path"] or ""}
 
     def restore(self, column: pa.ChunkedArray) -> LazyRows:
-        """Cells that are read when asked for."""
+        """Return cells that are read on access."""
         return LazyVideos(column)
 
     def size(self, stored: Any) -> int:
-        """Bytes of the frames of a row."""
+        """Return the number of bytes of the frames of a row."""
         return sum(len(cell["bytes"] or b"") for cell in (stored or {}).get("frames") or ())
 
 
 class LazyVideos(LazyRows):
-    """Stored cells of videos, one at a time, as `vlgauge.media.videos.video_cell` made them."""
+    """Stored video cells, converted one at a time to the form returned by `vlgauge.media.videos.video_cell`."""
 
     def __getitem__(self, index: int | slice) -> Any:
-        """Cell, or lazily the cells of a slice."""
+        """Return a cell, or a lazy view of the cells of a slice."""
         found = super().__getitem__(index)
         if isinstance(index, slice):
             return LazyVideos(found.column)
