@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UsageError", "__version__", "compare", "load", "score"]
 
-# Name -> where it is; imported when it is asked for.
+# Module of each public name that is imported on first access.
 _LATER = {"compare": "vlgauge.scoring.compare", "score": "vlgauge.scoring.score"}
 
 
@@ -36,25 +36,25 @@ def __dir__() -> list[str]:
 
 
 def load(name: str, config_name: str | None = None, **settings: Any) -> Metric:
-    """Load a metric that is installed with this package; opens no socket and builds no model.
+    """Load an installed metric, without network access and without building a model.
 
     Args:
-        name: Name of the metric, such as ``"rovist_nr"``; `vlgauge list` prints them.
+        name: Name of the metric, such as ``"rovist_nr"``. Run `vlgauge list` for all names.
         config_name: Configuration, for the few metrics that have several.
         **settings: Settings of the metric (see its card) and of `evaluate.Metric` (``keep_in_memory``, ...).
 
     Returns:
-        The metric, a subclass of `evaluate.Metric`.
+        The metric, an instance of a subclass of `evaluate.Metric`.
 
     Raises:
-        ValueError: If no metric has this name, or a setting has a wrong value.
+        ValueError: If there is no metric with this name, or a setting has an invalid value.
         TypeError: If a setting is unknown.
     """
     name = metric_folder(name).name
     if "evaluate" not in sys.modules:
         with progress_chosen(settings["progress"]) if "progress" in settings else nullcontext():
-            announce(f"Loading {name}", logged=False)  # a second or two
-    # `evaluate` takes a second to import, so it is imported only when a metric is loaded.
+            announce(f"Loading {name}", logged=False)  # takes 1 to 2 seconds
+    # Import `evaluate` only when a metric is loaded, because the import takes about a second.
     evaluate = lean_import("evaluate")
     use_writable_folders(evaluate)
     script = folder_module(name, name)

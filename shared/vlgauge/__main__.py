@@ -1,4 +1,4 @@
-"""`vlgauge`, and `python -m vlgauge`."""
+"""Entry point of `vlgauge` and `python -m vlgauge`."""
 
 import gc
 import sys
@@ -6,8 +6,12 @@ from importlib import import_module
 
 
 def main() -> int:
-    """Run the command; an interruption is one line too while the command itself is imported."""
-    # Imports and results make many objects and few cycles: to look for these often takes a tenth of the time.
+    """Run the command and return its exit code.
+
+    An interruption is reported in one line, even while the command is still being imported.
+    """
+    # Imports and results create many objects but few reference cycles, so the default collection frequency would take a
+    # tenth of the run time.
     gc.set_threshold(50_000)
     try:
         code: int = import_module("vlgauge.cli").main()

@@ -1,6 +1,6 @@
-"""The installed metrics and the facts about each, read from the front matter of its card without importing its script.
+"""Installed metrics and their metadata, read from the front matter of the metric cards without importing the scripts.
 
-`folder_module` imports a module of a metric folder by name; it is the only function that does.
+Only `folder_module` imports modules of a metric folder.
 """
 
 import difflib
@@ -27,30 +27,33 @@ _INTERVAL = re.compile(r"[\[(](.+), (.+)[\])]")
 _EVERYTHING = ("-inf", "inf")
 
 GROUPS = ("Visual stories", "Caption sets", "Style", "Image-caption alignment", "Reference-based")
-"""What the metrics read; `group` in the front matter of a card."""
+"""Groups of metrics by kind of input, in display order. Values of `group` in the front matter of cards."""
 
 WITH_REFERENCES = "ref_"
-"""What the name of a score begins with that looks at references as well, such as "ref_clip_s"."""
+"""Prefix of the names of scores that also use references, such as "ref_clip_s"."""
 
 
 @dataclass(frozen=True)
 class MetricFacts:
-    """Facts about a metric, from the front matter of its card.
+    """Metadata of a metric, from the front matter of its card.
 
     Attributes:
         name: Name of the metric.
-        measures: The question it answers.
-        score_range: Range of a score, in words.
-        bounds: What no score is below or above, whatever the settings; None where there is no such number.
-        higher_is_better: Direction.
-        needs: Extras without which it cannot score.
-        is_mean: Whether its number is the mean of the scores of the rows.
-        compares_sets: Whether a score depends on how many captions a row has.
-        bounds_with: Narrower ends with some settings: ``({"estimator": "biased"}, 0.0, 2.0)`` applies if the signature
-            has each of these fields; the value of an absent field is "". An end may be the name of a field.
-        bounds_with_references: The same of the score with references, where that has other ends; None where it has not.
-        other_scores: Other scores with a title of their own: name, title, range as `score_range`.
-        directions: Names of the other numbers of a result that have a direction, and whether higher is better.
+        measures: Question that the metric answers.
+        score_range: Range of a score, as text.
+        bounds: Lower and upper bound of a score under any settings. None for an unbounded end.
+        higher_is_better: Whether higher scores are better.
+        needs: Names of the extras that the metric requires.
+        is_mean: Whether the corpus-level value is the mean of the row scores.
+        compares_sets: Whether a score depends on the number of captions per row.
+        bounds_with: Tighter bounds under certain settings. For example, ``({"estimator": "biased"}, 0.0, 2.0)`` applies
+            if the signature has each of these fields, with "" as the value of absent fields. A bound may be the name of
+            a field.
+        bounds_with_references: Same as `bounds_with` for the score with references. None if both scores have the same
+            bounds.
+        other_scores: Name, title and range of additional scores with a title of their own. The range has the form of
+            `score_range`.
+        directions: Names of the other result values that have a direction, and whether higher is better.
     """
 
     name: str
@@ -68,29 +71,36 @@ class MetricFacts:
 
     @property
     def better(self) -> str:
-        """Direction in a word."""
+        """Direction as a word, "higher" or "lower"."""
         return "higher" if self.higher_is_better else "lower"
 
     def range_of(self, kind: str = "") -> str:
-        """Range of a score in plain words, with the default settings."""
+        """Return the range of a score in plain words, under the default settings.
+
+        Args:
+            kind: Name of one of several ranges in `score_range`. Empty or unknown names select the first range.
+        """
         return _INTERVAL.sub(lambda found: _in_words(*found.groups()), self._range_of(kind))
 
     def ends_of(self, kind: str = "") -> Bounds:
-        """The two ends of `range_of`; None for one that is not a number."""
+        """Return the numeric ends of `range_of`. None for an infinite end.
+
+        If the range is unbounded, has no interval or depends on a setting, the result is `bounds`.
+        """
         found = _INTERVAL.search(self._range_of(kind))
         if found is None or found.groups() == _EVERYTHING:
             return self.bounds
         try:
             low, high = (None if end in _EVERYTHING else float(Fraction(end)) for end in found.groups())
-        except ValueError:  # it depends on a setting
+        except ValueError:  # the end is the name of a setting
             return self.bounds
         return low, high
 
     def bounds_for(self, fields: Mapping[str, str]) -> Bounds:
-        """Return the least and the greatest score with the settings of a signature; None for an end without a number.
+        """Return the lower and upper bound of a score under the settings of a signature. None for an unbounded end.
 
         Args:
-            fields: Fields of the signature, see `vlgauge.signatures.parse_signature`.
+            fields: Fields of the signature. See `vlgauge.signatures.parse_signature`.
         """
         found = [self.bounds]
         for settings, *ends in self.bounds_with:
@@ -113,37 +123,41 @@ class MetricFacts:
 def _number(text: str | None) -> float | None:
     try:
         number = float(text or "")
-    except ValueError:  # a signature may come from anywhere
+    except ValueError:  # signatures are untrusted
         return None
     return number if math.isfinite(number) else None
 
 
 def _in_words(low: str, high: str) -> str:
-    """An interval, such as "0 or more"; infinite ends are "-inf" and "inf"."""
+    """Describe an interval in words, such as "0 or more". Infinite ends are "-inf" and "inf"."""
     if low == "-inf":
         return "any number" if high == "inf" else f"{high} or less"
     return f"{low} or more" if high == "inf" else f"{low} to {high}"
 
 
 def metrics_root() -> Path:
-    """Return the folder of the metric folders."""
+    """Return the folder that contains the metric folders."""
     return Path(importlib.import_module(METRICS_PACKAGE).__path__[0])
 
 
 def metric_names() -> list[str]:
-    """Names of the installed metrics, sorted."""
+    """Return the names of the installed metrics, sorted."""
     root = metrics_root()
     return [name for name in sorted(os.listdir(root)) if os.path.isfile(f"{root}/{name}/{name}.py")]
 
 
 def metric_folder(name: str, argument: str = "name") -> Path:
-    """Folder of a metric, as `evaluate.load` takes it.
+    """Return the folder of a metric, in the form that `evaluate.load` accepts.
+
+    Args:
+        name: Name of the metric.
+        argument: Name of the argument in error messages.
 
     Raises:
-        ValueError: If there is no such metric; the message lists those that there are.
+        ValueError: If there is no such metric. The message lists the installed metrics.
     """
     root = metrics_root()
-    # As the folder is spelled, also where the disk takes capitals for small letters.
+    # Compare the exact spelling, because some file systems ignore case.
     if name in os.listdir(root) and (root / name / f"{name}.py").is_file():
         return root / name
     if name in SUITES:
@@ -152,7 +166,7 @@ def metric_folder(name: str, argument: str = "name") -> Path:
             f"metrics: {', '.join(SUITES[name].metrics)}"
         )
     names = metric_names()
-    # "CIDEr", or as the Hub has it: "vlgauge/rouge_l".
+    # Accept titles such as "CIDEr" and Hub names such as "vlgauge/rouge_l" for the suggestion.
     plain = name.rpartition("/")[2].lower().replace("-", "_") if isinstance(name, str) else ""
     close = difflib.get_close_matches(plain, names, n=1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
@@ -160,7 +174,7 @@ def metric_folder(name: str, argument: str = "name") -> Path:
 
 
 def metric_facts(name: str) -> MetricFacts:
-    """Return the facts of a metric, from the front matter of its card.
+    """Return the metadata of a metric, from the front matter of its card.
 
     Raises:
         ValueError: If there is no such metric, or its card lists no scores.
@@ -169,10 +183,10 @@ def metric_facts(name: str) -> MetricFacts:
 
 
 def metric_of_score(name: str) -> str:
-    """The metric that has a score: "clip_s" of "clip_s" and "ref_clip_s", "chair" of "chair_s".
+    """Return the metric that produces a score: "clip_s" for "clip_s" and "ref_clip_s", "chair" for "chair_s".
 
     Raises:
-        ValueError: If no metric can have it.
+        ValueError: If no metric has a score with this name.
     """
     names = metric_names()
     plain = name.removeprefix(WITH_REFERENCES) if isinstance(name, str) else name
@@ -183,7 +197,7 @@ def metric_of_score(name: str) -> str:
 
 
 def is_score(name: str) -> bool:
-    """Whether a metric can have a score of this name."""
+    """Return whether a metric can have a score with this name."""
     try:
         metric_of_score(name)
     except UsageError:
@@ -192,13 +206,14 @@ def is_score(name: str) -> bool:
 
 
 def score_facts(name: str) -> MetricFacts:
-    """Return the facts of a score: those of its metric with the direction of the score; other scores are means.
+    """Return the metadata of a score: its direction and bounds, and otherwise the metadata of its metric.
 
-    The bounds are those of the metric, or its own for the score with references or if its range is named. The range of
-    another score is empty if the metric does not name it.
+    Scores other than the main one are means. Their bounds are the bounds of the metric, unless the card specifies
+    bounds for the score with references, or a range for the score. The range of another score is empty if the card has
+    none.
 
     Raises:
-        UsageError: If no metric can have it, or its direction is not known.
+        UsageError: If no metric has a score with this name, or its direction is unknown.
     """
     owner = metric_of_score(name)
     facts = metric_facts(owner)
@@ -219,7 +234,7 @@ def score_facts(name: str) -> MetricFacts:
 
 
 def direction_of(name: str) -> bool | None:
-    """Return whether higher is better by a number of a result; None if that is not known, as of counts."""
+    """Return whether higher is better for a result value. None if its direction is unknown, as for counts."""
     try:
         return score_facts(name).higher_is_better
     except UsageError:
@@ -227,10 +242,10 @@ def direction_of(name: str) -> bool | None:
 
 
 def score_title(name: str) -> str:
-    """Name of a score for people: "CLIP-S", "RefCLIP-S", "CHAIRs", "SPICE objects".
+    """Return the display name of a score, such as "CLIP-S", "RefCLIP-S", "CHAIRs" or "SPICE objects".
 
     Raises:
-        ValueError: If no metric can have it.
+        ValueError: If no metric has a score with this name.
     """
     owner = metric_of_score(name)
     if name == owner:
@@ -281,8 +296,8 @@ def _bounds_with(score: Mapping[str, Any]) -> tuple[BoundsWith, ...]:
 
 @cache
 def _front_matter(folder: Path) -> dict[str, Any]:
-    """Return the front matter of the card in a folder; empty if there is no card or it has none."""
-    import yaml  # not needed to load and compute a metric of a script outside the package
+    """Return the front matter of the card in a folder. Empty if there is no card or no front matter."""
+    import yaml  # not needed for metric scripts outside of the package
 
     text = _card(folder)
     if not text.startswith("---\n"):
@@ -291,7 +306,7 @@ def _front_matter(folder: Path) -> dict[str, Any]:
 
 
 def card_fact(name: str, key: str) -> str:
-    """Return a text of the front matter of a metric's card, such as "short_description"; empty if it is missing.
+    """Return a string from the front matter of a metric card, such as "short_description". Empty if it is missing.
 
     Raises:
         ValueError: If there is no such metric.
@@ -300,19 +315,23 @@ def card_fact(name: str, key: str) -> str:
 
 
 def citation(name: str) -> str:
-    """The entries of bibtex on a metric's card; empty where it has none."""
+    """Return the BibTeX entries of a metric card. Empty if there are none.
+
+    Raises:
+        ValueError: If there is no such metric.
+    """
     return "\n".join(re.findall(r"^```bibtex\n(.*?)^```$", _card(metric_folder(name)), re.MULTILINE | re.DOTALL))
 
 
 @cache
 def _card(folder: Path) -> str:
-    """Text of the card in a folder, empty where it has none; each metric that is loaded asks for its entries."""
+    """Return the text of the card in a folder, cached because every metric needs it. Empty if there is no card."""
     card = folder / "README.md"
     return card.read_text("utf-8") if card.is_file() else ""
 
 
 def metric_title(name: str) -> str:
-    """Name of a metric for people, from its card; the plain name where it has none.
+    """Return the display name of a metric, from its card. If the card has none, return the plain name.
 
     Raises:
         ValueError: If there is no such metric.
@@ -321,7 +340,7 @@ def metric_title(name: str) -> str:
 
 
 def metrics_by_group() -> dict[str, list[str]]:
-    """Names of the installed metrics by what they read, in the order of `GROUPS`; other groups of cards come last."""
+    """Return the names of the installed metrics by group, in the order of `GROUPS`, then other groups of cards."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     for name in metric_names():
         found.setdefault(card_fact(name, "group"), []).append(name)
@@ -333,7 +352,7 @@ def folder_module(name: str, module: str) -> ModuleType:
 
     Args:
         name: Name of the metric.
-        module: Name of the module, such as "formula"; that of the metric is its script.
+        module: Name of the module, such as "formula". The module with the name of the metric is its script.
 
     Raises:
         ValueError: If there is no such metric.
@@ -343,21 +362,21 @@ def folder_module(name: str, module: str) -> ModuleType:
 
 
 def extra_is_present(extra: str) -> bool:
-    """Whether everything that an extra brings is installed; looks, imports none of it.
+    """Return whether all packages of an extra are installed, without importing them.
 
-    An extra that the installed package does not declare, because it is newer or the package lies here uninstalled, is
-    not present.
+    An extra that the installed package does not declare is not present. This happens if the extra is newer than the
+    package, or if vlgauge itself is not installed.
     """
     brought = brought_by(extra)
     return brought is not None and all(map(_is_installed, brought))
 
 
 def brought_by(extra: str) -> set[str] | None:
-    """Names of the packages that an extra brings, those of the extras in it included; None if there is no such extra.
+    """Return the names of the packages of an extra, including nested extras. None if there is no such extra.
 
-    They are read from the metadata of the installed package, which were made of setup.cfg.
+    They are read from the metadata of the installed package, which are generated from setup.cfg.
     """
-    # The package itself is imported without waiting for these.
+    # Import these here, because vlgauge itself is imported without them.
     from importlib.metadata import PackageNotFoundError, distribution
 
     from packaging.requirements import Requirement

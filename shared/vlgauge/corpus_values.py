@@ -1,4 +1,4 @@
-"""The number of a whole call with its interval: the mean of the scores, or a statistic of counts that are added up."""
+"""Corpus-level values with confidence intervals, each the mean of the scores or a statistic of summed counts."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,26 +18,26 @@ from vlgauge.statistics import Interval, Statistic, bootstrap_interval, summed_i
 
 Floats = npt.NDArray[np.float64]
 
-# The table, the record and the page of one command ask for the same interval.
-# By the name of the number, empty for a mean.
+# Cache of intervals, because the table, the record and the page of one command need the same one. The values are keyed
+# by score name, which is empty for a mean.
 _KNOWN: Remembered[tuple[Any, ...], dict[str, Interval | None]] = Remembered(64)
-_TOLERANCE = 1e-6  # relative, between a score and what its counts give
+_TOLERANCE = 1e-6  # relative difference between a score and the value of its counts
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A metric whose number adds the counts of all rows before it divides.
+    """Metric whose corpus-level value sums the counts of all rows before it divides.
 
     Attributes:
-        columns: Keys of a result that hold the counts of each row, without the name of the metric; NaN where there is
-            nothing to count, or all 0 where a row has no score, and adds nothing.
-        counts: From these columns, shape ``(n, n_columns)``, to what is added, shape ``(n, n_counts)``.
-        value: From counts or sums of them to a score or the number of the corpus.
-        is_noise: From counts to whether only the constants that keep a score from 0 make it, shape ``(n,)``; None where
-            a score has no such constants.
-        noise: What is so of a row whose scores are noise in both systems, to be read after "a row in which".
-        unless: Field of a signature, such as "version:2007", with which the number is the mean of the scores.
-        others: Other numbers of the same counts, by their keys, such as "bleu_1".
+        columns: Keys of the result columns with the counts of each row, without the name of the metric. NaN if there is
+            nothing to count. All 0 if a row has no score and contributes nothing.
+        counts: Function from these columns, shape ``(n, n_columns)``, to summable counts, shape ``(n, n_counts)``.
+        value: Function from counts, or sums of counts, to a score or the corpus-level value.
+        is_noise: Function from counts to whether a score results only from the constants that keep it above 0, shape
+            ``(n,)``. None if the score has no such constants.
+        noise: Description of a row whose scores are noise in both systems, as a continuation of "a row in which".
+        unless: Signature field, such as "version:2007", with which the corpus-level value is the mean of the scores.
+        others: Other values computed from the same counts, by key, such as "bleu_1".
     """
 
     columns: tuple[str, ...]
@@ -49,13 +49,13 @@ class Counted:
     others: Mapping[str, Statistic] = field(default_factory=dict)
 
     def without_noise(self, counts: Floats) -> Floats:
-        """The values of counts, exactly 0 where only constants make them: two of these do not differ."""
+        """Compute the values of counts, set to 0 if they result from constants only, so that these never differ."""
         values = self.value(counts)
         return values if self.is_noise is None else np.where(self.is_noise(counts), 0.0, values)
 
 
 class _InFolders(Mapping[str, Counted]):
-    """Those that a metric has in its folder, as `COUNTED` of `corpus_counts.py`."""
+    """Count-based metrics, found as `COUNTED` in the module `corpus_counts.py` of their metric folders."""
 
     def __getitem__(self, name: str) -> Counted:
         if name not in self:
@@ -63,7 +63,7 @@ class _InFolders(Mapping[str, Counted]):
         return folder_module(name, "corpus_counts").COUNTED
 
     def __contains__(self, name: object) -> bool:
-        # A file of records asks for each line; the names in it are anybody's.
+        # Checked for every line of a file of records, whose names are untrusted.
         return isinstance(name, str) and name.isidentifier() and (metrics_root() / name / "corpus_counts.py").is_file()
 
     def __iter__(self) -> Iterator[str]:
@@ -74,22 +74,22 @@ class _InFolders(Mapping[str, Counted]):
 
 
 COUNTED: Mapping[str, Counted] = _InFolders()
-"""Metrics whose number adds counts; the numbers of all others are means."""
+"""Metrics whose corpus-level value sums counts. The values of all other metrics are means."""
 
 
 def counted_of(name: str, signature: str) -> Counted | None:
-    """Look up the counts that the number of a score adds; None if it is the mean of the scores.
+    """Look up the counts that the corpus-level value of a score sums. None if the value is the mean of the scores.
 
     Args:
         name: Name of the score.
-        signature: Of its result, since a setting may make it a mean.
+        signature: Signature of its result, because a setting may make the value a mean.
     """
     counted = COUNTED.get(name)
     return None if counted is None or (counted.unless and counted.unless in signature.split("|")) else counted
 
 
 ARROWS = {True: "\N{UPWARDS ARROW}", False: "\N{DOWNWARDS ARROW}"}
-"""Direction in a sign, by whether higher is better."""
+"""Symbol of the direction, by whether higher is better."""
 
 
 def number_title(
@@ -100,14 +100,14 @@ def number_title(
     of_row: bool = False,
     higher_is_better: bool | None = None,
 ) -> str:
-    """Return what a number is called in every table, page and picture, such as "bleu (corpus) \N{UPWARDS ARROW}".
+    """Return the title of a value for all tables, pages and plots, such as "bleu (corpus) \N{UPWARDS ARROW}".
 
     Args:
         name: Name of the score.
-        called: What to write in its place, such as "BLEU".
-        signature: Made with the score; a toy is named.
-        of_row: Whether it is the score of a single row, not the value of all.
-        higher_is_better: Direction, which becomes an arrow; None for no arrow.
+        called: Title to use instead of the name, such as "BLEU".
+        signature: Signature of the score. Scores of a demo model are marked.
+        of_row: Whether the value is the score of a single row instead of the value of the corpus.
+        higher_is_better: Direction, shown as an arrow. None for no arrow.
     """
     kind = [("row" if of_row else "corpus")] if counted_of(name, signature) else []
     toy = ["toy"] if signature and made_by_toy(signature) else []
@@ -116,16 +116,19 @@ def number_title(
     return f"{called or name}{told}{'' if higher_is_better is None else f' {ARROWS[higher_is_better]}'}"
 
 
-# Scores that published tables have with the parser of SPICE's authors.
+# Scores that published tables compute with the parser of SPICE's authors.
 _PARSED = ("spice", "spider", "spider_spice")
 
 
 def parser_note(name: str, signature: str) -> list[str]:
-    """Return what stands behind the name of SPICE or SPIDEr when its graphs are not of the parser of SPICE's authors.
+    """Return a note for the title of SPICE or SPIDEr if the graphs are not from the parser of SPICE's authors.
 
     Args:
         name: Name of the score.
-        signature: Made with the score.
+        signature: Signature of the score.
+
+    Returns:
+        A list with one note, or an empty list.
     """
     if name not in _PARSED or not signature or "|parser:spice-1.0" in signature:
         return []
@@ -133,11 +136,11 @@ def parser_note(name: str, signature: str) -> list[str]:
 
 
 def values_told(names: Mapping[str, str], signatures: Mapping[str, str]) -> str:
-    """Return what the values of some scores are: "Means", "Values of the corpus", or which is which.
+    """Describe the values of some scores: "Means", "Values of the corpus", or a phrase that names the latter.
 
     Args:
-        names: What each score is called, by its name.
-        signatures: Made with the scores, by name.
+        names: Title of each score, by score name.
+        signatures: Signatures of the scores, by score name.
     """
     added = [called for name, called in names.items() if counted_of(name, signatures[name])]
     if not added:
@@ -148,15 +151,19 @@ def values_told(names: Mapping[str, str], signatures: Mapping[str, str]) -> str:
 
 
 def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") -> Floats:
-    """The counts of each row, shape ``(n_rows, n_counts)``, NaN where it cannot be scored, all 0 where it adds nothing.
+    """Return the counts of each row, checked against its score.
 
     Args:
         name: Name of a metric of `COUNTED`.
-        result: What it returned, or a file of scores holds.
-        what: Name of the argument in messages.
+        result: Result of the metric, or content of a file of scores.
+        what: Name of the argument in error messages.
+
+    Returns:
+        Counts, shape ``(n_rows, n_counts)``. NaN in rows that cannot be scored, and all 0 in rows that contribute
+        nothing.
 
     Raises:
-        ValueError: If counts are missing or no counts, or do not give the scores.
+        ValueError: If counts are missing or invalid, or do not yield the scores.
     """
     metric = COUNTED[name]
     keys = [f"{name}_{column}" for column in metric.columns]
@@ -167,10 +174,10 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
         raise UsageError(f"`{what}` must have one count per score, got another number of {wrong[0]}")
     counts = metric.counts(np.stack(columns, axis=1))
     undefined = np.isnan(scores)
-    with np.errstate(all="ignore"):  # what is no count gives no score
+    with np.errstate(all="ignore"):  # invalid counts yield no valid score
         values = metric.value(counts)
         near = np.isclose(values, scores, rtol=_TOLERANCE, atol=0.0)
-    # An undefined score has no counts, or nothing that was counted; a defined one has those that give it.
+    # An undefined score has no counts, or counts of 0 only. A defined score must follow from its counts.
     nothing = np.isnan(counts).all(axis=1) | ((counts == 0).all(axis=1) & np.isnan(values))
     right = np.where(undefined, nothing, near & (counts >= 0).all(axis=1))
     if not right.all():
@@ -184,7 +191,7 @@ def corpus_counts(name: str, result: Mapping[str, Any], what: str = "result") ->
 
 
 def _column(what: str, key: str, cells: Any) -> Floats:
-    """The cells of a column, NaN for what is empty."""
+    """Convert the cells of a column to floats, with NaN for empty cells."""
     try:
         column = np.array([math.nan if cell in (None, "") else float(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
@@ -193,16 +200,16 @@ def _column(what: str, key: str, cells: Any) -> Floats:
 
 
 def corpus_value(name: str, result: Mapping[str, Any]) -> float:
-    """The number of a call; NaN where no row is defined.
+    """Compute the corpus-level value of a result. NaN if no row is defined.
 
     Raises:
-        ValueError: If scores or counts are missing or wrong.
+        ValueError: If scores or counts are missing or invalid.
     """
     return value_of_rows(*_values(name, result))
 
 
 def _values(name: str, result: Mapping[str, Any]) -> tuple[Counted | None, Floats]:
-    """What the number is made of: the counts of each row, or its score."""
+    """Return the counts of each row with their metric, or None and the scores of the rows."""
     counted = counted_of(name, str(result.get(f"{name}_signature", "")))
     if counted is not None:
         return counted, corpus_counts(name, result)
@@ -211,14 +218,15 @@ def _values(name: str, result: Mapping[str, Any]) -> tuple[Counted | None, Float
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows a number is of.
+    """Numbers of rows by their contribution to a corpus-level value.
 
     Attributes:
-        n: Rows that the number is of. A row without a score of its own that adds 0 of 0, such as a caption that names
-            no object for CHAIR_i, is one of them.
-        undefined: Number of the others.
-        drawn: Rows that an interval draws, where each is drawn by itself: those that add more than 0.
-        silent: Those of the ``n`` rows that have no score of their own.
+        n: Rows that contribute to the value. This includes rows without a score that add 0 of 0, such as a caption that
+            names no object for CHAIR_i.
+        undefined: All other rows.
+        drawn: Rows that are resampled for a confidence interval if each row is drawn separately: rows that add more
+            than 0.
+        silent: Rows among the ``n`` rows that have no score.
     """
 
     n: int
@@ -228,14 +236,14 @@ class RowCounts:
 
 
 def row_counts(name: str, result: Mapping[str, Any]) -> RowCounts:
-    """Count the rows that the number of a call is of, the same for every table, record and page.
+    """Count the rows that contribute to a corpus-level value, in the same way for every table, record and page.
 
     Args:
-        name: Of the number, as for `corpus_interval`.
-        result: What the metric returned, or a file of scores holds.
+        name: Name of the value, as in `corpus_interval`.
+        result: Result of the metric, or content of a file of scores.
 
     Raises:
-        UsageError: If scores or counts are missing or wrong.
+        UsageError: If scores or counts are missing or invalid.
     """
     name = _owner(name, result)
     counted, values = _values(name, result)
@@ -249,19 +257,19 @@ def row_counts(name: str, result: Mapping[str, Any]) -> RowCounts:
 
 
 def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
-    """Return that rows without a score of their own are among those of a number.
+    """Return a note that rows without a score contribute to a corpus-level value.
 
     Args:
-        name: Of the number.
-        n_silent: How many rows.
-        of: Whose they are, such as the name of a system.
+        name: Name of the value.
+        n_silent: Number of these rows.
+        of: Owner of the rows, such as the name of a system.
     """
     rows = "1 row has" if n_silent == 1 else f"{n_silent} rows have"
     return f"{name}: {rows} no score of their own{f' by {of}' if of else ''}, but count in n, as they add 0 of 0"
 
 
 def value_of_rows(counted: Counted | None, values: Floats) -> float:
-    """Return the number of a call from the counts or, without them, the scores of its rows; NaN if none is defined."""
+    """Compute the corpus-level value from counts, or from row scores if there are no counts. NaN if none is defined."""
     return mean_of_defined(values.tolist()) if counted is None else summed_value(values, counted.value)
 
 
@@ -274,23 +282,23 @@ def corpus_interval(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Interval | None:
-    """Interval of the number of a call, over its rows, within the range of the metric with its settings.
+    """Compute a confidence interval of a corpus-level value, within the bounds of the score under its settings.
 
-    See `vlgauge.statistics.bootstrap_interval` for how it is made and how often it covers the true number.
+    See `vlgauge.statistics.bootstrap_interval` for the method and the coverage.
 
     Args:
-        name: Of the number, such as that of the metric, or another that the same counts make, such as "bleu_1".
-        result: What the metric returned.
-        groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
-        level: Coverage, in (0, 1).
+        name: Name of the metric, or of another value computed from the same counts, such as "bleu_1".
+        result: Result of the metric.
+        groups: Label of each row. Rows with the same label, such as captions of one image, are resampled together.
+        level: Confidence level, in (0, 1).
         resamples: Number of bootstrap samples.
-        seed: Their seed.
+        seed: Seed of the bootstrap samples.
 
     Returns:
-        The interval; None with fewer than two rows, or groups of rows, that are defined.
+        The interval. None if there are fewer than two defined rows, or groups of rows.
 
     Raises:
-        ValueError: If scores or counts are missing or wrong, or ``level`` or ``resamples`` is out of range.
+        ValueError: If scores or counts are missing or invalid, or ``level`` or ``resamples`` is out of range.
     """
     owner = _owner(name, result)
     counted, values = _values(owner, result)
@@ -313,14 +321,15 @@ def corpus_interval(
 
 
 def score_bounds(name: str, signature: str) -> Bounds:
-    """Return the least and the greatest score with the settings of a signature; None for an end without a number.
+    """Return the lower and upper bound of a score under the settings of a signature. None for an unbounded end.
 
     Args:
         name: Name of the score, such as "ref_clip_s".
-        signature: Signature of the score, or empty.
+        signature: Signature of the score. If it is empty or belongs to another score, the bounds hold under any
+            settings.
 
     Raises:
-        UsageError: If no metric can have the score.
+        UsageError: If no metric has a score with this name.
     """
     facts = score_facts(name)
     try:
@@ -331,12 +340,12 @@ def score_bounds(name: str, signature: str) -> Bounds:
 
 
 def has_interval(name: str, result: Mapping[str, Any]) -> bool:
-    """Whether `corpus_interval` knows a number: it has scores of rows, or the counts of its metric make it."""
+    """Return whether `corpus_interval` supports a value, because it has row scores or is computed from counts."""
     return f"{name}_scores" in result or _owner(name, result) != name
 
 
 def _owner(name: str, result: Mapping[str, Any]) -> str:
-    """The metric whose counts make a number, such as "bleu" of "bleu_1"; else the number itself."""
+    """Return the metric whose counts determine a value, such as "bleu" for "bleu_1", or the name itself."""
     if f"{name}_scores" in result:
         return name
     for key in result:
@@ -346,7 +355,7 @@ def _owner(name: str, result: Mapping[str, Any]) -> str:
 
 
 def _counted_intervals(name: str, counted: Counted, counts: Floats, **how: Any) -> dict[str, Interval | None]:
-    """The intervals of all numbers that the same counts make, from the same samples."""
+    """Compute the intervals of all values of the same counts, from the same bootstrap samples."""
     statistics = {name: counted.value, **counted.others}
 
     def each(sums: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Errors that a user can fix; any other exception is a bug and keeps its traceback."""
+"""Errors that users can fix. Any other exception is a bug and keeps its traceback."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Self
 
 
 class UsageError(ValueError):
-    """Input, a setting or an environment that cannot be used; the message says how to fix it.
+    """Raised if an input, a setting or the environment is unusable. The message says how to fix it.
 
-    The command line and the workbench print the message alone. Instances survive pickling.
+    The command line and the workbench print only the message. Instances survive pickling.
 
     Attributes:
-        argument: Name of the argument that the error is about, None if there is no single one. An item of a column has
+        argument: Name of the argument that the error is about. None if there is no single one. An item of a column has
             its position in the name, such as ``"images[3][2]"``.
-        problem: What is wrong with the argument, such as ``"must be positive, got -1"``. None without an argument.
-        remedy: What to do instead, None if the problem includes it or nobody knows.
+        problem: Problem with the argument, such as ``"must be positive, got -1"``. None without an argument.
+        remedy: Suggested fix. None if the problem includes it or the fix is unknown.
     """
 
     argument: str | None = None
@@ -27,26 +27,26 @@ class UsageError(ValueError):
 
     @classmethod
     def about(cls, argument: str, problem: str, remedy: str | None = None) -> Self:
-        """Make the error about one argument.
+        """Create an error about one argument, with the message "`argument` problem; remedy".
 
         Args:
-            argument: Name of the argument, as it is in the signature of the function, or of an item of it.
-            problem: What is wrong with it, such as ``"must be positive, got -1"``.
-            remedy: What to do instead; the last part of the message.
-
-        Returns:
-            The error, whose message is "`argument` problem; remedy".
+            argument: Name of the argument in the function signature, or of an item of it.
+            problem: Problem with the argument, such as ``"must be positive, got -1"``.
+            remedy: Suggested fix, used as the last part of the message.
         """
         error = cls(_sentence(f"`{argument}`", problem, remedy))
         error.argument, error.problem, error.remedy = argument, problem, remedy
         return error
 
     def in_words(self, name: str) -> str:
-        """Return the message with the argument called `name`, if the error is about one and nothing was added to it."""
+        """Return the message with `name` as the name of the argument.
+
+        The message is unchanged if the error is not about an argument, or if its message was replaced.
+        """
         return str(self) if self.problem is None else _sentence(name, self.problem, self.remedy)
 
     def with_message(self, message: str) -> Self:
-        """Return an error of the same class, argument and remedy with another message."""
+        """Return an error with the same class, argument and remedy but another message."""
         error = type(self)(message)
         error.__dict__.update(self.__dict__, problem=None)
         return error
@@ -57,30 +57,30 @@ def _sentence(name: str, problem: str, remedy: str | None) -> str:
 
 
 class UsageTypeError(UsageError, TypeError):
-    """An argument has the wrong type, or is unknown."""
+    """Raised if an argument has the wrong type or is unknown."""
 
 
 class UsageIndexError(UsageError, IndexError):
-    """An index is out of range."""
+    """Raised if an index is out of range."""
 
 
 class MissingFileError(UsageError, FileNotFoundError):
-    """A file or folder that the user named does not exist."""
+    """Raised if a file or folder named by the user does not exist."""
 
 
 class MissingExtraError(UsageError, ImportError):
-    """A package is not installed, or its version does not fit."""
+    """Raised if a package is not installed or its version does not fit."""
 
 
 class WeightsNotFoundError(MissingFileError):
-    """The files of a model are neither on this machine nor to be downloaded."""
+    """Raised if the files of a model are neither on this machine nor available for download."""
 
 
 class NetworkError(UsageError, OSError):
-    """Something cannot be had from the network; the message says why, as the clause of a sentence.
+    """Raised if a network request fails. The message gives the reason as a clause of a sentence.
 
     Attributes:
-        status: HTTP status of the answer, None if there was no answer.
+        status: HTTP status of the response. None if there was no response.
     """
 
     status: int | None = None
@@ -91,24 +91,24 @@ class NetworkError(UsageError, OSError):
 
 
 def is_of_user(error: BaseException) -> bool:
-    """Check whether the user can fix an error: a usage error, a file, a full disk or too little memory."""
+    """Return whether the user can fix an error: a usage error, a file error, a full disk or insufficient memory."""
     if isinstance(error, OSError) and not isinstance(error, UsageError):
         return error.filename is not None or error.errno == errno.ENOSPC
     return isinstance(error, (UsageError, MemoryError))
 
 
 def is_of_item(error: BaseException) -> bool:
-    """Check whether a usage error is of one item, such as a row or a file.
+    """Return whether a usage error concerns a single item, such as a row or a file.
 
-    A package, weights or an answer of the network that is missing is missing for every item: to leave out the item, or
-    to make its score undefined, would hide that.
+    Missing packages, missing weights and network failures affect every item. Skipping the item, or making its score
+    undefined, would hide them.
     """
     everywhere = (MissingExtraError, WeightsNotFoundError, NetworkError)
     return isinstance(error, UsageError) and not isinstance(error, everywhere)
 
 
 def describe(error: BaseException) -> str:
-    """Return the text to show to a user for an error of which `is_of_user` holds."""
+    """Return the message to show to users for an error that satisfies `is_of_user`."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -119,7 +119,13 @@ def describe(error: BaseException) -> str:
 
 
 def in_python(name: str, value: object, is_setting: bool) -> str:
-    """Return how Python passes an argument; see `naming_arguments`."""
+    """Return the Python notation of an argument, the default of `naming_arguments`.
+
+    Args:
+        name: Name of the argument.
+        value: Value of the argument. ``...`` for the name only.
+        is_setting: Unused, because Python passes settings of metrics like other arguments.
+    """
     if value is ...:
         return f"`{name}`"
     return f'{name}="{value}"' if isinstance(value, str) and '"' not in value else f"{name}={value!r}"
@@ -130,11 +136,11 @@ _NAMING: ContextVar[Callable[[str, object, bool], str]] = ContextVar("_NAMING", 
 
 @contextmanager
 def naming_arguments(naming: Callable[[str, object, bool], str]) -> Iterator[None]:
-    """Make messages name arguments in the words of a front end inside the block.
+    """Use the argument notation of a user interface in messages created inside the context.
 
     Args:
-        naming: Function of the name of an argument, of a value (``...`` if the message leaves it open), and of whether
-            the argument is a setting of a metric.
+        naming: Function of the name of an argument, its value (``...`` if the message leaves it open), and whether it
+            is a setting of a metric.
     """
     token = _NAMING.set(naming)
     try:
@@ -144,7 +150,7 @@ def naming_arguments(naming: Callable[[str, object, bool], str]) -> Iterator[Non
 
 
 def as_option(name: str, value: object = ...) -> str:
-    """Return how to pass an argument of a function such as `vlgauge.score`, for a message.
+    """Return the notation of an argument of a function such as `vlgauge.score`, for a message.
 
     Returns:
         ``predictions='COLUMN'`` or `` `predictions` `` in Python, ``--predictions COLUMN`` on the command line.
@@ -153,7 +159,7 @@ def as_option(name: str, value: object = ...) -> str:
 
 
 def as_setting(name: str, value: object = ...) -> str:
-    """Return how to pass a setting of a metric, for a message.
+    """Return the notation of a setting of a metric, for a message.
 
     Returns:
         ``profile='embedded'`` or `` `df` `` in Python, ``--profile embedded`` or ``--set df=...`` on the command line.

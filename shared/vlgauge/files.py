@@ -1,6 +1,6 @@
-"""The one reader of what others made: regular files, unpacked and parsed within bounds that can be raised.
+"""Readers of untrusted regular files, with adjustable limits for unpacking and parsing.
 
-Messages call a file by the argument that names it, such as FILE or `idf`, and tell the line.
+Messages name a file by its argument, such as FILE or `idf`, and include the line.
 """
 
 import csv
@@ -25,26 +25,26 @@ from vlgauge.errors import UsageError
 FilePath: TypeAlias = str | PathLike[str]
 Item = TypeVar("Item")
 
-# What comes with the package.
+# Folder of the data files of the package.
 DATA = Path(__file__).resolve().parent / "data"
 
 MAX_DEPTH = 64
 _SHALLOW = f"have lists and objects at most {MAX_DEPTH} deep within each other, got more"
 STDIN = "-"
 
-# What a packed file may unpack to however small it is, and per byte of it: text is packed to a tenth, a bomb to a
-# thousandth.
+# Maximum unpacked size per byte of a packed file, if this is more than the fixed limit. Text is compressed to about a
+# tenth of its size, decompression bombs to a thousandth.
 _UNPACKED_PER_BYTE = 16
-# Larger numbers are no floats.
+# Maximum number of digits of an integer, because larger ones exceed the range of floats.
 _MAX_DIGITS = 308
 _CHUNK = 2**20
-# What a list, an object, a value and a cell take in memory beside their characters, about.
+# Approximate memory of a list, an object, a value and a cell in addition to their characters, in bytes.
 _BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
 _ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
-# How files begin that no editor can save as text.
+# First bytes of file formats that no editor can save as text.
 _NO_TEXT = {
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
@@ -60,14 +60,15 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a so
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may be read.
+    """Limits of file sizes and tables.
 
     Attributes:
-        max_bytes: Bytes of a file.
-        max_unpacked: Bytes that a packed file may unpack to, and the lists, objects and cells of a table; a large one
-            may sixteen times its own. Half as many may stand in JSON that is no JSONL.
-        max_rows: Rows of a table.
-        max_row: Characters of a row of a table; in memory they may become fifty times as many bytes.
+        max_bytes: Maximum file size in bytes.
+        max_unpacked: Maximum unpacked size of a packed file in bytes, and maximum memory of the lists, objects and
+            cells of a table. For large packed files, the limit is 16 times the packed size. JSON other than JSONL is
+            limited to half of it.
+        max_rows: Maximum number of rows of a table.
+        max_row: Maximum number of characters in a row of a table. They may use up to 50 times as many bytes in memory.
     """
 
     max_bytes: int = 2**30
@@ -80,7 +81,7 @@ _LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B0
 
 
 class TooMuch(UsageError):
-    """A file that goes beyond the limits."""
+    """Raised if a file exceeds a limit."""
 
 
 @contextmanager
@@ -91,16 +92,16 @@ def limits(
     max_rows: int | None = None,
     max_row: int | None = None,
 ) -> Iterator[None]:
-    """Read more, or less, than usual inside the block.
+    """Change the limits of file sizes and tables inside the context.
 
     Args:
-        max_bytes: Bytes of a file; None for what holds outside the block, as below.
-        max_unpacked: Bytes that a packed file may unpack to.
-        max_rows: Rows of a table.
-        max_row: Characters of a row of a table.
+        max_bytes: Maximum file size in bytes. None here and below keeps the current limit.
+        max_unpacked: Maximum unpacked size of a packed file in bytes.
+        max_rows: Maximum number of rows of a table.
+        max_row: Maximum number of characters in a row of a table.
 
     Raises:
-        ValueError: If one is less than 1.
+        ValueError: If a limit is less than 1.
     """
     given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows, "max_row": max_row}
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -115,17 +116,17 @@ def limits(
 
 
 def current_limits() -> Limits:
-    """The limits that hold here."""
+    """Return the limits that apply in the current context."""
     return _LIMITS.get()
 
 
 def unpacked_limit(size: int) -> int:
-    """Bytes that a packed file of that size may unpack to."""
+    """Return the maximum unpacked size of a packed file of `size` bytes."""
     return max(current_limits().max_unpacked, _UNPACKED_PER_BYTE * size)
 
 
 def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
-    """Say that a file goes beyond a limit, and how to raise that."""
+    """Raise TooMuch, with a message that says how to raise the limit."""
     raise TooMuch(
         f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
         f"--{option.replace('_', '-')}, in Python with vlgauge.files.limits({option}=...)"
@@ -133,16 +134,16 @@ def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoRe
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address such as ``"https://..."`` or ``"data:..."`` rather than a path."""
+    """Return whether a string is a URL such as ``"https://..."`` or ``"data:..."`` instead of a path."""
     return _ADDRESS.match(text) is not None
 
 
 def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
-    """Open a regular file; a pipe or a device could be read for ever.
+    """Open a regular file. Pipes and devices are rejected, because reading them may never end.
 
     Raises:
-        ValueError: If it is anything else, or the path can be none.
-        OSError: If it cannot be opened.
+        ValueError: If the path is invalid, or is not a regular file.
+        OSError: If the file cannot be opened.
     """
     try:
         status = os.stat(path)
@@ -151,17 +152,17 @@ def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
         raise UsageError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
-    # What took its place meanwhile must not block either.
+    # Do not block on a pipe that replaced the file since the check.
     waiting = getattr(os, "O_NONBLOCK", 0)
     return open(path, "rb", buffering=_CHUNK, opener=lambda file, flags: os.open(file, flags | waiting))
 
 
 def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
-    """The content of a regular file, or for ``"-"`` of standard input where `name` is FILE.
+    """Read a regular file, or standard input if the path is ``"-"`` and `name` is FILE.
 
     Raises:
-        ValueError: If it is too large, no regular file, or changes while it is read.
-        OSError: If it cannot be read.
+        ValueError: If the file is too large, is not a regular file, or changes while it is read.
+        OSError: If the file cannot be read.
     """
     limit = current_limits().max_bytes
     if name == "FILE" and path == STDIN:
@@ -175,7 +176,7 @@ def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
             refuse(name, limit, "bytes", "max_bytes", path)
         try:
             data = file.read(before.st_size + 1)
-        except OSError as error:  # which names no file, unlike that of opening it
+        except OSError as error:  # the error of `read`, unlike `open`, has no file name
             raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
@@ -184,28 +185,28 @@ def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
 
 
 def read_text(path: FilePath, name: str = "`path`") -> str:
-    """The text of a file in UTF-8, without a byte order mark.
+    """Read a UTF-8 text file, without its byte order mark.
 
     Raises:
-        ValueError: If it is none, too large, or no regular file.
-        OSError: If it cannot be read.
+        ValueError: If the file is not UTF-8 text, is too large, or is not a regular file.
+        OSError: If the file cannot be read.
     """
     return decoded(read_bytes(path, name), name, path)
 
 
 def decoded(data: bytes, name: str, shown: object) -> str:
-    """The text of bytes in UTF-8, without a byte order mark.
+    """Decode UTF-8 text, without its byte order mark.
 
     Raises:
-        ValueError: If they are none, or hold the zero bytes of UTF-16 and of binary files; a picture, an archive or the
-            like is called by its name, since no other way of saving makes it text.
+        ValueError: If the bytes are not UTF-8 text, or contain zero bytes as UTF-16 and binary files do. The message
+            names known binary formats such as images and archives, which cannot be saved as text.
     """
     if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
         raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # Of a file with a mark the error counts from behind it.
+        # Error positions do not include a byte order mark.
         position = error.start + (len(data) - len(error.object))
         found = f"byte {error.object[error.start]:#04x}"
     else:
@@ -219,11 +220,11 @@ def decoded(data: bytes, name: str, shown: object) -> str:
 
 @contextmanager
 def unpacking(path: FilePath, name: str = "`path`") -> Iterator[Iterator[bytes]]:
-    """Pieces of what a gzip file holds, as far as the limit goes.
+    """Open a gzip file and provide an iterator over chunks of its unpacked content, up to the limit.
 
     Raises:
-        ValueError: If it unpacks to more, or is damaged.
-        OSError: If it cannot be read.
+        ValueError: If the unpacked content is too large, or the file is damaged.
+        OSError: If the file cannot be read.
     """
     with open_file(path, name) as packed, gzip.GzipFile(fileobj=packed) as file:
         yield _pieces(file, unpacked_limit(os.fstat(packed.fileno()).st_size), path, name)
@@ -242,11 +243,11 @@ def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Itera
 
 
 def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
-    """Lines of a gzip file, without their ends.
+    """Yield the lines of a gzip file, without line ends.
 
     Raises:
-        ValueError: If it unpacks to too much, is damaged, or has a longer line.
-        OSError: If it cannot be read.
+        ValueError: If the unpacked content is too large, the file is damaged, or a line is longer than `longest` bytes.
+        OSError: If the file cannot be read.
     """
     rest = b""
     with unpacking(path, name) as pieces:
@@ -260,11 +261,11 @@ def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -
 
 
 def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
-    """The content of a file, unpacked if its name ends in .gz.
+    """Read a file, and unpack it if its name ends in .gz.
 
     Raises:
-        ValueError: If it is too large, also when it is unpacked, or damaged.
-        OSError: If it cannot be read.
+        ValueError: If the file or its unpacked content is too large, or the file is damaged.
+        OSError: If the file cannot be read.
     """
     if not os.fspath(path).endswith(".gz"):
         return read_bytes(path, name)
@@ -273,19 +274,26 @@ def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
 
 
 def read_json(path: FilePath, name: str = "`path`") -> Any:
-    """The value in a JSON file; see `parse_json`."""
+    """Read a JSON file. See `parse_json`."""
     return parse_json(read_text(path, name), name, path)
 
 
 class _Refused(UsageError):
-    """JSON that is not accepted; the message says what it must be instead."""
+    """Raised if valid JSON is not accepted. The message is the requirement."""
 
 
 def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
-    """The value of a JSON text, which may have NaN in the place of numbers.
+    """Parse a JSON text, in which numbers may be NaN.
+
+    Args:
+        text: The JSON text.
+        name: Name of the argument in error messages.
+        shown: Path of the file in error messages.
+        first_line: Number of the line at which the text begins.
 
     Raises:
-        ValueError: If it is broken, has a key twice, is nested too deeply, or has a number of thousands of digits.
+        ValueError: If the text is invalid, repeats a key, is nested more than `MAX_DEPTH` levels deep, or has an
+            integer of more than 308 digits.
     """
     place = f"line {first_line} of {str(shown)!r}"
     try:
@@ -303,7 +311,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         if text.count("[") + text.count("{") <= MAX_DEPTH or depth_of(value) <= MAX_DEPTH:
             return value
         wanted = _SHALLOW
-    # Where the text begins is all that is known of several lines.
+    # Only the first line of a text of several lines is known.
     where = f"the text from {place} on" if "\n" in text.strip() else place
     raise UsageError(f"{name} must {wanted} in {where}")
 
@@ -322,12 +330,12 @@ def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """The first name that comes more than once; None if each comes once."""
+    """Return the first name that occurs more than once. None if all are distinct."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def depth_of(value: Any) -> int:
-    """How many lists and objects stand within each other."""
+    """Return the nesting depth of lists and dictionaries in a value."""
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, (list, dict))]:
         depth += 1
@@ -336,10 +344,10 @@ def depth_of(value: Any) -> int:
 
 
 def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
-    """The rows, up to the limit of their number.
+    """Yield rows up to the row limit.
 
     Raises:
-        ValueError: If there are more.
+        ValueError: If there are more rows.
     """
     limit = current_limits().max_rows
     for number, row in enumerate(rows):
@@ -349,10 +357,10 @@ def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
 
 
 def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
-    """Refuse a row that is too long.
+    """Check the length of a row.
 
     Raises:
-        ValueError: If it is.
+        ValueError: If the row has more characters than `Limits.max_row`.
     """
     limit = current_limits().max_row
     if n_characters > limit:
@@ -360,11 +368,12 @@ def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
 
 
 def json_bytes(text: str, most: int) -> int:
-    """About what the lists, objects and values of a JSON text take in memory, found before it is parsed.
+    """Estimate the memory of the lists, objects and values of a JSON text, without parsing it.
 
     Args:
-        text: JSON, or lines of it.
-        most: That they may take; up to that the signs in strings are counted too, which is faster.
+        text: JSON, or lines of JSON.
+        most: Memory limit in bytes. An estimate up to the limit also counts punctuation inside strings, which is
+            faster.
     """
     found = _signs_bytes(text)
     return found if found <= most else _signs_bytes(_STRING.sub("", text))
@@ -375,10 +384,10 @@ def _signs_bytes(text: str) -> int:
 
 
 def check_objects(n_bytes: int, limit: int, name: str, shown: object) -> None:
-    """Refuse a table of very many small lists, objects or cells.
+    """Check the memory of the lists, objects and cells of a table.
 
     Raises:
-        ValueError: If they take more than the limit.
+        ValueError: If they need more than `limit` bytes.
     """
     if n_bytes > limit:
         refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", shown)
@@ -387,26 +396,26 @@ def check_objects(n_bytes: int, limit: int, name: str, shown: object) -> None:
 def csv_rows(
     text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table, titles included, with the number of the line at which each ends.
+    """Yield the rows of a CSV table, including the header, each with the number of its last line.
 
     Raises:
-        ValueError: If it is broken, has too many rows or too long a row.
+        ValueError: If the table is malformed, has too many rows, or has a row that is too long.
     """
     length = 0
 
     def pieces() -> Iterator[str]:
-        # A cell in quotes may have several lines.
+        # Check the length after every line, because a quoted cell may have several lines.
         nonlocal length
         for number, line in enumerate(_LINE.finditer(text), 1):
             length += line.end() - line.start()
             check_row(length, name, shown, number)
             yield line[0]
 
-    # A story may be longer than the default limit of 131,072 characters.
+    # Raise the limit, because a story may be longer than the default of 131,072 characters.
     csv.field_size_limit(2**31 - 1)
     lines = csv.reader(pieces(), delimiter=delimiter, strict=strict, skipinitialspace=skipinitialspace)
     try:
-        # One row is that of the titles.
+        # The header does not count as a row.
         titles = next(lines, None)
         if titles is not None:
             length = 0

@@ -1,4 +1,4 @@
-"""Other packages as they are installed here: a version that does not do is told from a package that is not there."""
+"""Checks of installed packages, which distinguish missing packages from unsuitable versions."""
 
 import importlib.metadata
 from collections.abc import Iterator
@@ -11,47 +11,49 @@ from packaging.version import Version
 
 from vlgauge.errors import MissingExtraError
 
-# Each request asks, and the metadata of a large package are long.
+# Cached, because every request checks a version and the metadata of large packages are long.
 version = cache(importlib.metadata.version)
 
 
 class WrongVersion(MissingExtraError):
-    """A package in a version with which something cannot be done."""
+    """Raised if the installed version of a package is too old for an operation."""
 
 
 def too_old(package: str, least: str, what: str) -> str | None:
-    """Why something cannot be done with the version that is installed, as the clause of a sentence; None if it can.
+    """Return why the installed version of a package is too old, as a clause of a sentence. None if it is recent enough.
+
+    A missing package also yields None, because its import raises an error.
 
     Args:
-        package: Its name on the index.
-        least: The first version that does.
-        what: What needs it.
+        package: Name of the package on PyPI.
+        least: Minimum version.
+        what: Feature that needs the package.
     """
     try:
         found = version(package)
     except PackageNotFoundError:
-        return None  # the import says it
+        return None  # the import raises the error
     if Version(found) >= Version(least):
         return None
     return f"{what} needs {package} {least} or newer, and {found} is installed"
 
 
 def check_version(package: str, least: str, what: str) -> None:
-    """Check, when it is called, what only some calls need.
+    """Check the version of a package that only some calls need. See `too_old` for the arguments.
 
     Raises:
-        WrongVersion: If the version that is installed is older.
+        WrongVersion: If the installed version is too old.
     """
     if told := too_old(package, least, what):
         raise WrongVersion(f'{told}; run: pip install "{package}>={least}"')
 
 
 def not_importable(missing: str, error: ImportError) -> str:
-    """What to say of an import that failed: that the package is missing, or that its version does not do.
+    """Return the error message for a failed import, which distinguishes missing packages from unsuitable versions.
 
     Args:
-        missing: The sentence for the first, ``"... needs X; run: pip install ..."``.
-        error: What was raised.
+        missing: Message for a missing package, ``"... needs X; run: pip install ..."``.
+        error: Error raised by the import.
     """
     if isinstance(error.__cause__, ImportError):
         error = error.__cause__
@@ -66,7 +68,7 @@ def not_importable(missing: str, error: ImportError) -> str:
 
 @contextmanager
 def importing(missing: str) -> Iterator[None]:
-    """Context of imports that may fail; ImportError in the words of `not_importable`."""
+    """Convert import errors inside the context to MissingExtraError, with the message of `not_importable`."""
     try:
         yield
     except ImportError as error:
@@ -76,5 +78,5 @@ def importing(missing: str) -> Iterator[None]:
 def _is_here(name: str) -> bool:
     try:
         return bool(name) and find_spec(name) is not None
-    except ValueError:  # it stands in `sys.modules` as something that is no module
+    except ValueError:  # `sys.modules` contains an object without a module spec
         return False

@@ -1,12 +1,12 @@
-"""Heavy libraries, imported without the parts of them that nobody has touched yet.
+"""Imports of heavy libraries that defer submodules until they are used.
 
-While a library is imported, a part that is put off is an empty module in `sys.modules`, and what the library imports
-from it an object that forwards. Afterwards the table of modules is as it was, so that anybody can import the part.
-Whoever asks a module of the library for such an object gets the real one: the parts are imported then, and a part that
-is missing on this machine fails as it always did.
+While a library is imported, a deferred submodule is an empty module in `sys.modules`, and the names that the library
+imports from it are forwarding objects. `sys.modules` is restored afterwards, so that any code can import the submodule.
+On access to such an object through a module of the library, the submodules are imported and the real object is
+returned. A submodule that is missing on this machine then fails with its usual error.
 
-This is the one place where parts are put off. It stands on the lowest floor, since those who need it stand on several:
-`vlgauge.load` and the base of all metrics before the host is there, and the encoders before open_clip is.
+This module is the only one that defers submodules. It is in the lowest layer because several layers use it:
+`vlgauge.load` and the base classes of metrics before `evaluate` is imported, and the encoders before open_clip is.
 """
 
 import importlib
@@ -15,27 +15,27 @@ import threading
 from types import ModuleType
 from typing import Any
 
-# Library -> its parts that no score needs.
+# Submodules that no score needs, by library.
 PUT_OFF = {
-    # Evaluators and suites: scipy.stats, and transformers and torch where they are installed.
+    # Evaluators and suites, which import scipy.stats, and torch and transformers if installed.
     "evaluate": ("evaluate.evaluator", "evaluate.evaluation_suite"),
-    # One function, of detectors on other devices, is all that it wants of torch's compiler.
+    # torchvision uses only one function of the torch compiler, for detectors on other devices.
     "torchvision": ("torch._dynamo", "torch._dynamo.utils"),
-    # Towers of timm and of transformers, and captioning.
+    # Image towers of timm, text towers of transformers, and captioning models.
     "open_clip": ("open_clip.timm_model", "open_clip.hf_model", "open_clip.coca_model"),
 }
-# Libraries that another one imports.
+# Dependencies to import first.
 _FIRST = {"open_clip": ("torch", "torchvision")}
-# A worker of Ray starts the first, which only collects garbage; the second kills late workers of the sandbox; the third
-# draws bars that are late.
+# Threads that import nothing: garbage collection of a Ray worker, termination of late sandbox workers, and redrawing of
+# late progress bars.
 _IMPORTS_NOTHING = {"PythonGCThread", "vlgauge-sandbox", "tqdm_monitor"}
 
 
 def lean_import(library: str) -> ModuleType:
-    """A library of `PUT_OFF`; one that is imported already stays as it is.
+    """Import a library of `PUT_OFF` with deferred submodules. A library that is already imported is returned unchanged.
 
     Raises:
-        ImportError: If the library, or what it needs, is not installed.
+        ImportError: If the library or one of its dependencies is not installed.
     """
     if library in sys.modules:
         return importlib.import_module(library)
@@ -44,14 +44,14 @@ def lean_import(library: str) -> ModuleType:
             lean_import(other)
         else:
             importlib.import_module(other)
-    # Another thread could import a part just while an empty module stands there.
+    # Import normally if another thread could import a submodule while it is replaced.
     if _others_may_import() or any(part in sys.modules for part in PUT_OFF[library]):
         return importlib.import_module(library)
     return _Parts(library).import_library()
 
 
 def _others_may_import() -> bool:
-    """Whether there is a thread beside this one that may import something."""
+    """Return whether another thread may import something."""
     return any(
         thread is not threading.current_thread() and thread.name not in _IMPORTS_NOTHING
         for thread in threading.enumerate()
@@ -59,7 +59,7 @@ def _others_may_import() -> bool:
 
 
 class _Parts:
-    """The parts of one library that are put off together."""
+    """Deferred submodules of one library, which are imported together."""
 
     def __init__(self, library: str) -> None:
         self.library = library
@@ -67,7 +67,7 @@ class _Parts:
         self.holders: list[ModuleType] = []
 
     def import_library(self) -> ModuleType:
-        """The library with its parts put off."""
+        """Import the library with deferred submodules."""
         sys.modules.update(self.modules)
         try:
             library = importlib.import_module(self.library)
@@ -83,17 +83,17 @@ class _Parts:
         return library
 
     def has_module(self, name: str) -> bool:
-        """Whether a module of this name is of the library itself."""
+        """Return whether a module of this name belongs to the library."""
         return name == self.library or name.startswith(f"{self.library}.")
 
     def withdraw(self) -> None:
-        """Take the empty modules out of the table of modules."""
+        """Remove the empty modules from `sys.modules`."""
         for name, module in self.modules.items():
             if sys.modules.get(name) is module:
                 del sys.modules[name]
 
     def settle(self) -> None:
-        """Import all parts, and put what is real in the place of every stand-in."""
+        """Import all deferred submodules, and replace every forwarding object with the real one."""
         self.withdraw()
         for part in self.modules:
             importlib.import_module(part)
@@ -104,24 +104,24 @@ class _Parts:
 
 
 class _PartModule(ModuleType):
-    """Stands for a part in the table of modules while the library is imported."""
+    """Empty module that replaces a deferred submodule in `sys.modules` while the library is imported."""
 
     def __init__(self, name: str, parts: _Parts) -> None:
         super().__init__(name)
         self._parts = parts
 
     def __getattr__(self, name: str) -> Any:
-        # Whoever looks through the table of modules asks for names such as __file__ and wants no import.
+        # Code that inspects `sys.modules` reads names such as __file__, which must not trigger imports.
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         stand_in = _StandIn(name, self.__name__, self._parts)
-        # Only modules of the library get their stand-ins replaced later.
+        # Return the real object to other importers, because only modules of the library get updated later.
         importer = sys._getframe(1).f_globals.get("__name__", "")
         return stand_in if self._parts.has_module(importer) else stand_in.real()
 
 
 class _Holder(ModuleType):
-    """A module of the library that has stand-ins and gives the real things to whoever asks from outside."""
+    """Module of the library that contains forwarding objects and returns the real objects to code outside of it."""
 
     def __getattribute__(self, name: str) -> Any:
         value = ModuleType.__getattribute__(self, name)
@@ -134,14 +134,14 @@ class _Holder(ModuleType):
         held = _names(self).get(name)
         if type(held) is _StandIn:
             held.real()
-            # An import of a part gives it to the library, which has put something else there, or the same.
+            # Importing a submodule sets it as an attribute of the library, which has already set this name.
             if isinstance(value, ModuleType) and value.__name__ == held.module:
                 return
         ModuleType.__setattr__(self, name, value)
 
 
 class _StandIn:
-    """Stands for a part, or a class or a function of it, in whatever way the library itself may use that."""
+    """Forwarding object for a deferred submodule, or a class or function of it, in all uses by the library itself."""
 
     def __init__(self, name: str | None, module: str, parts: _Parts) -> None:
         self.name = name
@@ -149,12 +149,12 @@ class _StandIn:
         self.parts = parts
 
     def real(self) -> Any:
-        """What this stands for; from now on it stands there itself."""
+        """Import the deferred submodules and return the real object, which replaces this one from now on."""
         self.parts.settle()
         return self.resolved()
 
     def resolved(self) -> Any:
-        """What this stands for."""
+        """Return the real object."""
         part = importlib.import_module(self.module)
         return part if self.name is None else getattr(part, self.name)
 
@@ -175,7 +175,7 @@ class _StandIn:
 
 
 def _names(module: ModuleType) -> dict[str, Any]:
-    """The names of a module, stand-ins among them."""
+    """Return the namespace of a module, including forwarding objects."""
     return ModuleType.__getattribute__(module, "__dict__")
 
 

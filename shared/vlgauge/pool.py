@@ -1,4 +1,4 @@
-"""The pool: one copy of each encoder per process, built at first use."""
+"""Process-wide pool with one instance of each encoder, created on first use."""
 
 import os
 import threading
@@ -11,10 +11,10 @@ Key = tuple[Hashable, ...]
 
 
 class EncoderPool:
-    """Process-wide dictionary of encoders.
+    """Process-wide cache of encoders.
 
-    Keys are made of resolved values (family, digest of the files, device, ...), so that two names of the same bytes
-    meet in one entry. Two threads that ask for the same key build it once; other keys do not wait for them.
+    Keys consist of resolved values (family, digest of the files, device and so on), so that different names of the same
+    files share one entry. Threads that request the same key build the encoder once, without blocking other keys.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,13 @@ class EncoderPool:
         self._guard = threading.Lock()
 
     def get(self, key: Key, build: Callable[[], Any], what: str = "") -> Any:
-        """The encoder of a key; ``build`` is called if there is none yet, and ``what`` is loaded is announced."""
+        """Return the encoder of a key, building it if needed.
+
+        Args:
+            key: Key of the encoder.
+            build: Function that builds the encoder.
+            what: Name of the encoder to announce before it is built. Empty for no announcement.
+        """
         with self._guard:
             lock = self._building.setdefault(key, threading.Lock())
         with lock:
@@ -41,13 +47,13 @@ class EncoderPool:
             return encoder
 
     def unload(self) -> None:
-        """Forget all encoders; metrics in use keep what they hold."""
+        """Remove all encoders from the pool. Metrics in use keep their references."""
         with self._guard:
             self._encoders.clear()
             self._hits.clear()
 
     def info(self) -> list[dict[str, Any]]:
-        """One entry per encoder: its key, how often it was asked for again, and its size in bytes where known."""
+        """Return one entry per encoder with its key, number of cache hits, and size in bytes (None if unknown)."""
         with self._guard:
             entries = list(self._encoders.items())
             hits = dict(self._hits)
@@ -57,7 +63,7 @@ class EncoderPool:
         ]
 
     def _after_fork(self) -> None:
-        # Threads of the parent do not exist in the child, so a lock they held would never be released.
+        # Create new locks, because locks held by threads of the parent process are never released in the child.
         self.__init__()  # type: ignore[misc]
 
 

@@ -1,6 +1,6 @@
-"""The bar on long work, and a line on what is loaded: shown on a terminal, or as the caller wishes.
+"""Progress bars for long operations and messages about loading, on terminals or as configured.
 
-Where a command writes to no terminal, as on a cluster, lines take the place of the bar.
+Commands whose standard error is not a terminal, for example on a cluster, write lines instead of a bar.
 """
 
 import sys
@@ -14,25 +14,25 @@ from vlgauge.errors import UsageError
 from vlgauge.settings import plain_number, shown, warn
 
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
-"""True: always a bar; False: never; None: on a terminal, after half a second; callable: gets (done, total)."""
+"""True for a bar, False for none, None for a bar on terminals after half a second, or a function of (done, total)."""
 
 T = TypeVar("T")
 
 DELAY_SECONDS = 0.5
-# Of the lines in a log: the first of a step comes after so long, the others so long after one another.
+# Delay of the first line of a step in a log, and interval between its further lines.
 FIRST_LINE_SECONDS, LINE_SECONDS = 1.0, 30.0
 
-# The setting of the metric that is at work, or that of the command.
+# Setting of the metric in use, or of the command.
 _CHOSEN: ContextVar[Progress] = ContextVar("progress", default=None)
-# Whether lines are written where there is no terminal.
+# Whether lines are written if standard error is not a terminal.
 _LOGGED: ContextVar[bool] = ContextVar("logged", default=False)
 
 
 def checked_progress(value: object) -> Progress:
-    """The value, if it says how to show a bar; a text such as ``"False"`` would count as true.
+    """Validate a progress setting. Strings such as ``"False"``, which would count as true, are rejected.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not True, False, None or callable.
     """
     chosen = plain_number(value)
     if chosen is None or isinstance(chosen, bool):
@@ -44,7 +44,7 @@ def checked_progress(value: object) -> Progress:
 
 @contextmanager
 def progress_chosen(progress: Progress) -> Iterator[None]:
-    """Context in which bars and `announce` keep to a setting; None leaves the one around it."""
+    """Apply a progress setting to the bars and announcements inside the context. None keeps the outer setting."""
     token = _CHOSEN.set(_CHOSEN.get() if progress is None else progress)
     try:
         yield
@@ -54,7 +54,11 @@ def progress_chosen(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def lines_in_logs(wanted: bool = True) -> Iterator[None]:
-    """Context of a command, in which lines take the place of bars where standard error is no terminal."""
+    """Write lines instead of bars inside the context if standard error is not a terminal.
+
+    Args:
+        wanted: Whether to write lines.
+    """
     token = _LOGGED.set(wanted)
     try:
         yield
@@ -72,12 +76,12 @@ def _write(line: str) -> None:
 
 
 def announce(text: str, *, logged: bool = True, always: bool = False) -> None:
-    """Say on standard error what is waited for, where bars or lines are shown.
+    """Write a line about a slow step to standard error, if bars or lines are shown.
 
     Args:
-        text: What it is.
-        logged: Whether it takes long enough to be said in a log.
-        always: Whether it is a warning elsewhere.
+        text: Description of the step.
+        logged: Whether the step is slow enough for a line in a log.
+        always: Whether to issue a warning if no line is written.
     """
     chosen = _CHOSEN.get()
     if chosen is True or (chosen is None and (_on_terminal() or (logged and _LOGGED.get()))):
@@ -87,7 +91,12 @@ def announce(text: str, *, logged: bool = True, always: bool = False) -> None:
 
 
 def with_size(name: str, n_bytes: int | None) -> str:
-    """A name with the size of its files, such as "CLIP ViT-B/32, 605 MB"."""
+    """Return a name with the size of its files, such as "CLIP ViT-B/32, 605 MB".
+
+    Args:
+        name: Name of the files.
+        n_bytes: Size in bytes. None if unknown.
+    """
     if n_bytes is None:
         return f"{name}, size unknown"
     megabytes = n_bytes / 1e6
@@ -98,12 +107,12 @@ def with_size(name: str, n_bytes: int | None) -> str:
 
 @contextmanager
 def progress_bar(total: int, description: str, progress: Progress = None) -> Iterator[Callable[[int], object]]:
-    """Context in which calling the yielded function with a number of finished items moves the bar.
+    """Show a progress bar, and provide a function that advances it by a number of items.
 
     Args:
-        total: Number of items of the whole work.
-        description: What is being done, shown left of the bar.
-        progress: See `Progress`; None never shows one within `progress_chosen(False)`.
+        total: Number of items.
+        description: Description of the work, shown to the left of the bar.
+        progress: See `Progress`. None never shows a bar inside `progress_chosen(False)`.
     """
     if progress is None and _CHOSEN.get() is False:
         progress = False
@@ -122,7 +131,7 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
         return
     from tqdm.auto import tqdm
 
-    # disable=None lets tqdm look whether standard error is a terminal.
+    # With disable=None, tqdm checks whether standard error is a terminal.
     disable = None if progress is None else not progress
     delay = DELAY_SECONDS if progress is None else 0.0
     with tqdm(total=total, desc=description, disable=disable, delay=delay, leave=False) as bar:
@@ -132,14 +141,14 @@ def progress_bar(total: int, description: str, progress: Progress = None) -> Ite
 def reported(
     items: Iterable[T], total: int, description: str, progress: Progress = None, *, block: int = 500
 ) -> Iterator[T]:
-    """Yield items, and report progress after each block of them.
+    """Yield items and report progress after each block.
 
     Args:
-        items: What is yielded.
-        total: How many there are; a single block is not reported.
-        description: What is being done, shown left of the bar.
+        items: Items to yield.
+        total: Number of items. Progress of a single block is not reported.
+        description: Description of the work, shown to the left of the bar.
         progress: See `Progress`.
-        block: Items between two reports.
+        block: Number of items between two reports.
     """
     if total <= block:
         yield from items
@@ -153,7 +162,7 @@ def reported(
 
 
 def _line_by_line(total: int, description: str) -> Callable[[int], object]:
-    """What counts finished items and writes a line now and then, such as "Scoring stories: 1,000 of 5,000"."""
+    """Return a function that counts items and occasionally writes a line like "Scoring stories: 1,000 of 5,000"."""
     done, told, pause = 0, monotonic(), FIRST_LINE_SECONDS
 
     def report(items: int) -> None:
@@ -169,7 +178,7 @@ def _line_by_line(total: int, description: str) -> Callable[[int], object]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Context without the bars and remarks of the library transformers; our own messages say what is wrong."""
+    """Disable progress bars and log messages of transformers inside the context. Our messages explain the errors."""
     from transformers.utils import logging
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()

@@ -1,4 +1,4 @@
-"""What was found out before, up to a bound: a process that runs for weeks must not grow."""
+"""Bounded, thread-safe caches, for processes that run for weeks."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -6,7 +6,7 @@ from functools import lru_cache, wraps
 from typing import Generic, TypeVar
 
 MOST_WORDS = 2**16
-# No word of WordNet is as long; a few texts without a space, kept among the words, would fill the memory.
+# Maximum length of a cached word. WordNet has no longer one, and a few long texts without spaces would fill the memory.
 LONGEST_WORD = 64
 
 K = TypeVar("K", bound=Hashable)
@@ -14,35 +14,35 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[K, V]):
-    """Values by key, of which the least recently used ones go; safe in threads.
+    """Thread-safe cache that evicts the least recently used values.
 
     Args:
-        most: How many values are kept, or how much of them, by `size`.
-        size: How much a value counts.
+        most: Maximum number of values, or maximum total size if `size` is passed.
+        size: Function that returns the size of a value.
 
     Attributes:
-        total: How much is kept.
+        total: Total size of the cached values.
     """
 
     def __init__(self, most: int, size: Callable[[V], int] = lambda value: 1) -> None:
         self.most = most
         self.total = 0
         self._size = size
-        self._values: dict[K, V] = {}  # the least recently used first
+        self._values: dict[K, V] = {}  # least recently used first
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: K) -> V | None:
-        """The value of a key; None if it is not, or no longer, known."""
+        """Return the value of a key. None if it is not cached."""
         with self._lock:
             if key in self._values:
                 self._values[key] = self._values.pop(key)
             return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value."""
+        """Add a value, and evict old values until the total size is within the limit."""
         with self._lock:
             self.pop(key)
             self._values[key] = value
@@ -51,21 +51,21 @@ class Remembered(Generic[K, V]):
                 self.pop(next(iter(self._values)))
 
     def pop(self, key: K) -> V | None:
-        """Hand a value out and forget it; None if it is not, or no longer, known."""
+        """Remove and return the value of a key. None if it is not cached."""
         with self._lock:
             value = self._values.pop(key, None)
             self.total -= 0 if value is None else self._size(value)
             return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._values.clear()
             self.total = 0
 
 
 def remembered_for_words(call: Callable[[str], V]) -> Callable[[str], V]:
-    """A function of one word that keeps what it gave for the last words, but for those that are too long."""
+    """Cache the results of a function of one word for the most recent words, except words that are too long."""
     kept = lru_cache(maxsize=MOST_WORDS)(call)
 
     @wraps(call)

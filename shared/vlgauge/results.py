@@ -1,4 +1,4 @@
-"""The result of a metric: its dictionary, and its exporters to JSON and to a table."""
+"""Result dictionaries of metrics, with export to JSON and text tables."""
 
 import json
 import math
@@ -14,38 +14,38 @@ from typing import Any
 
 from vlgauge.errors import UsageError
 
-# Key of the two ends of the interval of a number: its own key and this.
+# Suffix of the key of a confidence interval, appended to the key of its value.
 INTERVAL = "_interval"
 
-DIGITS = 4  # after the point, of a number in a table
-# Ending of the file beside a table of scores, which has what is no column.
+DIGITS = 4  # decimal places of numbers in tables
+# Suffix of the file next to a table of scores that contains all values other than columns.
 SIDECAR = ".json"
 
-# Before a p-value that may be smaller.
+# Prefix of a p-value that is an upper bound.
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
-# Below this a float cannot tell a p-value from 0.
+# Smallest p-value that is shown as a number, because floats underflow to 0 below it.
 _LEAST_PVALUE = 1e-300
 
-# What a terminal obeys or what changes the order of what it shows: control characters and escape codes, ends of lines
-# and paragraphs, marks of direction, and halves of characters.
+# Characters that control a terminal or the order of text: control characters, escape codes, line and paragraph
+# separators, direction marks and surrogates.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    r"""The text with what a terminal or a page would obey shown as its code, such as ``\x1b``."""
+    r"""Escape control characters of terminals and pages in a text, for example as ``\x1b``."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def printable(text: str) -> str:
-    """The text in one line, with all that it holds to be seen; see `visible`."""
+    """Convert a text to a single line without control characters. See `visible`."""
     return visible(" ".join(text.split()))
 
 
-_ATOMS = frozenset((int, float, bool, str, type(None)))  # found in long lists, which are not gone through for them
+_ATOMS = frozenset((int, float, bool, str, type(None)))  # types of list items that need no conversion
 
 
 def plain(value: Any) -> Any:
-    """The value with every array, numpy scalar, tuple and dataclass in it turned into plain Python."""
+    """Convert all arrays, NumPy scalars, tuples and dataclasses in a value to plain Python types."""
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
@@ -58,10 +58,10 @@ def plain(value: Any) -> Any:
 
 
 def row_keys(ids: Iterable[Any]) -> list[str]:
-    """Return ids as texts, by which rows of files of different forms are joined: a number in one is a text in another.
+    """Return ids as strings, so that rows can be joined across file formats that store ids as numbers or strings.
 
     Raises:
-        UsageError: If an id is no value of JSON, such as the date of a table.
+        UsageError: If an id is not a JSON value, such as a date in a table.
     """
     return [_row_key(one) for one in ids]
 
@@ -76,29 +76,29 @@ def _row_key(one: Any) -> str:
 
 
 def mean_of_defined(scores: Sequence[float]) -> float:
-    """Mean of the scores that are not NaN; NaN if there is none."""
+    """Compute the mean of the scores that are not NaN. NaN if there are none."""
     defined = [score for score in scores if not math.isnan(score)]
     return math.fsum(defined) / len(defined) if defined else math.nan
 
 
 def median_of_defined(scores: Sequence[float]) -> float:
-    """Median of the scores that are not NaN; NaN if there is none."""
+    """Compute the median of the scores that are not NaN. NaN if there are none."""
     defined = [score for score in scores if not math.isnan(score)]
     return float(median(defined)) if defined else math.nan
 
 
 def result_record(name: str, scores: Sequence[float], signature: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The dictionary that every metric returns.
+    """Build the result dictionary of a metric.
 
     Args:
-        name: Name of the metric, prefix of every key.
-        scores: One score per row, NaN where it is undefined.
-        signature: How the numbers were made.
-        extra: Further values; their keys get the prefix.
+        name: Name of the metric, used as the prefix of every key.
+        scores: One score per row, NaN if undefined.
+        signature: Signature of the scores.
+        extra: Additional values. Their keys get the prefix.
 
     Returns:
-        ``{name: mean, name_scores: [...], name_undefined: k, name_signature: ..., name_<extra>: ...}`` in plain
-        Python types.
+        ``{name: mean, name_scores: [...], name_undefined: k, name_signature: ..., name_<extra>: ...}`` in plain Python
+        types.
     """
     values = [float(score) for score in scores]
     record = {
@@ -111,7 +111,7 @@ def result_record(name: str, scores: Sequence[float], signature: str, extra: Map
 
 
 def without_nan(value: Any) -> Any:
-    """The value with each NaN and infinity replaced by None, for which JSON has a word."""
+    """Replace each NaN and infinity in a value with None, because JSON cannot represent them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -124,13 +124,13 @@ def without_nan(value: Any) -> Any:
 
 
 def to_json(record: Mapping[str, Any]) -> str:
-    """Strict JSON text of a result; NaN becomes null."""
+    """Format a result as strict JSON, with null for NaN and infinity."""
     lines = [f"{json.dumps(key)}: {_indented(value)}" for key, value in without_nan(plain(record)).items()]
     return "{\n  " + ",\n  ".join(lines) + "\n}" if lines else "{}"
 
 
 def _indented(value: Any) -> str:
-    """JSON of an entry of a result; the encoder of the library that indents is slow for long lists."""
+    """Format an entry of a result as indented JSON, faster than the encoder of the standard library for long lists."""
     if isinstance(value, list) and value and _ATOMS.issuperset(map(type, value)):
         lines = json.dumps(value, separators=(",\n    ", ""), allow_nan=False)
         return f"[\n    {lines[1:-1]}\n  ]"
@@ -138,13 +138,13 @@ def _indented(value: Any) -> str:
 
 
 def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int = DIGITS, *, most_lines: int = 8) -> str:
-    """Plain text table with aligned columns; numbers stand on the right.
+    """Format rows as a plain text table with aligned columns and right-aligned numbers.
 
     Args:
-        header: Titles of the columns.
+        header: Column names.
         rows: One sequence of cells per row.
-        digits: Of the numbers that are not whole, after the point.
-        most_lines: Of a row where the table has to be narrow, see `tables_within`.
+        digits: Number of decimal places of floats.
+        most_lines: Maximum number of lines per row if the width is limited. See `tables_within`.
     """
     cells = [[to_cell(value, digits) for value in row] for row in rows]
     numeric = [
@@ -158,16 +158,19 @@ def to_table(header: Sequence[str], rows: Sequence[Sequence[Any]], digits: int =
 # -- Tables of text ---------------------------------------------------------------------------------------------------
 _WIDTH: ContextVar[int | None] = ContextVar("_WIDTH", default=None)
 _GAP = "  "
-_LEAST = 12  # characters of a text that was cut
+_LEAST = 12  # minimum width of a text column that is narrowed
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 @contextmanager
 def tables_within(width: int) -> Iterator[None]:
-    """Let no table of text be wider: texts go on in the lines below, in the end cut with a mark, and so do columns.
+    """Limit the width of text tables inside the context.
+
+    Long texts are wrapped and finally truncated with an ellipsis. Columns that do not fit are moved to further tables
+    below, each of which begins with the first column.
 
     Args:
-        width: Characters of a line.
+        width: Maximum number of characters per line.
     """
     token = _WIDTH.set(width)
     try:
@@ -177,13 +180,13 @@ def tables_within(width: int) -> Iterator[None]:
 
 
 def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], most_lines: int = 8) -> str:
-    """A table of text with aligned columns; see `tables_within`.
+    """Format a text table with aligned columns. See `tables_within`.
 
     Args:
-        titles: Of the columns.
+        titles: Column names.
         rows: Cells of each row.
-        right: Whether a column stands on the right, as numbers do; no cell of it is cut.
-        most_lines: Of a row.
+        right: Whether each column is right-aligned, as for numbers. Cells of such columns are never truncated.
+        most_lines: Maximum number of lines per row.
     """
     widths = [max(len(line[i]) for line in [titles, *rows]) for i in range(len(titles))]
     limit = _WIDTH.get()
@@ -201,7 +204,7 @@ def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
-    """Columns that stand side by side: as many as there is room for, each time behind the first column."""
+    """Group the columns into tables that fit the limit, each beginning with the first column."""
     parts = [[0]]
     for i in range(1, len(widths)):
         if len(parts[-1]) > 1 and _line_width([widths[place] for place in (*parts[-1], i)]) > limit:
@@ -211,7 +214,7 @@ def _parts(widths: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
-    """Widths of columns in a line, of which the widest give way."""
+    """Reduce column widths to fit a line, starting with the widest columns."""
     found = list(widths)
     while _line_width(found) > limit and (wide := [i for i, width in enumerate(found) if width > least[i]]):
         found[max(wide, key=found.__getitem__)] -= 1
@@ -228,7 +231,7 @@ def _row_lines(row: Sequence[str], widths: Sequence[int], most_lines: int) -> li
 
 
 def _folded(text: str, width: int, most_lines: int) -> list[str]:
-    """A text in lines, the last of which has a mark if there would be more."""
+    """Wrap a text into at most `most_lines` lines. The last line ends with an ellipsis if text was cut."""
     lines = wrap(text, width, break_on_hyphens=False) if len(text) > width else [text]
     if len(lines) <= most_lines:
         return lines
@@ -248,42 +251,42 @@ def _block(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 
 # -- P-values ---------------------------------------------------------------------------------------------------------
 class PValue(float):
-    """A p-value, which tables show by `pvalue_text`."""
+    """P-value, which tables format with `pvalue_text`."""
 
 
 def shown_number(key: str, value: Any) -> Any:
-    """Return a number as tables show it: a `PValue` if its key in a result says so.
+    """Return a value in the form that tables show: a `PValue` if its key identifies a p-value.
 
     Args:
-        key: Key of the number, such as "trm_pvalue"; the logarithm "trm_mean_log_pvalue" is no p-value.
-        value: The number, or anything else.
+        key: Key of the value, such as "trm_pvalue". The logarithm "trm_mean_log_pvalue" is not a p-value.
+        value: A number or any other value.
     """
     is_pvalue = f"_{key}".endswith("_pvalue") and not key.endswith("log_pvalue")
     return PValue(value) if is_pvalue and isinstance(value, float) else value
 
 
 def pvalue_text(pvalue: float, *, least: float = 0.0, raw: float | None = None) -> str:
-    """Return the text of a p-value, the same in every table and page, and never that of 0.
+    """Format a p-value in the same way for every table and page, and never as 0.
 
     Args:
-        pvalue: In [0, 1], or NaN if there was no test, which becomes a dash.
-        least: Smallest p-value that the random samples of the test can show; 0 for a test without samples. At this
-            value the text has the mark `AT_MOST`.
-        raw: P-value before the correction for several tests, if there was one.
+        pvalue: P-value in [0, 1]. NaN, shown as a dash, if there was no test.
+        least: Smallest p-value that the random samples of the test can show. 0 for a test without samples. At or below
+            this value, the text has the prefix `AT_MOST`.
+        raw: P-value before the correction for multiple tests, if there was one.
 
     Returns:
-        Four digits after the point, or two digits and an exponent below 0.001.
+        The value with four decimal places, or with two digits and an exponent if it is below 0.001.
     """
     if math.isnan(pvalue):
         return "-"
-    if pvalue < _LEAST_PVALUE:  # a float has underflowed
+    if pvalue < _LEAST_PVALUE:  # floats underflow
         return f"< {_LEAST_PVALUE:.1e}"
     mark = f"{AT_MOST} " if 0.0 < (pvalue if raw is None else raw) <= least else ""
     return mark + (f"{pvalue:.4f}" if pvalue >= 0.001 else f"{pvalue:.1e}")
 
 
 def to_cell(value: Any, digits: int = DIGITS) -> str:
-    """A value as the cell of a table."""
+    """Format a value as a table cell."""
     if isinstance(value, PValue):
         return pvalue_text(value)
     if isinstance(value, float):

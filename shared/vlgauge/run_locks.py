@@ -1,4 +1,4 @@
-"""One run at a time: a lock that dies with its process, under which what killed runs left half-written goes."""
+"""Lock that allows one run at a time per output, and cleanup of partially written files of killed runs."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,24 +11,25 @@ from vlgauge.errors import UsageError
 from vlgauge.writing import PART, parts_of, remove_part
 
 LOCK = ".run.lock"
-"""Name of the lock in the folder of a run; a lock for one file has the name of the file in front."""
+"""Name of the lock file in the output folder of a run. For an output file, it is appended to the name of the file."""
 
 
 class AnotherRun(UsageError):
-    """An output into which another run writes."""
+    """Raised if another run is writing to the same output."""
 
 
 @contextmanager
 def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[Path] = ()) -> Iterator[None]:
-    """Context in which no other process writes to an output; what killed ones left of it is removed first.
+    """Prevent other processes from writing to an output inside the context.
 
-    The lock is the operating system's: it goes with its process, however that ends. Nothing waits for it.
+    Partially written files of killed runs are removed first. The operating system releases the lock when its process
+    ends for any reason. No process waits for the lock.
 
     Args:
-        output: A folder, made where it is not there, or a file in a folder that is.
-        name: How messages call it.
-        folder: Whether it is a folder.
-        beside: More files that the run writes, elsewhere than in the folder.
+        output: A folder, which is created if needed, or a file in an existing folder.
+        name: Name of the output in error messages.
+        folder: Whether the output is a folder.
+        beside: Other files that the run writes, outside of the folder.
 
     Raises:
         AnotherRun: If another run has the lock.
@@ -52,16 +53,17 @@ def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[P
             remove_part(part)
         yield
     finally:
-        # While it is held: who comes now sees that the file has no name any more, and makes a new one.
+        # Remove the lock file before releasing the lock, so that the next process detects that it was removed and
+        # creates a new one.
         with suppress(OSError):
             os.unlink(lock.lock_file)
         lock.release()
         if is_new:
-            with suppress(OSError):  # something is in it
+            with suppress(OSError):  # the folder is not empty
                 output.rmdir()
 
 
 def _parts_in(folder: Path) -> list[os.DirEntry[str]]:
-    """What is half-written in a folder, of whatever file."""
+    """Return all partially written files in a folder."""
     with os.scandir(folder) as entries:
         return [entry for entry in entries if PART.fullmatch(entry.name)]

@@ -1,7 +1,7 @@
-"""Sets of captions of equal sizes: how many a row has, as many drawn for every system, and both in the signature.
+"""Caption sets of equal sizes: sampling of captions per row, and set sizes in signatures.
 
-Scores of sets depend on how many captions there are, and so does their excess over the null mean wherever the two
-sides differ. Systems are compared on sets of one size: of larger ones some captions are drawn.
+Scores of sets depend on the number of captions, and so does their excess over the null mean if the two sides differ.
+Therefore systems are compared on sets of one size, and captions of larger sets are sampled.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ Sizes = Sequence[Sequence[int]]
 """Numbers of candidates and references of each row."""
 
 TEST_SETTINGS = ("pvalue", "max_partitions", "permutations", "seed")
-"""Settings of the permutation test, which change no score."""
+"""Settings of the permutation test, which do not change any score."""
 
 OPTION = "--captions-per-row"
 _SIZES, _DRAWN, _SEED = "sets", "drawn_from", "draw_seed"
@@ -28,15 +28,15 @@ _SIZES, _DRAWN, _SEED = "sets", "drawn_from", "draw_seed"
 def drawn_captions(
     predictions: Sequence[Sequence[str]], keys: Sequence[str], numbers: Sequence[int], seed: int
 ) -> list[list[str]]:
-    """Some captions of each row, in their order, each set of them as likely as another.
+    """Sample captions of each row uniformly without replacement, in input order.
 
-    What is drawn of a row depends on its key, its number of captions and the seed, not on other rows.
+    The sample of a row depends on its key, its number of captions and the seed, but not on other rows.
 
     Args:
         predictions: Captions of each row.
-        keys: What the rows are called.
-        numbers: How many are drawn of each, at most as many as there are.
-        seed: At least 0.
+        keys: Key of each row.
+        numbers: Number of captions to sample from each row, at most the number of its captions.
+        seed: Seed, at least 0.
     """
     chosen = []
     for captions, key, number in zip(predictions, keys, numbers, strict=True):
@@ -50,17 +50,21 @@ def drawn_captions(
 def signed_sizes(
     result: Mapping[str, Any], sizes: Sizes, ids: Iterable[Any], *, there: Sequence[int] = (), seed: int = 0
 ) -> dict[str, str]:
-    """Return the signatures of the metrics of a result that compare sets, with the sizes of these.
+    """Return the signatures of the set metrics of a result, with the sizes of the sets added.
 
-    Sets of one size have it in the signature, such as "5v5". Others have the least and the greatest size and a digest
-    of the sizes of all rows, whatever their order: two results with one signature have sets of equal sizes.
+    If all sets have the same size, the signature contains that size, such as "5v5". Otherwise it contains the minimum
+    and maximum size and a digest of the sizes of all rows, independent of their order. Thus two results with the same
+    signature have sets of equal sizes.
 
     Args:
-        result: Of one or more metrics.
-        sizes: Of the sets that were scored.
-        ids: What the rows are called.
-        there: Numbers of captions before some were drawn; empty if all were scored.
-        seed: Of the draw.
+        result: Result of one or more metrics.
+        sizes: Sizes of the scored sets.
+        ids: Ids of the rows.
+        there: Numbers of captions before sampling. Empty if all captions were scored.
+        seed: Seed of the sample.
+
+    Returns:
+        Signatures by key of the result. Empty without sizes.
     """
     if not sizes:
         return {}
@@ -81,12 +85,12 @@ def signed_sizes(
 
 
 def comparable_signature(signature: str) -> str:
-    """Return a signature without what changes no score: where sets of its sizes come from, and how they were tested."""
+    """Remove the fields of a signature that do not change a score: the origin of sampled sets and the test settings."""
     return _without(signature, _DRAWN, _SEED)
 
 
 def without_sizes(signature: str) -> str:
-    """Return a comparable signature without the sizes of sets, which are compared row by row."""
+    """Remove the set sizes from a comparable signature, because they are compared row by row."""
     return _without(signature, _DRAWN, _SEED, _SIZES)
 
 
@@ -98,17 +102,17 @@ def _without(signature: str, *dropped: str) -> str:
 
 
 def sizes_signed(signature: str) -> str:
-    """Return the sizes of sets that a signature names; empty if it names none."""
+    """Return the set sizes in a signature. Empty if it has none."""
     return parse_signature(signature)[1].get(_SIZES, "")
 
 
 def are_of_one_size(sizes: str) -> bool:
-    """Whether all sets have the same sizes, by `sizes_signed`."""
+    """Return whether all sets have the same sizes, based on the value of `sizes_signed`."""
     return bool(sizes) and "-" not in sizes
 
 
 def are_bound(sizes: str) -> bool:
-    """Whether sets with the same `sizes_signed` have equal sizes row by row."""
+    """Return whether sets with the same value of `sizes_signed` have equal sizes row by row."""
     return are_of_one_size(sizes) or "@" in sizes
 
 

@@ -1,4 +1,4 @@
-"""What a user is told: checks of keywords and rows, with messages that name what would be right, and warnings."""
+"""Validation of keyword arguments and rows, with error messages that suggest valid values, and warnings."""
 
 import difflib
 import inspect
@@ -17,12 +17,12 @@ Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 PROFILES = ("paper", "embedded")
-# Where no line of the user's is; `evaluate.load` imports copies of metric scripts as parts of evaluate_modules.
+# Packages that contain no user code. `evaluate.load` imports copies of metric scripts as part of evaluate_modules.
 _BETWEEN = ("vlgauge", "vlgauge_metrics", "evaluate", "evaluate_modules", "contextlib", "functools")
 
-LONGEST_SHOWN = 120  # characters of a value in a message
+LONGEST_SHOWN = 120  # maximum number of characters of a value in a message
 
-# Keywords of evaluate.load that the host library understands by itself (evaluate 0.4.6).
+# Keyword arguments of `evaluate.load` that `evaluate` 0.4.6 handles itself.
 HOST_KEYWORDS = (
     "config_name",
     "keep_in_memory",
@@ -38,34 +38,34 @@ HOST_KEYWORDS = (
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Clause that names the nearest known word, or all of them: "did you mean `n`?"."""
+    """Return a clause that suggests the closest known word, "did you mean `n`?", or lists all known words."""
     known = sorted(known)
     return meant(word, known) or f"known are {', '.join(known) or 'none'}"
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Clause that names the nearest known word, "did you mean `n`?"; empty if none is near."""
+    """Return a clause that suggests the closest known word, "did you mean `n`?". Empty if none is similar."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"did you mean `{close[0]}`?" if close else ""
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: the beginning of what represents it, its type if that cannot be had."""
+    """Return the repr of a value for messages, truncated to `LONGEST_SHOWN` characters. If it fails, name the type."""
     try:
         text = repr(value)
     except Exception:
-        # Thousands of digits, thousands of lists within each other, or what an object of the user's does.
+        # The repr fails for very long integers, deeply nested lists and some user-defined objects.
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
-    """The value, if it is one of the choices.
+    """Check that a value is one of the choices and return it.
 
-    A number is taken as its text, such as 2007 of a command line for "2007".
+    A number matches the choice with the same numeric value, such as 2007 from the command line for "2007".
 
     Raises:
-        ValueError: If it is not; the message lists the choices.
+        ValueError: If the value is not one of the choices. The message lists them.
     """
     if type(value) in (int, float):
         value = next((choice for choice in choices if _is_number(choice) and float(choice) == value), value)
@@ -82,42 +82,42 @@ def _is_number(text: str) -> bool:
 
 
 def plain_number(value: Any) -> Any:
-    """A number or truth value of numpy as that of Python, so that signatures do not tell them apart; others as is."""
-    # Without numpy in the process there is none of its numbers, and `vlgauge list` does without.
+    """Convert NumPy numbers and bools to Python ones, so that signatures are equal. Return other values unchanged."""
+    # Do not import numpy here, because `vlgauge list` runs without it.
     numpy = sys.modules.get("numpy")
     return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
 
 
 def finite_number(name: str, value: Any, expected: str = "a finite number", minimum: float = -math.inf) -> float:
-    """The value as `float`, if it is a finite number of at least ``minimum``.
+    """Check that a value is a finite number of at least `minimum` and return it as a float.
 
     Args:
         name: Name of the setting.
-        value: What was given.
-        expected: What would be right, in words.
-        minimum: The least that is right.
+        value: Value passed by the user.
+        expected: Description of valid values.
+        minimum: Minimum value.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not valid.
     """
     number = plain_number(value)
     real = isinstance(number, (int, float)) and not isinstance(number, bool)
-    # Comparisons, because the largest whole numbers are no floats.
+    # Compare before converting, because the largest integers cannot be converted to floats.
     if not real or not max(minimum, -sys.float_info.max) <= number <= sys.float_info.max:
         raise UsageError.about(name, f"must be {expected}, got {shown(value)}")
     return float(number)
 
 
 def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
-    """Return the value as `int`, if it is a whole number of at least ``minimum`` and at most ``maximum``.
+    """Check that a value is an integer from `minimum` to `maximum` and return it as an int.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not valid.
     """
     number = plain_number(value)
     try:
         whole = minimum - 1 if isinstance(number, bool) else operator.index(number)
-    except (TypeError, ValueError):  # an array has the method too, and that of a masked number fails otherwise
+    except (TypeError, ValueError):  # arrays define the method, and masked numbers raise ValueError
         whole = minimum - 1
     if whole < minimum:
         raise UsageError.about(name, f"must be a whole number of at least {minimum}, got {shown(value)}")
@@ -127,10 +127,10 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
 
 
 def true_or_false(name: str, value: Any) -> bool:
-    """The value as `bool`, if it is a truth value; a text such as ``"False"`` would silently count as true.
+    """Check that a value is a bool and return it. Strings such as ``"False"``, which would count as true, are rejected.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not a bool.
     """
     truth = plain_number(value)
     if not isinstance(truth, bool):
@@ -139,7 +139,7 @@ def true_or_false(name: str, value: Any) -> bool:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """Items of a list, tuple, one-dimensional array or Series; None for anything else (a string, a mapping, ...)."""
+    """Return the items of a list, tuple, one-dimensional array or Series. None for other types, such as str or dict."""
     if isinstance(value, list):
         return value
     if isinstance(value, tuple):
@@ -153,10 +153,10 @@ def listed(value: Any) -> list[Any] | None:
 
 
 def rows_of(name: str, value: Any) -> list[Any]:
-    """Rows of a whole column given as list, tuple, array, Series, `datasets` column or generator.
+    """Return the rows of a column passed as a list, tuple, array, Series, `datasets` column or generator.
 
     Raises:
-        ValueError: If it is a single text, a mapping, a table, without order, or not iterable.
+        ValueError: If the value is a single string, a mapping, a set, a table, or not iterable.
     """
     single = isinstance(value, (str, bytes, Mapping, set, frozenset)) or hasattr(value, "columns")
     if single or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
@@ -165,10 +165,10 @@ def rows_of(name: str, value: Any) -> list[Any]:
 
 
 def plain_text(value: Any, place: str, expected: str) -> str:
-    """The value as plain `str`.
+    """Check that a value is a string and return it as a plain `str`.
 
     Raises:
-        ValueError: If it is no string.
+        ValueError: If the value is not a string.
     """
     if not isinstance(value, str):
         raise UsageError.about(place, f"must be {expected}, got {type(value).__name__}{what_to_do(value)}")
@@ -176,16 +176,16 @@ def plain_text(value: Any, place: str, expected: str) -> str:
 
 
 def what_to_do(value: Any) -> str:
-    """Clause that says what to do about a value that stands for nothing, as of a table with gaps; empty for others."""
+    """Return a clause with a remedy if a value is a gap, such as None or NaN in a table. Empty for other values."""
     is_gap = value is None or (isinstance(value, float) and math.isnan(value))
     return "; leave out what is missing" if is_gap else ""
 
 
 def valid_unicode(text: str, place: str) -> str:
-    """The text, if UTF-8 can hold it.
+    """Check that a text can be encoded as UTF-8 and return it.
 
     Raises:
-        ValueError: If it has a lone surrogate, half of a broken character pair.
+        ValueError: If the text contains a lone surrogate, half of a broken character pair.
     """
     try:
         text.encode("utf-8")
@@ -199,23 +199,23 @@ def valid_unicode(text: str, place: str) -> str:
 
 
 def warn(message: str) -> None:
-    """Warn, at the line of the user's that led here, however many calls of ours and of the host lie between."""
+    """Issue a warning at the line of user code that led here, skipping the frames of vlgauge and `evaluate`."""
     frame = sys._getframe(1)
     while _is_ours(frame) and frame.f_back is not None:
         frame = frame.f_back
-    # Named outright, since `stacklevel` counts frames, and Python 3.11 cannot leave any out.
+    # Use `warn_explicit`, because `stacklevel` counts frames and Python 3.11 cannot skip files.
     known, module = frame.f_globals, frame.f_globals.get("__name__", "sys")
     where = (frame.f_code.co_filename, frame.f_lineno)
     warnings.warn_explicit(message, UserWarning, *where, module, known.setdefault("__warningregistry__", {}))
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame is of this package, a metric script or the host, or of a context manager or cache of theirs."""
+    """Return whether a frame belongs to this package, a metric script, `evaluate`, or a context manager or cache."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN
 
 
 def setting_names(cls: type) -> list[str]:
-    """Keywords that the constructors of a metric class name, those of its bases included, `self` and host left out."""
+    """Return the keyword-only parameters of the constructors of a metric class and its bases, without `evaluate`."""
     return list(_setting_names(cls))
 
 
@@ -235,11 +235,11 @@ def _setting_names(cls: type) -> tuple[str, ...]:
 def told_of_arguments(
     called: str, remedies: Mapping[str, str]
 ) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
-    """A function of the public face that says in a sentence which of its arguments are unknown, or were not given.
+    """Decorate a public function so that unknown and missing arguments raise errors that suggest a remedy.
 
     Args:
-        called: The function as users write it.
-        remedies: What to do, by the name of an argument that has to be given, or that another function has.
+        called: Name of the function in user code.
+        remedies: Remedy by name of a required argument, or of an argument that belongs to another function.
     """
 
     def teller(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
@@ -267,10 +267,10 @@ def told_of_arguments(
 
 
 def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> None:
-    """Refuse keywords of `load` that nobody reads; the host library would swallow them.
+    """Check the keyword arguments of `load`, because `evaluate` would silently ignore unknown ones.
 
     Raises:
-        TypeError: At the first unknown keyword, with the nearest known one.
+        TypeError: If a keyword argument is unknown. The message suggests the closest known one.
     """
     known = {*setting_names(cls), *HOST_KEYWORDS}
     for name in given:

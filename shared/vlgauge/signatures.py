@@ -1,4 +1,4 @@
-"""How a number was made, in one line: ``trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional``."""
+"""Signatures of scores, such as ``trm|v:0.1.0|profile:paper|distance:meteor-2007+wn3.0|ties:fractional``."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,30 +11,31 @@ import numpy as np
 
 from vlgauge.errors import UsageError
 
-# All that ASCII can print but "%", "|" and the space, so that a signature is one word and is split at every "|".
+# All printable ASCII symbols except "%", "|" and the space, so that a signature is one word and can be split at every
+# "|".
 _PLAIN = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{}~"
 
 
 TOY_NUMBERS = "rank drawn scenes and say nothing about photographs or people's stories"
-"""What the numbers of a toy do; see `made_by_toy`."""
+"""Warning about scores of demo models. See `made_by_toy`."""
 
 
 def format_signature(name: str, fields: Mapping[str, Any]) -> str:
-    """The signature of a name and of fields, in their order.
+    """Format a name and fields as a signature, in input order.
 
     Args:
-        name: Of a metric or of a protocol.
-        fields: Values by key, each as `named` shows it.
+        name: Name of a metric or of a protocol.
+        fields: Values by key, each formatted by `named`.
     """
     shown = [f"{_encoded(key, colon=False)}:{_encoded(str(named(value)))}" for key, value in fields.items()]
     return "|".join([_encoded(name), *shown])
 
 
 def parse_signature(text: str) -> tuple[str, dict[str, str]]:
-    """Name and fields of a signature; the text of each value.
+    """Parse a signature into its name and the string values of its fields.
 
     Raises:
-        ValueError: If a field has no key, or a key stands twice.
+        ValueError: If a field has no key, or a key is repeated.
     """
     name, *parts = text.split("|")
     fields: dict[str, str] = {}
@@ -47,10 +48,10 @@ def parse_signature(text: str) -> tuple[str, dict[str, str]]:
 
 
 def unlike_fields(one: str, other: str) -> str:
-    """Where two signatures differ, such as "context pair and prefix"; nothing where they have the same fields.
+    """Describe the fields in which two signatures differ, such as "context pair and prefix". Empty if all are equal.
 
     Raises:
-        ValueError: If one of them is no signature.
+        ValueError: If one of the texts is not a valid signature.
     """
     first, second = (parse_signature(text)[1] for text in (one, other))
     unlike = [key for key in dict.fromkeys([*first, *second]) if first.get(key) != second.get(key)]
@@ -58,17 +59,17 @@ def unlike_fields(one: str, other: str) -> str:
 
 
 def made_by_toy(text: str) -> bool:
-    """Whether a toy made a number: an encoder of our own under the embedded profile, or, as of rovist, parts of it."""
+    """Return whether a score was computed with a demo model: a bundled encoder, or for rovist bundled components."""
     fields = parse_signature(text)[1]
     return fields.get("profile") == "embedded" and (fields.get("enc", "").startswith("vlgauge-") or "parts" in fields)
 
 
 def named(value: Any) -> Any:
-    """A setting as the signature shows it: a function or an object by its name, a whole number without its ".0".
+    """Return a setting in the form used in signatures: the name of a function or object, integers without ".0".
 
-    The name of a lambda or of a function inside of another, which others may share, ends in a digest of its code, that
-    of a `functools.partial` in one of the arguments that it holds. What a closure, a default argument or an object
-    holds is not in it: two objects of one class, their methods too, have one name.
+    Names that several objects may share get a digest: lambdas and nested functions get a digest of their code, and
+    `functools.partial` objects a digest of their arguments. Closures, default arguments and attributes of objects are
+    not included, so two objects of one class have the same name, as have their methods.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float):
@@ -79,16 +80,17 @@ def named(value: Any) -> Any:
 
 
 def _name_of(value: Any) -> str:
-    """Name of a function or of the class of an object, with a digest where others share it."""
+    """Return the name of a function or of the class of an object, with a digest if other objects may share the name."""
     if isinstance(value, partial):
         held = f"{_constant(value.args)} {_constant(value.keywords)}"
         return f"functools.partial({_name_of(value.func)})@{_digest(held)[:8]}"
     if isinstance(value, np.ufunc):
-        # NumPy 2.0 gives it no other name, and those of SciPy do not say where they are from.
+        # NumPy 2.0 has no other name for ufuncs, and ufuncs of SciPy do not name their module.
         is_numpys = getattr(np, value.__name__, None) is value
         return f"numpy.{value.__name__}" if is_numpys else f"numpy.ufunc({value.__name__})"
     kind = value if hasattr(value, "__qualname__") else type(value)
-    # Methods of builtin types, such as str.split, name no module; a spawned process has the main one by another name.
+    # Methods of builtin types, such as str.split, have no module, and a spawned process has another name for the main
+    # module.
     module = (getattr(kind, "__module__", None) or "builtins").replace("__mp_main__", "__main__")
     code = getattr(kind, "__code__", None)
     digest = f"@{_code_digest(code)[:8]}" if "<" in kind.__qualname__ and isinstance(code, CodeType) else ""
@@ -96,7 +98,7 @@ def _name_of(value: Any) -> str:
 
 
 def _code_digest(code: CodeType) -> str:
-    """SHA-256 of what compiled code does, in hexadecimal digits, wherever it stands."""
+    """Return the SHA-256 hex digest of the behavior of compiled code, independent of its location."""
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     told = f"{code.co_code.hex()} {names} {code.co_argcount} {code.co_flags} {_constant(code.co_consts)}"
     return _digest(told)
@@ -107,7 +109,7 @@ def _digest(text: str) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A constant of compiled code, or an argument, as a text that is the same in every process."""
+    """Return a text for a constant of compiled code, or an argument, that is the same in every process."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, CodeType):
         return _code_digest(value)
@@ -115,7 +117,7 @@ def _constant(value: Any) -> str:
         return f"({','.join(map(_constant, value))})"
     if isinstance(value, list):
         return f"[{','.join(map(_constant, value))}]"
-    if isinstance(value, (set, frozenset)):  # whose order depends on the hash seed
+    if isinstance(value, (set, frozenset)):  # order depends on the hash seed
         return f"{{{','.join(sorted(map(_constant, value)))}}}"
     if isinstance(value, dict):
         return f"{{{','.join(sorted(f'{_constant(key)}:{_constant(own)}' for key, own in value.items()))}}}"
@@ -126,10 +128,10 @@ def _constant(value: Any) -> str:
 
 
 def local_name(sha256: str) -> str:
-    """Name of an encoder that the user brings as a file or a folder, wherever that lies.
+    """Return the name of an encoder that the user supplies as a file or folder, independent of its location.
 
     Args:
-        sha256: Digest of its weights; where tokenizer and configuration come with them, of all these files.
+        sha256: Digest of its weights, or of all its files if they include a tokenizer and a configuration.
     """
     return f"local@sha256-{sha256[:12]}"
 

@@ -1,6 +1,7 @@
-"""Suites: the columns of a table that papers report, under one name.
+"""Suites of metrics that papers report together in one table, under one name.
 
-A name of a suite is reserved: no metric has it. `vlgauge.score` and `vlgauge.compare` take it in place of metrics.
+Names of suites are reserved and cannot be names of metrics. `vlgauge.score` and `vlgauge.compare` accept them in place
+of metrics.
 """
 
 from collections.abc import Mapping
@@ -10,12 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table of a suite.
+    """Column of the table of a suite.
 
     Attributes:
-        title: Title, as papers write it.
+        title: Title used in papers.
         metric: Name of the metric.
-        key: Key of its result that holds the value.
+        key: Key of the value in its result.
     """
 
     title: str
@@ -25,14 +26,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Suite:
-    """Metrics that are reported together.
+    """Group of metrics that are reported together.
 
     Attributes:
         name: Reserved name.
-        purpose: What the table is, in a few words.
-        columns: Columns of the table, in the order in which papers have them.
-        settings: Settings of metrics that differ from their defaults, by metric.
-        needs: Metric -> column of the rows without which it is left out.
+        purpose: Short description of the table.
+        columns: Columns of the table, in the order used in papers.
+        settings: Settings that differ from the defaults, by metric.
+        needs: Required column of the rows, by metric. The metric is omitted if the column is missing.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Suite:
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics, each once, in the order of the columns."""
+        """Names of the metrics without duplicates, in the order of the columns."""
         return list(dict.fromkeys(column.metric for column in self.columns))
 
 
@@ -73,7 +74,7 @@ _STORIES = Suite(
         Column("RoViST", "rovist", "rovist"),
         Column("d_HM", "d_hm", "d_hm"),
     ),
-    # All published distances take the coherence of a sentence with everything before it.
+    # All published distances compute the coherence of a sentence with all sentences before it.
     settings={"rovist": {"c": {"context": "prefix"}}},
     needs={"d_hm": "references"},
 )
@@ -88,4 +89,4 @@ _SETS = Suite(
 )
 
 SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_COCO, _STORIES, _SETS)}
-"""The suites by name."""
+"""Suites by name."""

@@ -1,4 +1,4 @@
-"""What is made sure of where torch is used: its packages, that it can still run here, the device, the precision."""
+"""Preconditions of using torch: installed packages, fork safety, device and numerical precision."""
 
 from __future__ import annotations
 
@@ -21,46 +21,52 @@ DETECTOR_PACKAGES = ("torch", "torchvision")
 PAIR_PACKAGES = ("torch", "transformers", "safetensors")
 SENTENCE_PACKAGES = ("torch", "transformers", "sentence_transformers", "safetensors")
 
-# What Linux says of a process that was forked and has started no other program since (PF_FORKNOEXEC).
+# Linux process flag PF_FORKNOEXEC, set if a process was forked and has not executed another program since.
 _FORKED_FLAG = 0x40
 
 
 def _torch_was_here_before() -> bool:
-    """Whether this process may be a fork of one that had torch, where this file itself is imported after the fork."""
+    """Return whether this process may have been forked, before this module was imported, from one that had torch."""
     if "torch" not in sys.modules:
         return False
     try:
-        # The flags are the ninth field; the second, the name in brackets, may hold spaces.
+        # The flags are the ninth field. The second field, the name in parentheses, may contain spaces.
         fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return bool(int(fields[6]) & _FORKED_FLAG)
     except (OSError, ValueError, IndexError):
         return False
 
 
-# Whether vlgauge ran torch in this process, and whether this process was forked from one where it had.
+# Whether vlgauge ran torch in this process, and whether this process was forked from one in which it had.
 _ran = False
 _forked = False
-# Whether this process was forked from one that had imported torch, where anybody may have run it.
+# Whether this process was forked from one that had imported torch, in which any code may have run it.
 _forked_with_torch = _torch_was_here_before()
 
 
 def missing_packages(user: str, packages: Sequence[str], extra: str) -> str:
-    """What to say of packages that are not installed; empty if all are. Looks, imports nothing."""
+    """Return an error message about packages that are not installed, without importing any. Empty if all are installed.
+
+    Args:
+        user: Component that needs the packages.
+        packages: Names of their modules.
+        extra: Extra that installs them.
+    """
     missing = [name for name in dict.fromkeys(packages) if find_spec(name) is None]
     return f'{user} needs {", ".join(missing)}, not installed here; run: pip install "vlgauge[{extra}]"' * bool(missing)
 
 
 def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
-    """Check, before anything is looked for or loaded, that an encoder can run in this process.
+    """Check that an encoder can run in this process, before any files are located or loaded.
 
     Args:
-        user: What needs the packages, for the message.
-        packages: Their modules.
-        extra: The extra of this package that brings them.
+        user: Component that needs the packages, for the error message.
+        packages: Names of their modules.
+        extra: Extra of this package that installs them.
 
     Raises:
-        ImportError: If a package is missing; names them all.
-        RuntimeError: If the process was forked after torch had run.
+        ImportError: If packages are missing. The message names all of them.
+        RuntimeError: If the process was forked after vlgauge had run torch.
     """
     if told := missing_packages(user, packages, extra):
         raise MissingExtraError(told)
@@ -68,13 +74,13 @@ def check_torch(user: str, packages: Sequence[str], extra: str) -> None:
 
 
 def check_fork() -> None:
-    """See to it that torch does not wait for threads that a fork did not copy; before each use of a model.
+    """Prevent torch from waiting for threads that do not exist after a fork. Call this before each use of a model.
 
-    Where torch was imported before the fork, by whomever, it gets one thread here, with which it waits for no other,
-    as PyTorch's own data loaders do it.
+    If torch was imported before the fork, by any code, it is limited to one thread, which cannot wait for others. The
+    data loaders of PyTorch do the same.
 
     Raises:
-        RuntimeError: If vlgauge itself had run torch before the fork.
+        RuntimeError: If vlgauge had run torch before the fork.
     """
     if _forked:
         raise RuntimeError(
@@ -89,15 +95,16 @@ def check_fork() -> None:
 
 
 def resolved_device(device: str) -> str:
-    """The device of a setting, on which torch is about to run: of ``"auto"`` the first of cuda, mps, cpu that is there.
+    """Resolve a device setting. ``"auto"`` selects the first available device of cuda, mps and cpu.
 
     Raises:
-        ValueError: If it is no device of this machine.
+        ValueError: If the setting is not a device of this machine.
+        RuntimeError: If the process was forked after vlgauge had run torch.
     """
     check_fork()
     import torch
 
-    # Remembered for processes that will be forked from this one.
+    # Remember this for processes forked from this one.
     global _ran
     _ran = True
     if device != "auto":
@@ -106,7 +113,7 @@ def resolved_device(device: str) -> str:
             made = torch.empty(0, device=device)
         except (RuntimeError, AssertionError, TypeError, ValueError, ArithmeticError) as error:
             raise UsageError(told) from error
-        if device is None or made.is_meta:  # which torch takes, and on which nothing is computed
+        if device is None or made.is_meta:  # torch accepts these, but computes nothing on them
             raise UsageError(told)
         return device
     if torch.cuda.is_available():
@@ -131,15 +138,11 @@ _restore: Callable[[], None] | None = None
 
 @contextmanager
 def exact(device: torch.device | str) -> Iterator[None]:
-    """Without gradients and autocast, and in whole float32, whatever a training loop around it asks of torch.
-
-    TensorFloat-32 and bfloat16 in products and convolutions are switches of the process, of which torch allows the
-    former in convolutions on CUDA by default: the first thread in turns them off, the last one out restores them.
-    """
+    """Disable gradients, autocast and reduced float32 precision inside the context, even inside a training loop."""
     import torch
 
     global _exact_users, _restore
-    # Parameters that lie on the disk are on the device "meta", which computes nothing.
+    # Parameters that are offloaded to disk have the device "meta", which computes nothing.
     kind = torch.device(device).type
     has_autocast = torch.amp.is_autocast_available(kind)
     with _EXACT_LOCK:
@@ -158,18 +161,18 @@ def exact(device: torch.device | str) -> Iterator[None]:
 
 
 def _in_whole_float32() -> Callable[[], None]:
-    """Let products and convolutions have the precision of their numbers; what is returned puts back what was there."""
+    """Enable full float32 precision in products and convolutions, and return a function that restores the settings."""
     import torch
 
     of: Any = torch.backends
-    # The switches of torch 2.9, which transformers uses. What one of them leaves open is as those before it say.
+    # Settings of torch 2.9, which transformers uses. A setting of "none" inherits the one before it.
     newer: tuple[Any, ...] = ()
     if hasattr(of, "fp32_precision"):
         newer = (of, of.cudnn, of.mkldnn, of.cuda.matmul, of.cudnn.conv, of.cudnn.rnn)
         newer += (of.mkldnn.matmul, of.mkldnn.conv, of.mkldnn.rnn)
     before = [one.fp32_precision for one in newer]
     older: tuple[str, bool] | None = None
-    with suppress(RuntimeError):  # beside some of the newer ones
+    with suppress(RuntimeError):  # raised if some newer settings are in use
         older = torch.get_float32_matmul_precision(), of.cudnn.allow_tf32
 
     def set_older(products: str, convolutions: bool) -> None:
@@ -182,13 +185,13 @@ def _in_whole_float32() -> Callable[[], None]:
             set_older(*older)
         for one, value in zip(newer, before, strict=True):
             if one.fp32_precision != value:
-                one.fp32_precision = "none"  # which may be what those before it say
+                one.fp32_precision = "none"  # may inherit the previous value
             if one.fp32_precision != value:
                 one.fp32_precision = value
 
     if older is not None:
         set_older("highest", False)
-    if not {one.fp32_precision for one in newer} <= {"ieee", "none"}:  # there were none, or not only, older ones
+    if not {one.fp32_precision for one in newer} <= {"ieee", "none"}:  # the older settings did not cover all
         for one in newer:
             one.fp32_precision = "ieee"
     return restore

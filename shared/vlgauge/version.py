@@ -1,3 +1,3 @@
-"""The version of the package, in a file that imports nothing, so that all others can name it."""
+"""Version of the package, in a module without imports that all other modules can import."""
 
 __version__ = "0.1.0"

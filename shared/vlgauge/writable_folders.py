@@ -1,4 +1,4 @@
-"""Where the host library keeps what it needs for a call, on a machine whose home cannot be written to."""
+"""Temporary cache folders for `evaluate` on machines without a writable home folder."""
 
 import atexit
 import os
@@ -9,14 +9,15 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-# Of `evaluate.config`: copies of scripts, and rows of calls.
+# Settings in `evaluate.config` for copies of scripts and for rows of calls.
 _FOLDERS = ("HF_MODULES_CACHE", "HF_METRICS_CACHE")
 
 
 def use_writable_folders(host: ModuleType) -> None:
-    """Put what lasts no longer than this process into a temporary folder, where its own place cannot be had.
+    """Redirect the per-process caches of `evaluate` to a temporary folder if their configured folders are not writable.
 
-    Nothing is looked for there: weights stay where they are, and processes of one run need a `cache_dir` of theirs.
+    No persistent files are affected. Weights stay in their folders, and the processes of a distributed run need an
+    explicit, shared `cache_dir`.
 
     Args:
         host: The module `evaluate`.
@@ -24,7 +25,7 @@ def use_writable_folders(host: ModuleType) -> None:
     for name in _FOLDERS:
         folder = os.path.expanduser(getattr(host.config, name))
         with suppress(OSError):
-            if not folder.startswith("~"):  # of a user without a home
+            if not folder.startswith("~"):  # no home folder is known
                 os.makedirs(folder, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             setattr(host.config, name, Path(_temporary(), name.lower()))
@@ -32,7 +33,7 @@ def use_writable_folders(host: ModuleType) -> None:
 
 @cache
 def _temporary() -> str:
-    """Make a folder that is removed when the process ends."""
+    """Create a folder that is removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="vlgauge-home-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

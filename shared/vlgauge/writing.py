@@ -1,4 +1,4 @@
-"""The one writer: a file appears, or is replaced, when it is complete; on a full disk the old one stays."""
+"""Atomic file writing, which creates or replaces a file only when it is complete and keeps the old one on errors."""
 
 import errno
 import hashlib
@@ -17,19 +17,19 @@ from pathlib import Path
 from vlgauge.errors import UsageError
 
 PART = re.compile(r"\..*\.[0-9a-f]{8}\.[0-9a-f]{16}\.part", re.DOTALL)
-"""Names of files that are being written, or were when their process died."""
+"""Pattern of names of partially written files, including files of dead processes."""
 
-# Older ones are left of processes that were killed.
+# Minimum age of files left by killed processes.
 STALE_SECONDS = 24 * 60 * 60
-# What the disk says, and not the caller's own files.
+# Errors of the disk or the target, as opposed to errors of files that the caller reads.
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _DISK = {*_FULL, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.ENOENT}
-# Libraries in Rust and C++ tell the number in words.
+# Error numbers in messages of Rust and C++ libraries.
 _NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
 
 
 class Unwritable(UsageError):
-    """A path at which no file can be written."""
+    """Raised if no file can be written to a path."""
 
 
 def checked_target(
@@ -38,13 +38,18 @@ def checked_target(
     sources: Iterable[str | PathLike[str]] = (),
     source_name: str = "FILE",
 ) -> Path:
-    """Where a file is to be written, links followed; checked before the work, and again when it is written.
+    """Resolve and check the path of a file to write, before the work that produces its content.
+
+    `replacing` repeats the check when it writes the file.
 
     Args:
-        path: The file.
-        name: How messages call it.
-        sources: Files that are read, which it must not be: under another name, or by a link, neither.
-        source_name: How messages call these.
+        path: Path of the file. Links are followed.
+        name: Name of the path in error messages.
+        sources: Files that are read. None of them may be the target, under any name or link.
+        source_name: Name of the sources in error messages.
+
+    Returns:
+        The path without links.
 
     Raises:
         Unwritable: If no file can be written there.
@@ -52,7 +57,7 @@ def checked_target(
     shown = os.fspath(path)
     try:
         target = Path(os.path.realpath(path))
-    except ValueError as error:  # a zero byte, or half of a character
+    except ValueError as error:  # null byte or lone surrogate
         raise Unwritable(f"{name} must be the path of a file, got {shown!r} ({error})") from None
     if target.is_symlink():
         raise Unwritable(
@@ -71,13 +76,13 @@ def checked_target(
 
 
 def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
-    """Refuse two targets that are one file, of which the second would take the place of the first.
+    """Check that all targets are different files, because one would otherwise overwrite another.
 
     Args:
-        targets: How messages call each, and its path.
+        targets: Name in error messages, and path, of each target.
 
     Raises:
-        Unwritable: If two are one, also by a link.
+        Unwritable: If two targets are the same file, including through links.
     """
     for (first, path), (name, other) in combinations(targets, 2):
         if first != name and _is_same(path, other):
@@ -85,7 +90,7 @@ def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
 
 
 def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
-    """Whether both are one file, there or not, as hard links are."""
+    """Return whether two paths refer to the same file, existing or not, including through hard links."""
     try:
         return os.path.realpath(one) == os.path.realpath(other) or os.path.samefile(one, other)
     except (OSError, ValueError):
@@ -96,19 +101,21 @@ def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
 def replacing(
     path: str | PathLike[str], name: str = "`path`", *, mode: int | None = None, in_folder: bool = False
 ) -> Iterator[Path]:
-    """A new file beside the target, which takes its place when the block ends, and goes if that fails.
+    """Provide a new file next to the target, which atomically replaces the target at the end of the context.
+
+    The new file is removed if the context raises an exception.
 
     Args:
-        path: The target; what a link leads to is replaced, not the link.
-        name: How messages call it.
-        mode: Who may read and write the file, such as ``0o600``, also while it is written; None for who might before,
-            or the umask for a new one.
-        in_folder: Whether the new file gets a folder of its own, for libraries that make others beside it, as
-            safetensors does: what a killed process leaves of these has a name that tells whose it was.
+        path: Path of the target. For a link, the file that it leads to is replaced.
+        name: Name of the path in error messages.
+        mode: File permissions such as ``0o600``, which also apply during writing. None for the permissions of the
+            existing file, or of the umask for a new file.
+        in_folder: Whether to create the new file in a temporary folder, for libraries such as safetensors that create
+            more files next to it. If the process is killed, the name of the folder identifies the target.
 
     Raises:
         Unwritable: If no file can be written there.
-        OSError: If the disk is full or fails; the message names the target, and what stood there stays.
+        OSError: If the disk is full or fails. The message names the target, and the existing file is kept.
     """
     target = checked_target(path, name)
     for entry in parts_of(target):
@@ -120,12 +127,12 @@ def replacing(
     try:
         if in_folder:
             made.mkdir(mode=0o700)
-        # The name cannot be foreseen, and must not exist: nobody can lay a link there.
+        # The name is unpredictable and must not exist, so that no other process can place a link there.
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode))
         if mode is None:
             mode = stat.S_IMODE((target if target.exists() else part).stat().st_mode)
         yield part
-        # safetensors makes files that nobody but their owner can read.
+        # safetensors creates files that only their owner can read.
         part.chmod(mode)
         with part.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -141,11 +148,12 @@ def replacing(
 
 
 def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
-    """Write a file, text as UTF-8; see `replacing`.
+    """Write a file atomically, with text encoded as UTF-8. See `replacing`.
 
     Raises:
-        UsageError: If the text has a lone surrogate, half of a broken character, which UTF-8 cannot hold.
+        UsageError: If the text has a lone surrogate, half of a broken character pair, which UTF-8 cannot encode.
         Unwritable: If no file can be written there.
+        OSError: If the disk is full or fails. The existing file is kept.
     """
     try:
         data = content.encode("utf-8") if isinstance(content, str) else content
@@ -160,7 +168,7 @@ def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`",
 
 
 def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
-    """What is being written to take the place of a file, or was when its process died; none if there is no folder."""
+    """Return the partially written files for a target, including files of dead processes. Empty without a folder."""
     target = Path(os.path.realpath(path))
     prefix = _prefix(target)
     with suppress(OSError), os.scandir(target.parent) as entries:
@@ -169,7 +177,7 @@ def parts_of(path: str | PathLike[str]) -> list[os.DirEntry[str]]:
 
 
 def remove_part(part: str | PathLike[str]) -> None:
-    """Remove a file that was being written, or its folder, as far as it is there and may be removed."""
+    """Remove a partially written file or its folder, ignoring errors."""
     path = Path(part)
     with suppress(OSError):
         path.unlink(missing_ok=True)
@@ -177,12 +185,12 @@ def remove_part(part: str | PathLike[str]) -> None:
 
 
 def _prefix(target: Path) -> str:
-    """Begin of the names of new files for a target and for no other one, short enough to have something behind it."""
+    """Return the prefix of the names of partial files, unique to the target and short enough for a suffix."""
     return f".{target.name[:40]}.{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}."
 
 
 def _disk_error(error: Exception, part: Path) -> int | None:
-    """The number of an error of the disk; None for any other, such as that of a file that the block reads."""
+    """Return the number of a disk error. None for other errors, such as errors of files read inside the context."""
     if isinstance(error, OSError) and error.filename not in (None, str(part), os.fsencode(part)):
         return None
     number = error.errno if isinstance(error, OSError) else None
