@@ -1,4 +1,4 @@
-"""Drawn scenes: seeded pictures of simple shapes, with captions, boxes, labels, controlled errors, stories and clips.
+"""Synthetic scenes: seeded images of simple shapes with captions, boxes, labels, controlled errors, stories and videos.
 
     >>> from vlgauge import scenes
     >>> scene = scenes.scenes(1, seed=0, split="test")[0]
@@ -18,7 +18,8 @@
     Afterwards, the ring comes to a black backdrop.
     The box is left alone on a white background at last.
 
-The splits share no content, picture by picture, also in stories and clips. Nothing here needs torch.
+The splits share no content. This also applies to each image of a story and each frame of a video. This package does not
+require torch.
 """
 
 from vlgauge.scenes.clips import DIRECTIONS, SceneClip, clips

@@ -1,4 +1,4 @@
-"""Clips: a drawn object that moves over the picture, as a list of frames with captions."""
+"""Synthetic videos: an object that moves over the image, as a list of frames with captions."""
 
 from dataclasses import dataclass, replace
 
@@ -23,14 +23,14 @@ _TEMPLATES = ("{one} moves {way} {on}", "{one} goes {way} {on}", "{one} is movin
 
 @dataclass(frozen=True)
 class SceneClip:
-    """An object moving over a background.
+    """Video of an object that moves over a background.
 
     Attributes:
-        scene: Its only object, and the background.
-        direction: A key of `DIRECTIONS`.
-        n_frames: 8 to 12.
-        seed: Of the jitter, and of the wording.
-        style: Of the drawing, see `draw_scene`.
+        scene: Scene with the background and a single object.
+        direction: Key of `DIRECTIONS`.
+        n_frames: Number of frames, 8 to 12.
+        seed: Seed of the jitter and of the wording.
+        style: Drawing style. See `draw_scene`.
     """
 
     scene: Scene
@@ -41,26 +41,32 @@ class SceneClip:
 
     @property
     def key(self) -> str:
-        """What is seen, as text."""
+        """Content of the video as a string."""
         return f"{self.scene.key} moving {self.direction}"
 
     @property
     def caption(self) -> str:
-        """Such as "a red circle moves to the right"; it names all properties and the background."""
+        """Caption such as "a red circle moves to the right", which names all properties and the background."""
         return self.captions(self.seed)[0]
 
     @property
     def references(self) -> list[str]:
-        """Four other wordings of what is seen."""
+        """Four other wordings of the caption."""
         return self.captions(self.seed, 5)[1:]
 
     def captions(self, seed: int, n: int = 1) -> list[str]:
-        """Captions that are true of the clip, distinct as long as there are wordings enough (dozens)."""
+        """Generate true captions of the video.
+
+        They are distinct as long as there are enough wordings (dozens).
+        """
         rng = np.random.default_rng(seed)
         return distinct_texts(lambda: self.statement(rng).text, n)
 
     def statement(self, rng: np.random.Generator) -> Statement:
-        """One caption with what it claims of every frame; a frame cannot show the direction."""
+        """Generate a caption together with its claim about every frame.
+
+        The claim omits the direction, because a single frame cannot show it.
+        """
         thing = self.scene.objects[0]
         mention = Mention(thing.shape, thing.colour, thing.size)
         one, ground = noun_phrase(mention, rng), background_phrase(self.scene.background, rng)
@@ -70,7 +76,7 @@ class SceneClip:
         return Statement(text, claim, tuple(sorted((one, ground), key=text.index)))
 
     def drawings(self, size: int = 128) -> list[Drawing]:
-        """The frames with the box around the object."""
+        """Render the frames, with the box around the object."""
         rng = jitter_of(self.key, self.seed)
         thing, background = self.scene.objects[0], background_shade(self.scene.background, rng)
         placed = placed_at(thing, 0.5, 0.5, rng)
@@ -83,14 +89,16 @@ class SceneClip:
         return drawings
 
     def frames(self, size: int = 128) -> list[Image.Image]:
-        """The frames, RGB."""
+        """Render the frames as RGB images."""
         return [drawing.image for drawing in self.drawings(size)]
 
     def changed(self, what: str, seed: int) -> "SceneClip":
-        """The clip with one fact changed, so that its captions are false; "place" turns the direction round.
+        """Return a copy with one fact changed, so that its captions are false.
+
+        "place" reverses the direction.
 
         Raises:
-            ValueError: If ``what`` is none of `vlgauge.scenes.CHANGES`.
+            ValueError: If `what` is not one of `vlgauge.scenes.CHANGES`.
         """
         scene = changed(self.scene, what, seed)
         if scene is None:
@@ -99,16 +107,18 @@ class SceneClip:
 
 
 def clips(n: int, seed: int, split: str = "train", *, style: str = "flat") -> list[SceneClip]:
-    """Clips of one split, distinct in content; what their frames show belongs to that split.
+    """Sample videos of one split with distinct content.
+
+    The content of every frame belongs to that split as well.
 
     Args:
-        n: How many.
-        seed: The same clips come again for the same seed.
+        n: Number of videos.
+        seed: Seed. The same seed yields the same videos.
         split: ``"train"``, ``"validation"`` or ``"test"``.
-        style: Of the drawing, see `draw_scene`.
+        style: Drawing style. See `draw_scene`.
 
     Raises:
-        ValueError: If the split is unknown or has fewer than ``n`` contents (train about 1,200, the others 150 each).
+        ValueError: If the split is unknown or has fewer than `n` contents (train about 1,200, the others 150 each).
     """
     check_split(split)
     rng = np.random.default_rng(seed)

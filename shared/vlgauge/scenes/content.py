@@ -1,4 +1,4 @@
-"""What a scene holds: its objects, how they stand to each other, its background, and which split it belongs to."""
+"""Content of synthetic scenes: objects, their spatial relation, background, and the split of each scene."""
 
 import hashlib
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ OPPOSITES = {"left of": "right of", "right of": "left of", "above": "below", "be
 SPLITS = ("train", "validation", "test")
 CHANGES = ("colour", "shape", "size", "background", "place", "object")
 
-# One scene in five has a single object, as long as there are any left.
+# Share of scenes with a single object, as long as unused ones are left.
 _SHARE_OF_SINGLES = 0.2
 
 
 @dataclass(frozen=True)
 class Thing:
-    """One drawn object.
+    """Object of a synthetic scene.
 
     Raises:
-        ValueError: If a property is none of `SHAPES`, `COLOURS` or `SIZES`.
+        ValueError: If a property is not in `SHAPES`, `COLOURS` or `SIZES`.
     """
 
     shape: str
@@ -39,21 +39,21 @@ class Thing:
 
     @property
     def label(self) -> str:
-        """Such as "small red circle"."""
+        """Label such as "small red circle"."""
         return f"{self.size} {self.colour} {self.shape}"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One or two objects on a background. Two objects always differ in shape and in colour.
+    """One or two objects on a background. Two objects always differ in shape and in color.
 
     Attributes:
-        objects: The objects in the order in which they are named.
-        relation: Where the first object is seen from the second: a key of `OPPOSITES`; None for a single object.
+        objects: Objects in the order in which captions name them.
+        relation: Position of the first object relative to the second, a key of `OPPOSITES`. None for a single object.
         background: One of `BACKGROUNDS`.
 
     Raises:
-        ValueError: If anything is unknown, or objects and relation do not fit together.
+        ValueError: If a value is unknown, or the relation does not fit the objects.
     """
 
     objects: tuple[Thing, ...]
@@ -73,7 +73,7 @@ class Scene:
 
     @property
     def key(self) -> str:
-        """What is seen, as text: equal for "A left of B" and "B right of A"."""
+        """Content as a string, equal for "A left of B" and "B right of A"."""
         labels = [thing.label for thing in self.objects]
         relation = self.relation
         if relation in ("right of", "below"):
@@ -82,19 +82,23 @@ class Scene:
 
     @property
     def split(self) -> str:
-        """One of `SPLITS`, by the hash of the key: eight tenths train, one tenth each of the others."""
+        """Split (one of `SPLITS`), chosen by the hash of the key: 80% train, 10% each for the other two."""
         tenth = int.from_bytes(hashlib.sha256(self.key.encode()).digest()[:8], "big") % 10
         return {0: "test", 1: "validation"}.get(tenth, "train")
 
     def turned(self) -> "Scene":
-        """The same content with the objects named in the other order."""
+        """Return the same content with the objects named in the opposite order."""
         if self.relation is None:
             return self
         return replace(self, objects=self.objects[::-1], relation=OPPOSITES[self.relation])
 
 
 def check_split(split: str) -> None:
-    """Refuse what is none of `SPLITS`."""
+    """Check that `split` is one of `SPLITS`.
+
+    Raises:
+        ValueError: If it is not.
+    """
     _checked("split", split, SPLITS)
 
 
@@ -105,22 +109,22 @@ def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
 
 @lru_cache(maxsize=1)
 def things() -> tuple[Thing, ...]:
-    """All 96 objects."""
+    """Return all 96 objects."""
     return tuple(Thing(shape, colour, size) for shape in SHAPES for colour in COLOURS for size in SIZES)
 
 
 def may_meet(one: Thing, other: Thing) -> bool:
-    """Whether two objects may share a scene: they differ in shape and in colour."""
+    """Return whether two objects may share a scene, which requires different shapes and colors."""
     return one.shape != other.shape and one.colour != other.colour
 
 
 def single_scenes() -> list[Scene]:
-    """All 384 contents of one object."""
+    """Return all 384 scenes with a single object."""
     return [Scene((thing,), None, background) for thing in things() for background in BACKGROUNDS]
 
 
 def _pair_scene(index: int) -> Scene | None:
-    """The pair content of a number below ``96 * 96 * 2 * 4``; None where two objects may not meet."""
+    """Return the scene with two objects that has an index below ``96 * 96 * 2 * 4``, or None if they may not meet."""
     all_things = things()
     index, background = divmod(index, len(BACKGROUNDS))
     index, relation = divmod(index, 2)
@@ -131,15 +135,15 @@ def _pair_scene(index: int) -> Scene | None:
 
 
 def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
-    """Scenes of one split, all distinct in content; those of different splits never share one.
+    """Sample scenes of one split with distinct content. Different splits never share content.
 
     Args:
-        n: How many.
-        seed: Any integer that `numpy.random.default_rng` takes; the same scenes come again for the same seed.
+        n: Number of scenes.
+        seed: Any seed accepted by `numpy.random.default_rng`. The same seed yields the same scenes.
         split: ``"train"``, ``"validation"`` or ``"test"``.
 
     Raises:
-        ValueError: If the split is unknown or has fewer than ``n`` contents (train 43,000, the others 5,300 each).
+        ValueError: If the split is unknown or has fewer than `n` contents (train 43,000, the others 5,300 each).
     """
     check_split(split)
     rng = np.random.default_rng(seed)
@@ -152,7 +156,7 @@ def scenes(n: int, seed: int, split: str = "train") -> list[Scene]:
         scene = next(first, None) or next(second, None)
         if scene is None:
             raise UsageError(f"`n` must be at most {len(chosen)}, the number of {split} scenes, got {n}")
-        # Both orders of naming occur.
+        # Captions must name the objects in both orders.
         chosen.append(scene.turned() if rng.random() < 0.5 else scene)
     return chosen
 
@@ -166,19 +170,19 @@ def _pairs(rng: np.random.Generator, split: str) -> Iterator[Scene]:
 
 
 def changed(scene: Scene, what: str, seed: int) -> Scene | None:
-    """The scene with exactly one fact changed, so that its captions are false of the picture.
+    """Return a copy with exactly one fact changed, so that the captions of the copy are false for the original image.
 
     Args:
-        scene: Any scene.
-        what: ``"colour"``, ``"shape"``, ``"size"`` (of one object), ``"background"``, ``"place"`` (the relation becomes
-            its opposite), or ``"object"`` (one object becomes another one, of other shape and colour).
-        seed: Chooses the object and the new value.
+        scene: Scene to change.
+        what: ``"colour"``, ``"shape"``, ``"size"`` (of one object), ``"background"``, ``"place"`` (the relation is
+            replaced by its opposite), or ``"object"`` (one object is replaced by an object of another shape and color).
+        seed: Seed that selects the object and the new value.
 
     Returns:
-        The other scene; None if there is no place to change, with a single object. Its split may be another one.
+        The changed scene, which may belong to another split. None for ``"place"`` with a single object.
 
     Raises:
-        ValueError: If ``what`` is none of these.
+        ValueError: If `what` is not one of `CHANGES`.
     """
     _checked("what", what, CHANGES)
     rng = np.random.default_rng(seed)

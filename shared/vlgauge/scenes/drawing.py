@@ -1,4 +1,4 @@
-"""Scenes become pictures: four times too large, then reduced, so that edges are smooth."""
+"""Rendering of synthetic scenes at four times the final size, followed by downsampling for smooth edges."""
 
 import hashlib
 import math
@@ -34,13 +34,13 @@ _COLOUR_JITTER = 10
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawn scene.
+    """Rendered scene.
 
     Attributes:
-        image: RGB, square.
-        boxes: Per object of the scene, in its order, the smallest box around its pixels: (left, top, right, bottom),
-            right and bottom excluded.
-        labels: Per object, such as "small red circle".
+        image: RGB image, square.
+        boxes: Smallest box around the pixels of each object, in the order of the scene: (left, top, right, bottom),
+            with right and bottom excluded.
+        labels: Label of each object, such as "small red circle".
     """
 
     image: Image.Image
@@ -50,7 +50,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Placed:
-    """An object with its centre, radius (both as a share of the picture's side) and RGB colour."""
+    """Object with its center, radius (both relative to the side of the image) and RGB color."""
 
     thing: Thing
     x: float
@@ -60,14 +60,14 @@ class Placed:
 
 
 def draw_scene(scene: Scene, *, size: int = 128, seed: int = 0, style: str = "flat") -> Drawing:
-    """Draw a scene with seeded jitter of place, size and colour.
+    """Render a scene with seeded jitter of position, size and color.
 
     Args:
-        scene: What to draw; the order of its objects only orders the boxes.
+        scene: Scene to render. The order of its objects only affects the order of the boxes.
         size: Side in pixels, at least 16.
-        seed: Chooses the jitter, together with the scene.
-        style: ``"flat"``: plain areas. ``"outlined"``: striped objects with a dark edge on a dotted background, in the
-            same places.
+        seed: Seed of the jitter, combined with the content of the scene.
+        style: ``"flat"`` for plain areas, or ``"outlined"`` for striped objects with a dark edge on a dotted
+            background, at the same positions.
 
     Raises:
         ValueError: If the style is unknown or the size below 16.
@@ -83,7 +83,7 @@ def draw_scene(scene: Scene, *, size: int = 128, seed: int = 0, style: str = "fl
 
 
 def jitter_of(key: str, seed: int) -> np.random.Generator:
-    """Generator of a content and a seed, the same on every machine."""
+    """Return a random generator for some content and a seed, identical on every machine."""
     digest = hashlib.sha256(f"{seed} {key}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
@@ -94,18 +94,18 @@ def _shade(rgb: tuple[int, int, int], rng: np.random.Generator) -> tuple[int, in
 
 
 def background_shade(name: str, rng: np.random.Generator) -> tuple[int, int, int]:
-    """A colour near that of a background."""
+    """Sample a color close to the nominal color of a background."""
     return _shade(_BACKGROUNDS[name], rng)
 
 
 def placed_at(thing: Thing, x: float, y: float, rng: np.random.Generator) -> Placed:
-    """The object at a given centre, with jitter of size and colour."""
+    """Place an object at a center, with jitter of size and color."""
     radius = _RADIUS[thing.size] * rng.uniform(0.92, 1.08)
     return Placed(thing, x, y, radius, _shade(_COLOURS[thing.colour], rng))
 
 
 def _places(scene: Scene, rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Centres of the objects; two of them stand apart along the axis of their relation."""
+    """Sample the centers of the objects. Two objects are separated along the axis of their relation."""
     if scene.relation is None:
         x, y = rng.uniform(0.3, 0.7, 2)
         return [(float(x), float(y))]
@@ -118,7 +118,7 @@ def _places(scene: Scene, rng: np.random.Generator) -> list[tuple[float, float]]
 def paint(
     placed: Sequence[Placed], background: tuple[int, int, int], *, size: int = 128, style: str = "flat"
 ) -> Drawing:
-    """Draw objects at given places; the background is an RGB colour.
+    """Render objects at fixed positions on a background with an RGB color.
 
     Raises:
         ValueError: If the style is unknown or the size below 16.
@@ -144,7 +144,7 @@ def paint(
 
 
 def _decorate(canvas: Image.Image, mask: Image.Image, box: Box, each: Placed) -> None:
-    """Stripes on the object, and a dark edge inside it."""
+    """Draw stripes on an object, and a dark edge inside it."""
     stripes = Image.composite(_pattern(canvas.width, "stripes").crop(box), Image.new("L", mask.size, 0), mask)
     canvas.paste(_towards(each.rgb, 255, 0.3), box, stripes)
     _draw_shape(ImageDraw.Draw(canvas), each, canvas.width, edge=_towards(each.rgb, 0, 0.7))
@@ -157,7 +157,7 @@ def _towards(rgb: tuple[int, int, int], goal: int, share: float) -> tuple[int, i
 
 @lru_cache(maxsize=16)
 def _pattern(side: int, kind: str) -> Image.Image:
-    """Mask of diagonal stripes, or of dots, whose width grows with the picture."""
+    """Return a mask of diagonal stripes or of dots, whose width scales with the image."""
     period = max(side // 32, 2)
     rows, columns = np.indices((side, side))
     if kind == "stripes":
@@ -168,7 +168,7 @@ def _pattern(side: int, kind: str) -> Image.Image:
 
 
 def _draw_shape(draw: ImageDraw.ImageDraw, each: Placed, side: int, edge: tuple[int, int, int] | None = None) -> None:
-    """Fill the shape with 255 in a mask, or draw its edge only."""
+    """Fill the shape with 255 in a mask, or draw only its edge."""
     x, y, r = each.x * side, each.y * side, each.radius * side
     style: dict[str, Any] = {"fill": 255} if edge is None else {"outline": edge, "width": max(round(side / 90), 1)}
     if each.thing.shape in ("circle", "ring"):
@@ -182,7 +182,7 @@ def _draw_shape(draw: ImageDraw.ImageDraw, each: Placed, side: int, edge: tuple[
 
 
 def _outline(shape: str) -> list[tuple[float, float]]:
-    """Corners of a shape of radius 1 around the origin."""
+    """Return the corners of a shape of radius 1 around the origin."""
     if shape == "square":
         return [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]
     if shape == "triangle":
@@ -191,7 +191,7 @@ def _outline(shape: str) -> list[tuple[float, float]]:
         turns = [(math.pi * i / 5 - math.pi / 2, 1.0 if i % 2 == 0 else 0.42) for i in range(10)]
         return [(length * math.cos(angle), length * math.sin(angle)) for angle, length in turns]
     corner = [(-0.32, -1.0), (0.32, -1.0), (0.32, -0.32)]
-    # The arms of the cross: one corner turned four times by a quarter.
+    # The arms of the cross are one corner rotated four times by 90 degrees.
     turned = [corner, *([] for _ in range(3))]
     for quarter in range(1, 4):
         turned[quarter] = [(-y, x) for x, y in turned[quarter - 1]]

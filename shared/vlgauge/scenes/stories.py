@@ -1,7 +1,7 @@
-"""Stories of five pictures and five sentences, whose order can be told from the language alone.
+"""Synthetic stories of five images and five sentences, whose order can be inferred from the language alone.
 
-An object comes in with "a", is "the circle" or "it" from then on, and the sentences carry words of sequence, each from
-a set of its place ("then", "next", "later", "finally"), not all of them and not always the same.
+An object is introduced with "a" and is "the circle" or "it" afterwards. Most sentences have a sequence word from a set
+that depends on their position ("then", "next", "later", "finally").
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.telling import tell
 from vlgauge.scenes.wording import Mention, Statement, noun_phrase, pick
 
-# What happens in the five pictures; the functions at the end say what each event may lead to.
+# Events of the five images. `_opening` and `_following` define the scenes that each event allows.
 PLOTS = (
     ("open one", "enter", "move", "exchange", "alone"),
     ("open one", "enter", "move", "exchange", "move"),
@@ -25,19 +25,19 @@ PLOTS = (
     ("open one", "enter", "move", "ground", "alone"),
 )
 
-# Draws of the next scene before a story is given up; not every start can be continued within a split.
+# Maximum number of draws of the next scene, because not every start can be continued within a split.
 _TRIES = 60
 
 
 @dataclass(frozen=True)
 class SceneStory:
-    """Five scenes and a sentence for each.
+    """Five scenes with one sentence each.
 
     Attributes:
-        scenes: What the pictures show.
-        statements: Per sentence its text, what it claims of its picture, and its noun phrases.
-        seed: Of the jitter in the pictures.
-        style: Of the drawing, see `draw_scene`.
+        scenes: Content of the images.
+        statements: Text of each sentence, its claim about its image, and its noun phrases.
+        seed: Seed of the jitter in the images.
+        style: Drawing style. See `draw_scene`.
     """
 
     scenes: tuple[Scene, ...]
@@ -47,31 +47,31 @@ class SceneStory:
 
     @property
     def sentences(self) -> list[str]:
-        """The five sentences."""
+        """Texts of the five sentences."""
         return [each.text for each in self.statements]
 
     @property
     def noun_phrases(self) -> list[list[str]]:
-        """Noun phrases of each sentence in order, in lower case, pronouns included."""
+        """Noun phrases of each sentence in order, lowercased, including pronouns."""
         return [list(each.phrases) for each in self.statements]
 
     @property
     def key(self) -> str:
-        """What is seen, as text."""
+        """Content of the five images as a string."""
         return "; ".join(scene.key for scene in self.scenes)
 
     def drawings(self, size: int = 128) -> list[Drawing]:
-        """The five pictures with boxes and labels."""
+        """Render the five images with boxes and labels."""
         pictures = enumerate(self.scenes)
         return [draw_scene(scene, size=size, seed=self.seed + i, style=self.style) for i, scene in pictures]
 
     def images(self, size: int = 128) -> list[Image.Image]:
-        """The five pictures."""
+        """Render the five images."""
         return [drawing.image for drawing in self.drawings(size)]
 
     @property
     def boxes(self) -> list[list[Box]]:
-        """Boxes around the objects of each picture of ``images()``; for other sizes see ``drawings``."""
+        """Boxes around the objects of each image of ``images()``. For other sizes, see ``drawings``."""
         return [drawing.boxes for drawing in self.drawings()]
 
     @property
@@ -80,14 +80,14 @@ class SceneStory:
         return [[thing.label for thing in scene.objects] for scene in self.scenes]
 
     def told_with(self, other: "SceneStory") -> "SceneStory":
-        """These pictures with the sentences of another story."""
+        """Return a copy with these images and the sentences of another story."""
         return replace(self, statements=other.statements)
 
     def with_hallucination(self, seed: int) -> "tuple[SceneStory, str]":
-        """The story with one object phrase replaced by one whose shape and colour are in none of the pictures.
+        """Replace one object phrase with a phrase whose shape and color occur in none of the images.
 
         Returns:
-            The other story, and the phrase that took the place.
+            The changed story, and the inserted phrase.
         """
         rng = np.random.default_rng(seed)
         seen = [thing for scene in self.scenes for thing in scene.objects]
@@ -108,7 +108,7 @@ def _names_object(phrase: str) -> bool:
 
 
 def _with_phrase(old: Statement, index: int, phrase: str) -> Statement:
-    """The statement with one noun phrase exchanged; what it claims is kept, since no mask is trained on it."""
+    """Replace one noun phrase of a statement. The claim is kept, because no mask is trained on it."""
     start = old.text.lower().index(old.phrases[index])
     new = phrase if start else phrase[0].upper() + phrase[1:]
     text = old.text[:start] + new + old.text[start + len(old.phrases[index]) :]
@@ -116,13 +116,13 @@ def _with_phrase(old: Statement, index: int, phrase: str) -> Statement:
 
 
 def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> list[SceneStory]:
-    """Stories of one split, distinct in content; each of their five scenes belongs to that split.
+    """Sample stories of one split with distinct content. All five scenes of a story belong to that split.
 
     Args:
-        n: How many; there are many thousands in every split.
-        seed: The same stories come again for the same seed.
+        n: Number of stories. Every split has many thousands.
+        seed: Seed. The same seed yields the same stories.
         split: ``"train"``, ``"validation"`` or ``"test"``.
-        style: Of the drawing, see `draw_scene`.
+        style: Drawing style. See `draw_scene`.
     """
     check_split(split)
     rng = np.random.default_rng(seed)
@@ -137,7 +137,7 @@ def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> 
 
 
 def _scenes_of(plot: Sequence[str], split: str, rng: np.random.Generator) -> tuple[Scene, ...] | None:
-    """Five scenes of the split; None if one cannot be continued within it."""
+    """Sample five scenes of the split, or return None if a scene cannot be continued within it."""
     seen: list[Scene] = []
     met: list[Thing] = []
     for event in plot:
@@ -152,7 +152,7 @@ def _scenes_of(plot: Sequence[str], split: str, rng: np.random.Generator) -> tup
 
 
 def _opening(event: str, rng: np.random.Generator) -> Iterator[Scene]:
-    """Scenes of one or two objects, in random order."""
+    """Yield scenes of one or two objects at random."""
     for _ in range(_TRIES):
         hero, other = (things()[int(index)] for index in rng.integers(len(things()), size=2))
         background = pick(BACKGROUNDS, rng)
@@ -163,10 +163,11 @@ def _opening(event: str, rng: np.random.Generator) -> Iterator[Scene]:
 
 
 def _following(event: str, last: Scene, met: list[Thing], rng: np.random.Generator) -> Iterator[Scene]:
-    """Scenes that may follow the last one, in random order; the object that acts comes first.
+    """Yield random scenes that may follow the last one. The acting object comes first.
 
-    enter: another object comes to the one. exchange: one of two stays, and an object not yet met comes. move: the same
-    two in another relation. ground: the same objects on another background. alone: one of two is left.
+    Events: "enter": a second object joins. "exchange": one of two objects stays and a new object joins. "move": the
+    same two objects in another relation. "ground": the same objects on another background. "alone": one of two objects
+    is left.
     """
     for _ in range(_TRIES):
         heroes = [last.objects[int(index)] for index in rng.permutation(len(last.objects))]
@@ -187,6 +188,6 @@ def _following(event: str, last: Scene, met: list[Thing], rng: np.random.Generat
 
 
 def _turned_from(last: Scene, scene: Scene) -> bool:
-    """Whether the two objects stand in another relation than before."""
+    """Return whether the relation of the two objects has changed."""
     same = last if last.objects == scene.objects else last.turned()
     return same.relation != scene.relation

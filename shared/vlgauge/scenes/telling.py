@@ -1,4 +1,4 @@
-"""The sentences of a story: introduction with "a", then "the circle" or "it", and words of sequence by position."""
+"""Sentences of synthetic stories, with articles, pronouns and sequence words that depend on the position."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ import numpy as np
 from vlgauge.scenes.content import OPPOSITES, Scene, Thing
 from vlgauge.scenes.wording import RELATION_WORDS, Claim, Mention, Statement, background_phrase, noun_phrase, pick
 
-# At the front of a sentence, or at its end; by position in the story. The sets share no word, so that every pair of
-# neighbours can be put in order.
+# Sequence words at the front and at the end of a sentence, by position in the story. The sets are disjoint, so that
+# every pair of neighboring sentences can be ordered.
 _FRONT = (
     (),
     ("then", "soon", "shortly after,", ""),
@@ -34,7 +34,7 @@ _TEMPLATES = {
 
 
 def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator) -> tuple[Statement, ...]:
-    """A sentence for each scene of a plot."""
+    """Generate a sentence for each scene of a plot."""
     names: dict[Thing, str] = {}
     subject: Thing | None = None
     told = []
@@ -50,7 +50,7 @@ def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator)
 
 
 def _is_said(index: int, scenes: Sequence[Scene], event: str, rng: np.random.Generator) -> bool:
-    """Whether the sentence names the background: always at first, mostly where it is new."""
+    """Return whether the sentence names the background: always the first one, later ones mostly if it is new."""
     new = index == 0 or scenes[index].background != scenes[index - 1].background
     return index == 0 or event == "ground" or bool(rng.random() < (0.7 if new else 0.15))
 
@@ -58,7 +58,7 @@ def _is_said(index: int, scenes: Sequence[Scene], event: str, rng: np.random.Gen
 def _sentence(
     scene: Scene, template: str, names: dict[Thing, str], by_pronoun: bool, say: bool, rng: np.random.Generator
 ) -> Statement:
-    """One sentence without its word of sequence; new names are added to ``names``."""
+    """Build one sentence without its sequence word, and add new object names to `names`."""
     mentions: list[Mention] = []
     phrases: list[str] = []
     for thing in scene.objects:
@@ -68,7 +68,7 @@ def _sentence(
             mentions.append(mention)
             phrases.append(phrase)
     ground = background_phrase(scene.background, rng)
-    # In "{other} appears {is_at} {hero}" the roles are exchanged.
+    # The roles are swapped in templates such as "{other} appears {is_at} {hero}".
     newcomer = template.startswith("{other}")
     relation = OPPOSITES[scene.relation] if newcomer and scene.relation else scene.relation
     text = template if say or "{on}" in template else template.removesuffix(" {on}")
@@ -87,13 +87,13 @@ def _sentence(
 
 
 def _place_words(relation: str, rng: np.random.Generator) -> str:
-    """Such as "above" or "to the left of"; parsers of English lose the noun before a bare "left of"."""
+    """Return words such as "above" or "to the left of". Parsers drop the noun before a bare "left of"."""
     words = pick(RELATION_WORDS[relation], rng)
     return f"to the {words}" if words.startswith(("left", "right")) else words
 
 
 def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> tuple[Mention, str]:
-    """The object with "a" and all its properties at first; later with "the", the same noun and fewer properties."""
+    """Name an object with "a" and all properties at first, and later with "the", the same noun and fewer properties."""
     if thing not in names:
         mention = Mention(thing.shape, thing.colour, thing.size)
         phrase = noun_phrase(mention, rng)
@@ -107,9 +107,9 @@ def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> t
 
 
 def _in_sequence(sentence: Statement, index: int, introduced: bool, rng: np.random.Generator) -> Statement:
-    """The sentence with its word of sequence, a capital and a full stop.
+    """Add the sequence word, the capital letter and the period.
 
-    A movement after an introduction needs no such word, because "the star" cannot come before "a star".
+    A movement right after an introduction may omit the sequence word, because "the star" cannot precede "a star".
     """
     text = sentence.text
     if index and not (introduced and rng.random() < 0.4):

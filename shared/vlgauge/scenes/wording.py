@@ -1,4 +1,4 @@
-"""Scenes become captions: several wordings, complete or leaving things out, with what each of them claims."""
+"""Captions of synthetic scenes in several wordings, complete or partial, together with their claims."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _NO_RELATION = ("{one} and {other} {on}", "{one} next to {other} {on}", "there a
 
 @dataclass(frozen=True)
 class Mention:
-    """An object as far as a text describes it; None is left open."""
+    """Object as described by a text. None for unspecified properties."""
 
     shape: str | None = None
     colour: str | None = None
@@ -50,12 +50,12 @@ class Mention:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a text says of a picture; None is left open.
+    """Claim of a text about an image. None for unspecified facts.
 
     Attributes:
-        mentions: Its objects, none to two.
-        relation: Where the first is seen from the second.
-        background: Its background.
+        mentions: Mentioned objects, at most two.
+        relation: Position of the first object relative to the second.
+        background: Background of the image.
     """
 
     mentions: tuple[Mention, ...] = ()
@@ -65,7 +65,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Statement:
-    """A text, what it claims, and its noun phrases in order."""
+    """Text, its claim, and its noun phrases in order."""
 
     text: str
     claim: Claim
@@ -73,12 +73,12 @@ class Statement:
 
 
 def pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
-    """One of the words."""
+    """Pick one of the words at random."""
     return words[int(rng.integers(len(words)))]
 
 
 def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") -> str:
-    """Such as "a small red circle", "an orange disc", "the big star"; an open shape is "shape"."""
+    """Build a phrase such as "a small red circle" or "the big star". An unspecified shape is "shape"."""
     words = [
         pick(SIZE_WORDS[mention.size], rng) if mention.size else "",
         pick(COLOUR_WORDS.get(mention.colour, (mention.colour,)), rng) if mention.colour else "",
@@ -89,7 +89,7 @@ def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") 
 
 
 def mention_of(thing: Thing, rng: np.random.Generator, complete: bool = True) -> Mention:
-    """All of the object, or without its size, its colour, or both."""
+    """Mention all properties of an object, or randomly omit its size, its color or both."""
     if complete:
         return Mention(thing.shape, thing.colour, thing.size)
     keep_colour, keep_size = rng.random(2) < (0.75, 0.35)
@@ -97,17 +97,17 @@ def mention_of(thing: Thing, rng: np.random.Generator, complete: bool = True) ->
 
 
 def background_phrase(background: str, rng: np.random.Generator) -> str:
-    """Such as "a white background"."""
+    """Build a phrase such as "a white background"."""
     return f"a {pick(BACKGROUND_WORDS.get(background, (background,)), rng)} {pick(GROUND_WORDS, rng)}"
 
 
 def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> Statement:
-    """One caption of the scene.
+    """Generate a caption of a scene together with its claim.
 
     Args:
-        scene: What is described.
-        rng: Chooses wording, order of naming, and what is left out.
-        complete: All facts are said; otherwise size, colour, relation, background or an object may be missing.
+        scene: Scene to describe.
+        rng: Random generator that selects the wording, the order of the objects, and the omitted facts.
+        complete: Whether to state all facts. Otherwise, size, color, relation, background or an object may be omitted.
     """
     if rng.random() < 0.5:
         scene = scene.turned()
@@ -129,25 +129,25 @@ def statement(scene: Scene, rng: np.random.Generator, complete: bool = True) -> 
         on=f"{pick(('on', 'on', 'against'), rng)} {ground}" if said else "",
     )
     phrases += [ground] if said else []
-    text = " ".join(text.split()).removeprefix(", ")  # without the gaps that something left out has made
+    text = " ".join(text.split()).removeprefix(", ")  # omitted parts leave gaps
     return Statement(text, Claim(mentions, relation, said), tuple(sorted(phrases, key=text.index)))
 
 
 def captions(scene: Scene, seed: int, n: int = 1, *, complete: bool = True) -> list[str]:
-    """Captions of a scene that are true of it, in several wordings.
+    """Generate true captions of a scene in several wordings.
 
     Args:
-        scene: What is described.
-        seed: The same captions come again for the same seed.
-        n: How many; they are distinct as long as there are enough wordings (a pair has over 1,000).
-        complete: All facts are said; otherwise size, colour, relation, background or an object may be missing.
+        scene: Scene to describe.
+        seed: Seed. The same seed yields the same captions.
+        n: Number of captions. They are distinct as long as there are enough wordings (over 1,000 for two objects).
+        complete: Whether to state all facts. Otherwise, size, color, relation, background or an object may be omitted.
     """
     rng = np.random.default_rng(seed)
     return distinct_texts(lambda: statement(scene, rng, complete).text, n)
 
 
 def distinct_texts(make: Callable[[], str], n: int) -> list[str]:
-    """So many texts, distinct until a hundred in a row bring nothing new; then they are repeated."""
+    """Generate `n` texts, distinct until 100 draws in a row yield no new text, and repeated from then on."""
     texts: dict[str, None] = {}
     in_vain = 0
     while len(texts) < n and in_vain < 100:
