@@ -1,1 +1,1 @@
-"""The papers' experiments, for one's own data."""
+"""Experiments of the papers, for your own data."""

@@ -1,4 +1,4 @@
-"""Studies of caption sets call metrics many times on the same captions, which are encoded and compared once."""
+"""Studies that call metrics of caption sets many times on the same captions, which are encoded and compared once."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,20 @@ CaptionSets = Sequence[Sequence[str]]
 
 
 def caption_sets(name: str, rows: Sequence[Any]) -> list[list[str]]:
-    """Sets of captions as plain lists; ValueError names a row that is none."""
+    """Convert caption sets to plain lists.
+
+    Raises:
+        ValueError: If a row is not a list of captions. The message names the row.
+    """
     return Captions(name).store_all(rows)
 
 
 def together(*sides: CaptionSets) -> list[list[str]]:
-    """The captions of all sides of each example."""
+    """Concatenate the captions of all sides of each example.
+
+    Raises:
+        ValueError: If the sides have different numbers of rows.
+    """
     numbers = [len(side) for side in sides]
     if len(set(numbers)) > 1:
         counts = " and ".join(map(str, numbers))
@@ -29,11 +37,16 @@ def together(*sides: CaptionSets) -> list[list[str]]:
 def compared_once(
     metrics: Mapping[str, Any], captions: CaptionSets, references: CaptionSets, *, pairs: bool = True
 ) -> Iterator[None]:
-    """Context within which the metrics are called on some of the captions of each example.
+    """Share embeddings and comparisons between all calls of the metrics on these captions.
 
-    Metrics of one encoder share its vectors; CIDEr-D counts its n-grams in the references for all calls. With `pairs`,
-    all pairs of an example are compared beforehand; else each call compares its own. Within such a context another one
-    changes nothing.
+    Metrics with the same encoder share its embeddings, and CIDEr-D counts the n-grams of the references once for all
+    calls. Nested contexts have no effect.
+
+    Args:
+        metrics: Metrics of caption sets by label.
+        captions: All captions of each example.
+        references: References of each example.
+        pairs: Whether to compare all pairs of an example in advance. Otherwise, each call compares its own pairs.
     """
     with ExitStack() as stack:
         vectors: dict[Any, Any] = {}
@@ -44,7 +57,7 @@ def compared_once(
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without the warnings on sizes of sets, which every row of a study states."""
+    """Suppress the warnings about set sizes, because every row of a study states them."""
     with warnings.catch_warnings():
         for words in ("is undefined for all of", "is a mean over sets of"):
             warnings.filterwarnings("ignore", message=f".* {words}")
@@ -52,9 +65,9 @@ def quietly() -> Iterator[None]:
 
 
 def statistics_of(label: str, name: str, result: Mapping[str, Any]) -> dict[str, str]:
-    """Prefix of the keys of each statistic in a result, by the name that it has in a study.
+    """Return the key prefix of each statistic in a result, by its name in a study.
 
-    That is the label of the metric, and for further statistics ``label:separate`` or ``label:base``.
+    The name is the label of the metric, or ``label:separate`` and ``label:base`` for additional statistics.
     """
     prefixes = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
     prefixes = [prefix for prefix in prefixes if prefix in result and not prefix.endswith("_excess")]

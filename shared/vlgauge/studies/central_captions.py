@@ -1,4 +1,4 @@
-"""The caption nearest to the others of its image, which a metric of single captions likes best (Chan et al., B.3)."""
+"""Caption closest to the other captions of its image, which metrics of single captions prefer (Chan et al., B.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,15 @@ import numpy as np
 from vlgauge.studies.caption_pools import CaptionSets, caption_sets
 
 LEAST = 3
-"""Fewest captions of an image of which one is central."""
+"""Minimum number of captions per image for a central caption."""
 
 
 @dataclass(frozen=True)
 class CentralCaption:
-    """The central caption of an image, the first of equal ones, and where it stands.
+    """Central caption of an image, the first of ties, and its position.
 
-    Beside its mean distance from the others and its words are the means of both over the others.
+    It includes its mean distance from the other captions and its number of words, with the means of both over the
+    others.
     """
 
     position: int
@@ -28,34 +29,33 @@ class CentralCaption:
 
     @property
     def more_words(self) -> float:
-        """How many words it has more than the others."""
+        """Number of words minus the mean number of words of the others."""
         return self.words - self.words_of_others
 
 
 def central_captions(references: CaptionSets, metric: Any) -> list[CentralCaption | None]:
-    """The caption of each image with the smallest mean distance, as the hypothesis, from the other ones.
+    """Find the caption of each image with the smallest mean distance, as the hypothesis, from the other captions.
 
     Returns:
-        One per image; None for one with fewer than three captions, or a distance that is undefined.
+        One per image. None for fewer than three captions or an undefined distance.
     """
     references = caption_sets("references", references)
     return _central_of(references, references, metric)
 
 
 def central_captions_by_chance(references: CaptionSets, metric: Any, seed: int = 0) -> list[CentralCaption | None]:
-    """Return the central captions of sets to which the captions of all images are dealt at random.
+    """Find the central captions of sets to which the captions of all images are dealt at random.
 
-    No caption of such a set says more of its image than another: what its central caption has more or fewer words than
-    the others is what the distance alone prefers. Directed METEOR prefers long captions.
+    No caption of such a set fits an image better than the others. Therefore the difference in words between its central
+    caption and the others is caused by the distance alone. Directed METEOR prefers long captions.
 
     Args:
         references: Captions of each image.
-        metric: As for `central_captions`; document frequencies stay those of the references.
-        seed: Of the dealing.
+        metric: Same as in `central_captions`. Document frequencies are still computed from the references.
+        seed: Seed of the random dealing.
 
     Returns:
-        One per image, of a set of as many captions; None where `central_captions` has None for lack of captions, or a
-        distance is undefined.
+        One per image, from a set of the same size. None for fewer than three captions or an undefined distance.
     """
     references = caption_sets("references", references)
     every = [text for texts in references if len(texts) >= LEAST for text in texts]
@@ -70,7 +70,12 @@ def _central_of(captions: CaptionSets, references: CaptionSets, metric: Any) -> 
 
 
 def _central(texts: Sequence[str], distances: np.ndarray) -> CentralCaption | None:
-    """Of one image, from the distance of each caption as the hypothesis, axis 0, from each other one."""
+    """Select the central caption of one image.
+
+    Args:
+        texts: Captions of the image.
+        distances: Distance of each caption as the hypothesis (axis 0) from each other caption.
+    """
     n = len(texts)
     if n < LEAST or np.isnan(distances).any():
         return None

@@ -1,4 +1,4 @@
-"""Tables of the scores that d_hm compares: published files, files of ours, and bringing two of them into one order."""
+"""Tables of the component scores that d_hm compares: published files, our files, and alignment of two tables."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ Scores = dict[str, float]
 Table = dict[str, Scores]
 """Scores by metric, by story id."""
 
-# Endings of the three files that belong to one stem, and the key of a record in the first.
+# Suffixes of the three files of one stem.
 GROUNDING, COHERENCE, NON_REDUNDANCY = "_G.json", "_C.csv", "_R.csv"
 
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Two tables in one order, and how many ids only one of them has."""
+    """Two tables in the same order, and the number of ids that only one of them has."""
 
     ids: list[str]
     model: list[Scores]
@@ -29,14 +29,14 @@ class PairedRows:
 
 
 def read_published(stem: str | Path) -> Table:
-    """Scores of the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
+    """Read the scores from the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
 
-    That is how Surikuchi et al. (2024) publish them: raw GROOViST as ``{id: number}`` or, in a newer layout, ``{id:
+    This is the format of Surikuchi et al. (2024): raw GROOViST as ``{id: number}`` or, in a newer layout, ``{id:
     {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and NaN
     scores are dropped.
 
     Returns:
-        The stories that all three files have, in the order of the first.
+        The stories that occur in all three files, in the order of the first.
     """
     files = {
         "groovist": read_grounding(f"{stem}{GROUNDING}"),
@@ -48,7 +48,7 @@ def read_published(stem: str | Path) -> Table:
 
 
 def read_grounding(path: str | Path) -> Scores:
-    """GROOViST by story id from JSON, ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
+    """Read GROOViST by story id from JSON: ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
     content = read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise UsageError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
@@ -57,7 +57,7 @@ def read_grounding(path: str | Path) -> Scores:
 
 
 def read_column(path: str | Path, title: str, metric: str) -> Scores:
-    """The score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
+    """Read the score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
     text = read_text(path, f"`{path}`")
     rows = csv_rows(text, f"`{path}`", path, skipinitialspace=True)
     _, titles = next(rows, (0, []))
@@ -73,7 +73,7 @@ def read_column(path: str | Path, title: str, metric: str) -> Scores:
 
 
 def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
-    """The scores that are numbers; empty texts and NaN are dropped, as the authors do."""
+    """Return the scores that are numbers. Empty strings and NaN are dropped, as in the authors' code."""
     found: Scores = {}
     for name, value in pairs:
         if name in found:
@@ -88,7 +88,7 @@ def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) ->
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
-    """A table from rows that have the scores under the metrics' names; empty cells are undefined."""
+    """Build a table from rows that contain the scores under the names of the metrics. Empty cells are undefined."""
     table: Table = {}
     for name, row in zip(map(str, ids), rows, strict=True):
         if name in table:
@@ -107,7 +107,16 @@ def _cell(value: Any, metric: str, place: str) -> float:
 
 
 def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
-    """Rows of both tables in the order of the first; `common` leaves out what only one of them has."""
+    """Align two tables in the order of the first.
+
+    Args:
+        model: Scores of the model by story id.
+        human: Scores of the human-written stories by story id.
+        common: Whether to leave out stories that only one of the tables has.
+
+    Raises:
+        ValueError: If the tables share no story, or differ in their stories and `common` is False.
+    """
     shared = [name for name in model if name in human]
     n_left_out = len(model) + len(human) - 2 * len(shared)
     if not common:

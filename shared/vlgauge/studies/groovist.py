@@ -1,8 +1,8 @@
-"""The experiments of GROOViST on any stories: random pairs, agreement with ratings, ablations (Surikuchi et al., 2023).
+"""Experiments of GROOViST for any stories: random pairs, human ratings, ablations (Surikuchi et al., 2023).
 
-Every pair of a story and an image sequence is compared once per kind of phrase; all ablations come from the cosines of
-these comparisons. An encoder with a memory sees each crop and each text once; where the vectors of a data set do not
-fit in it, the setting `feature_cache` of groovist keeps them on the disk.
+Every pair of a story and an image sequence is compared once per kind of phrase. All ablations are computed from the
+cosines of these comparisons. An encoder with a cache encodes each crop and each text once. If the embeddings of a
+dataset do not fit in memory, the setting `feature_cache` of groovist stores them on disk.
 """
 
 import math
@@ -20,11 +20,11 @@ from vlgauge.text.story_idf import IdfTable
 
 N_RANDOM = 5
 SEQUENCES_AT_ONCE = 16
-HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # where the paper parts its data
+HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # thresholds by which the paper splits its data
 
 Details = Mapping[str, Any]
 
-# Name in the paper, units, weights, penalty; the order of Tables 2 and 3.
+# Name in the paper, units, weights, penalty. The order follows Tables 2 and 3.
 ABLATIONS = (
     ("GROOViST", "noun_phrases", "own", True),
     ("GROOViST (-C)", "noun_phrases", None, True),
@@ -38,13 +38,13 @@ ABLATIONS = (
 
 @dataclass(frozen=True)
 class Stories:
-    """A data set of stories with their image sequences.
+    """Dataset of stories with their image sequences.
 
     Attributes:
-        stories: Each a string or a list of sentences.
-        images: Per story its images.
-        regions: Per story, per image its regions, as `compute` of groovist takes them; None to find them.
-        noun_phrases: Per story its phrases; None to extract them.
+        stories: Stories, each a string or a list of sentences.
+        images: Images of each story.
+        regions: Regions of each image of each story, in the format of groovist's `compute`. None to detect them.
+        noun_phrases: Noun phrases of each story. None to extract them.
     """
 
     stories: Sequence[Any]
@@ -58,9 +58,9 @@ class PairedScores:
     """Scores of one variant.
 
     Attributes:
-        own: Of each story beside its own images.
-        random: Per image sequence those of the random stories.
-        signature: Of the metric for these units, with its own weights and the penalty.
+        own: Score of each story with its own images.
+        random: Scores of the random stories for each image sequence.
+        signature: Signature of the metric for these units, with its own weights and the penalty.
     """
 
     own: list[float]
@@ -70,14 +70,14 @@ class PairedScores:
 
 @dataclass(frozen=True)
 class PairedComparisons:
-    """The stories beside their own images, and beside each image sequence random other stories.
+    """Comparisons of stories with their own images, and of each image sequence with random other stories.
 
     Attributes:
-        own: Details of each story, as far as its scores are made of them: text, weight and scaled score of its phrases.
-        random: Per image sequence those of the other stories.
-        theta: Of the metric.
-        signature: Of the metric, for the stories beside their own images.
-        rescored: The method of this name of the metric.
+        own: Details of each story that determine its scores: text, weight and scaled score of each phrase.
+        random: Details of the random stories for each image sequence.
+        theta: Theta of the metric.
+        signature: Signature of the metric, for the stories with their own images.
+        rescored: The method `rescored` of the metric.
     """
 
     own: list[Details]
@@ -87,23 +87,23 @@ class PairedComparisons:
     rescored: Callable[..., float]
 
     def scores(self, *, weigh: Callable[[str], float] | None = None, penalize: bool | None = None) -> PairedScores:
-        """Scores by the settings of the metric, or with other weights of phrases, or with or without the penalty."""
+        """Compute scores, optionally with other phrase weights, or with or without the penalty."""
         score = partial(self.rescored, theta=self.theta, weigh=weigh, penalize=penalize)
         return PairedScores(list(map(score, self.own)), [list(map(score, row)) for row in self.random], self.signature)
 
 
 @dataclass(frozen=True)
 class RandomPairs:
-    """Whether the right stories score higher than random ones (section 2.1 and Table 3).
+    """Test whether the original stories score higher than random ones (Section 2.1 and Table 3).
 
     Attributes:
-        own: Mean score of the stories beside their own images.
-        random: Mean over the image sequences of the best of its random stories.
-        difference: own - random, where both are defined.
+        own: Mean score of the stories with their own images.
+        random: Mean over the image sequences of the best random story.
+        difference: own - random, over the sequences with both scores.
         wins: Share of the image sequences whose own story scores higher than all its random ones.
         n: Number of image sequences with both scores.
         test: Paired permutation test of the difference.
-        intervals: Bootstrap interval of each of the four means, by its name; None with fewer than two sequences.
+        intervals: Bootstrap interval of each of the four means, by name. None for fewer than two sequences.
     """
 
     own: float
@@ -116,7 +116,11 @@ class RandomPairs:
 
 
 def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
-    """For each image sequence the numbers of other stories, without repetition."""
+    """Sample the indices of other stories for each image sequence, without replacement.
+
+    Raises:
+        ValueError: If `n_random` is below 1 or exceeds the number of other stories.
+    """
     if not 1 <= n_random < n_stories:
         raise UsageError(f"`n_random` must be from 1 to {n_stories - 1}, the number of other stories, got {n_random}")
     rng = np.random.default_rng(seed)
@@ -125,7 +129,7 @@ def random_stories(n_stories: int, n_random: int, seed: int) -> list[list[int]]:
 
 
 def chunks(n_stories: int) -> list[range]:
-    """The numbers of the image sequences that are compared in one call."""
+    """Return the indices of the image sequences that are compared in one call."""
     return [range(start, min(start + SEQUENCES_AT_ONCE, n_stories)) for start in range(0, n_stories, SEQUENCES_AT_ONCE)]
 
 
@@ -137,12 +141,20 @@ def compared_pairs(
     seed: int = 0,
     advance: Callable[[int], object] = lambda done: None,
 ) -> PairedComparisons:
-    """Compare every image sequence with its own story and with random other stories."""
+    """Compare every image sequence with its own story and with random other stories.
+
+    Args:
+        load: Loads groovist with additional settings.
+        data: Stories with their images.
+        n_random: Number of random stories per image sequence. 0 for no random stories.
+        seed: Seed of the random stories.
+        advance: Called with the number of image sequences after each chunk.
+    """
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
     own, signature = _compared(metric, data)
     theta = float(parse_signature(signature)[1]["theta"].partition("@")[0])
-    # The phrases are known by now, and so is theta: nothing is extracted or compared with a record again.
+    # Phrases and theta are known at this point, so they are passed instead of being extracted or looked up again.
     scorer = load(theta=theta, dataset=None)
     random: list[list[Details]] = []
     for chunk in chunks(len(others)):
@@ -155,7 +167,7 @@ def compared_pairs(
 
 
 def _recombined(data: Stories, own: Sequence[Details], pairs: Sequence[tuple[int, int]]) -> Stories:
-    """The images of the first of each pair beside the story of the second."""
+    """Combine the images of the first of each pair with the story of the second."""
     return Stories(
         stories=[data.stories[j] for _, j in pairs],
         images=[data.images[i] for i, _ in pairs],
@@ -176,7 +188,7 @@ def _compared(metric: Any, data: Stories) -> tuple[list[Details], str]:
 
 
 def _kept(phrases: Sequence[Mapping[str, Any]]) -> Details:
-    """What scores are made of; all else of the details would fill the memory."""
+    """Return only the details that determine scores, to save memory."""
     return {"noun_phrases": [{name: phrase[name] for name in ("text", "weight", "scaled")} for phrase in phrases]}
 
 
@@ -196,7 +208,7 @@ def random_pairs(own: Sequence[float], random: Sequence[Sequence[float]], *, see
 def parts_of_data(
     misalignment: Sequence[float], proportion: Sequence[float], ratings: Sequence[float]
 ) -> dict[str, list[bool]]:
-    """Which stories belong to each part of Figure 3 of the paper; P is looked at in well rated stories only."""
+    """Assign the stories to the parts of Figure 3 of the paper. P is only used for stories with high ratings."""
     well = [rating >= HIGH_RATING for rating in ratings]
     rated = list(zip(proportion, well, strict=True))
     return {
@@ -217,10 +229,10 @@ def ablations(
     seed: int = 0,
     advance: Callable[[int], object] = lambda done: None,
 ) -> dict[str, PairedScores]:
-    """Scores of every variant of Tables 2 and 3, from one comparison with noun phrases and one with nouns.
+    """Compute the scores of every variant of Tables 2 and 3, from one comparison with noun phrases and one with nouns.
 
-    Theta is that of the metric for both units. The stories come without phrases: those would be taken for nouns as
-    well.
+    Both units use the theta of the metric. The stories must not include phrases, because these would also be used as
+    nouns.
     """
     phrases = compared_pairs(load, data, n_random=n_random, seed=seed, advance=advance)
     fixed = {"theta": phrases.theta, "dataset": None, "units": "nouns"}

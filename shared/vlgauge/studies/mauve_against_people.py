@@ -1,4 +1,4 @@
-"""MAUVE of a model's captions against people's, beside that of people against people (Chan et al., appendix B.5)."""
+"""MAUVE of model captions against human captions, and of human against human captions (Chan et al., Appendix B.5)."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -16,13 +16,13 @@ class MauveRow:
     """MAUVE of two corpora.
 
     Attributes:
-        source: Whose captions are compared with people's.
-        images: Number of images that both sides have captions of; the others take no part.
-        candidates: Captions of the one side, of all images together.
-        references: Those of the other.
-        mauve: The value, in [0, 1], higher for corpora that are more alike.
-        curve: Points of the divergence curve, candidates first; None if the package gives none.
-        encoder: What made the vectors.
+        source: Source of the captions that are compared with human captions.
+        images: Number of images with captions on both sides. Other images are ignored.
+        candidates: Number of captions on the first side, over all images.
+        references: Number of captions on the second side.
+        mauve: Value in [0, 1], higher for more similar corpora.
+        curve: Points of the divergence curve, candidates first. None if mauve-text returns none.
+        encoder: Identity of the sentence encoder.
     """
 
     source: str
@@ -37,20 +37,27 @@ class MauveRow:
 def mauve_against_people(
     predictions: CaptionSets, references: CaptionSets, metric: Any, *, seed: int = SEED
 ) -> list[MauveRow]:
-    """MAUVE of all candidates against all references, and at the sizes at which people can be compared with people.
+    """Compute MAUVE of all candidates against all references, and at sizes that allow a human baseline.
 
-    Its value depends on the sizes. So people's captions are split in halves, and the one half and as many candidates of
-    each image take turns against the other half.
+    The value depends on the sizes. Therefore human captions are split in halves. The first half, and equally many
+    candidates of each image, are each compared with the second half.
+
+    Args:
+        predictions: Candidates of each image.
+        references: Human captions of each image.
+        metric: Metric of caption sets that provides the embeddings.
+        seed: Seed of the split and of MAUVE.
 
     Returns:
-        One row for the model; where some image has two references, one for people and one for the model at their sizes.
+        One row for the model. If some image has two references, two more rows: human captions, and the model at the
+        same sizes.
 
     Raises:
-        ValueError: If a row is no list of captions, or no image has candidates and references.
+        ValueError: If a row is not a list of captions, or no image has both candidates and references.
         ImportError: If mauve-text is not installed.
 
     Warns:
-        UserWarning: If images are left out, there is no reference line, or the corpora are small.
+        UserWarning: If images are left out, the human baseline is missing, or the corpora are small.
     """
     predictions, references = caption_sets("predictions", predictions), caption_sets("references", references)
     together(predictions, references)
@@ -76,7 +83,7 @@ def _compared(metric: Any, source: str, ours: CaptionSets, theirs: CaptionSets, 
     left, right = list(chain.from_iterable(ours)), list(chain.from_iterable(theirs))
     vectors = metric.caption_vectors([left], [right])
     pooled = vectors.stack([0])[0]  # axes: caption, component; candidates first
-    # People are p and candidates q, as the package calls them.
+    # The package calls human captions p and candidates q.
     found = mauve_with_curve(pooled[len(left) :], pooled[: len(left)], seed=seed)
     return MauveRow(
         source=source,

@@ -1,4 +1,4 @@
-"""MAUVE (Pillutla et al., 2021) of two sets of sentence vectors, by the package mauve-text of whoever asks for it."""
+"""MAUVE (Pillutla et al., 2021) of two sets of sentence embeddings, by the optional package mauve-text."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Mauve:
-    """What the package finds.
+    """Result of mauve-text.
 
     Attributes:
-        value: In [0, 1], higher for distributions that are more alike.
-        curve: The divergence curve whose area that is, shape ``(k, 2)``, in [0, 1]: exp(-c KL(q, r)) and
-            exp(-c KL(p, r)) over the mixtures r of both sides. None if the package gives none.
+        value: MAUVE in [0, 1], higher for more similar distributions. It is the area under the curve.
+        curve: Divergence curve, shape ``(k, 2)``, in [0, 1]: exp(-c KL(q, r)) and exp(-c KL(p, r)) over mixtures r of
+            both sides. None if the package returns none.
     """
 
     value: float
@@ -31,7 +31,11 @@ class Mauve:
 
 
 def mauve_package() -> Any:
-    """The module of mauve-text."""
+    """Import mauve-text and return its module.
+
+    Raises:
+        ImportError: If it is not installed.
+    """
     try:
         import mauve
     except ImportError as error:
@@ -44,20 +48,23 @@ def mauve_package() -> Any:
 def mauve_with_curve(
     p_features: npt.ArrayLike, q_features: npt.ArrayLike, *, seed: int = SEED, **options: Any
 ) -> Mauve:
-    """Return MAUVE of a corpus with its divergence curve (Chan et al., 2024, Appendix B.5).
+    """Compute MAUVE of two corpora together with its divergence curve (Chan et al., 2024, Appendix B.5).
 
-    It counts vectors in clusters, a tenth as many as there are vectors on the smaller side: of five captions against
-    five it has a handful of values. The package is under the GPL and never comes with this one.
+    MAUVE counts embeddings in clusters, one per ten embeddings of the smaller side. With five captions against five it
+    has only a handful of values. The package is licensed under the GPL and is never installed by this one.
 
     Args:
-        p_features: Vectors of one side, shape ``(n, d)``.
-        q_features: Those of the other, shape ``(m, d)``.
-        seed: Of the clusters.
-        options: Further arguments of ``mauve.compute_mauve``.
+        p_features: Embeddings of one side, shape ``(n, d)``.
+        q_features: Embeddings of the other side, shape ``(m, d)``.
+        seed: Seed of the clustering.
+        **options: Additional arguments of ``mauve.compute_mauve``.
 
     Raises:
-        ValueError: If the vectors are not two matrices of finite numbers of one width, or there are none.
+        ValueError: If the embeddings are not two non-empty matrices of finite numbers with the same width.
         ImportError: If mauve-text is not installed.
+
+    Warns:
+        UserWarning: If a side has fewer than 100 embeddings.
     """
     sides = [np.asarray(side, dtype=np.float64) for side in (p_features, q_features)]
     shapes = " and ".join(str(side.shape) for side in sides)

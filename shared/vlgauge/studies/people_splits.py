@@ -1,4 +1,4 @@
-"""People's captions against other people's of the same image, at equal sizes (Chan et al., appendix B.4, Table B.1)."""
+"""Human against other human captions of the same image, at equal sizes (Chan et al., Appendix B.4, Table B.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ class SplitRow:
     """One statistic over several splits.
 
     Attributes:
-        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
-        sizes: Captions on either side, such as "10v10".
+        metric: Label of the metric, or ``label:separate`` and ``label:base`` for its additional statistics.
+        sizes: Number of captions on each side, such as "10v10".
         splits: Number of splits of the whole corpus.
         mean_log_pvalue: Mean of ln p over examples and splits.
-        lowest: The lowest mean of a split.
-        highest: The highest.
-        expected_mean_log_pvalue: What equal distributions give at these sizes.
-        significant: Share of p at most .05.
-        rejected: Number of splits whose corpus p, by the stratified permutation test, is at most .05.
-        z: Mean over the splits of the z of that test.
-        undefined: Number of undefined examples of a split, the most there are.
+        lowest: Lowest mean of a split.
+        highest: Highest mean of a split.
+        expected_mean_log_pvalue: Expected mean of ln p for equal distributions at these sizes.
+        significant: Share of p-values of at most 0.05.
+        rejected: Number of splits whose corpus p-value, by the stratified permutation test, is at most 0.05.
+        z: Mean z of that test over the splits.
+        undefined: Maximum number of undefined examples of a split.
     """
 
     metric: str
@@ -48,19 +48,20 @@ class SplitRow:
 
 
 def equal_splits(references: CaptionSets, size: int | None = None, seed: int = 0) -> list[Split]:
-    """Pairs of groups of people's captions, of equal sizes.
+    """Split human captions into pairs of groups of equal size.
 
     Args:
         references: Captions of each image.
-        size: Captions of a group: as many groups as all images can fill are made, and each pair of them is a split, as
-            of the 40 captions of c40 by ten. None for two halves; of an odd number the second has one more.
-        seed: Of the order in which an image's captions are dealt.
+        size: Captions per group. The function makes as many groups as the largest set of captions fills, and each pair
+            of groups is a split. For example, the 40 captions of c40 form four groups of ten. None for two halves, of
+            which the second has one more caption if their number is odd.
+        seed: Seed of the order in which the captions of an image are dealt.
 
     Returns:
-        Splits of the whole corpus; an image that has too few captions for a pair has none on either side.
+        Splits of the whole corpus. Images with too few captions for a pair have no captions on either side.
 
     Raises:
-        ValueError: If ``size`` is below 1, or no image has captions for two groups.
+        ValueError: If `size` is below 1, or no image has enough captions for two groups.
     """
     if size is not None and size < 1:
         raise UsageError(f"`size` must be at least 1, got {size}")
@@ -87,7 +88,15 @@ def people_splits(
     draws: int = 1,
     seed: int = 0,
 ) -> list[SplitRow]:
-    """Tests of people's captions against people's; a metric that is any good finds nothing."""
+    """Test human captions against other human captions. A suitable metric finds no difference.
+
+    Args:
+        references: Captions of each image.
+        metrics: Metrics of caption sets by label, each loaded with the setting ``pvalue``.
+        size: Captions per group. See `equal_splits`.
+        draws: Number of random orders of the captions, 1 to 10,000.
+        seed: Seed of the first random order. Each following one uses the next integer.
+    """
     whole_number("draws", draws, 1, 10_000)
     references = caption_sets("references", references)
     splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]

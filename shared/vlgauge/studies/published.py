@@ -1,6 +1,6 @@
-"""What the papers and the code of their authors published: every table and figure, and the numbers of the tables.
+"""Results published in the papers and by the authors' code: all tables and figures, and the values of the tables.
 
-They stand once, in ``data/published.json``; cards, `vlgauge protocol` and `vlgauge verify` take them from there.
+They are stored once, in ``data/published.json``, for metric cards, `vlgauge protocol` and `vlgauge verify`.
 """
 
 import json
@@ -31,23 +31,23 @@ PAPERS = {
     "deneb": "Matsuda et al., 2024",
     "dn": "Zhou et al., 2023",
 }
-# Families whose scores do not depend on how many references a row has.
+# Families whose scores do not depend on the number of references per row.
 REFERENCE_FREE = ("clip_s", "pac_s", "length", "groovist", "rovist_vg", "rovist_c")
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table or figure of a paper, or a number that its authors' code prints.
+    """Table or figure of a paper, or output of its authors' code.
 
     Attributes:
         paper: Key of `PAPERS`.
-        table: Such as "Table 1".
-        about: What it shows.
-        command: What recomputes it; None if nothing here does.
-        needs: Data and weights for that; None if there is nothing to need.
-        checked: "yes" if this project has recomputed numbers of it, "with data" if `vlgauge verify` does where the data
-            are, else "no".
-        why: Of `checked`.
+        table: Name such as "Table 1".
+        about: Content of the table.
+        command: Command that recomputes it. None if there is no such command.
+        needs: Data and weights that the command requires. None if it requires nothing.
+        checked: "yes" if this project has recomputed values of it, "with data" if `vlgauge verify` does so with the
+            data, otherwise "no".
+        why: Reason for `checked`.
     """
 
     paper: str
@@ -61,22 +61,22 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a published table.
+    """Row of a published table.
 
     Attributes:
         paper: Key of `PAPERS`.
-        table: Such as "Table 1".
+        table: Name such as "Table 1".
         protocol: Name of a protocol or of another check.
-        rules: What the protocol was told; a signature must have the same.
-        row: Its name in the table.
-        metric: Family of scores here; None if there is no such metric.
-        backbone: Name of the CLIP; None if there is none.
-        values: By column; those that the paper left out are not there.
-        digits: Behind the point.
-        apart: Why ours is not to be the same; "" if it is.
-        tolerance: By how much ours is known to differ.
-        because: Of that.
-        settings: Of the metric, by name, where the number is not that of the default ones.
+        rules: Rules of the protocol, which must match those of our scores.
+        row: Name of the row in the table.
+        metric: Our family of scores. None if there is no such metric.
+        backbone: Name of the CLIP backbone. None if there is none.
+        values: Values by column. Columns without a published value are missing.
+        digits: Number of digits after the decimal point.
+        apart: Reason why our value is not expected to be equal. "" if it is expected to be equal.
+        tolerance: Known difference of our value.
+        because: Reason for `tolerance`.
+        settings: Settings of the metric by name, if the value was not computed with the default ones.
     """
 
     paper: str
@@ -95,11 +95,11 @@ class Row:
 
     @property
     def source(self) -> str:
-        """Where it is published."""
+        """Paper and table in which the row is published."""
         return f"{PAPERS[self.paper]}, {self.table}"
 
     def text(self, column: str) -> str:
-        """A value with the digits that were published; "-" for none."""
+        """Format a value with the published number of digits, or "-" if there is none."""
         return f"{self.values[column]:.{self.digits}f}" if column in self.values else "-"
 
 
@@ -109,13 +109,13 @@ def _content() -> Any:
 
 
 def published_tables() -> list[PublishedTable]:
-    """Every table and figure of the papers, and what their authors' code prints."""
+    """Return every table and figure of the papers, and the outputs of the authors' code."""
     return [PublishedTable(**record) for record in _content()["tables"]]
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Every row of the tables."""
+    """Return every row of the tables."""
     found = []
     for part in _content()["values"]:
         common = {name: part[name] for name in ("paper", "table", "protocol", "rules", "digits")}
@@ -129,9 +129,9 @@ def rows() -> tuple[Row, ...]:
 
 
 def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature: str) -> list[Row]:
-    """The published rows of a family of scores under the rules of a protocol.
+    """Return the published rows that match a family of scores, the rules of a protocol and a signature.
 
-    Scores of weights that were not published have none.
+    Scores of unpublished weights have no published rows.
     """
     backbone, fields = backbone_of(signature), _fields_of(signature)
     return [
@@ -140,9 +140,9 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
         if row.protocol == protocol
         and row.metric == family
         and row.backbone == (backbone if row.backbone else None)
-        # Another version has other weights: its rows are its own.
+        # Each version has different weights and therefore separate rows.
         and ("version" in row.settings) == ("version" in fields)
-        # "factual:MODEL" is written into a signature with a version and a commit.
+        # A signature contains "factual:MODEL" together with a version and a commit.
         and all(part in fields.get(name, "") for name, text in row.settings.items() for part in text.split(":"))
         and all(
             rules.get(name) == value
@@ -153,16 +153,16 @@ def rows_beside(protocol: str, rules: Mapping[str, Any], family: str, signature:
 
 
 def backbone_of(signature: str) -> str | None:
-    """Name of the published CLIP by which scores were made; None for any other one, or none."""
+    """Return the name of the published CLIP backbone of a signature, or None for other backbones or without one."""
     fields = _fields_of(signature)
-    if "version" in fields:  # whose weights are a file, named by its digest
+    if "version" in fields:  # the weights are a file, identified by its digest
         return next((name for name, row in TABLE.items() if row.architecture == fields.get("arch")), None)
     repository = fields.get("enc", "").partition("@")[0]
     return next((name for name, row in TABLE.items() if repository and row.repository == repository), None)
 
 
 def _fields_of(signature: str) -> dict[str, str]:
-    """Fields of a signature; none of a file of scores that somebody else made."""
+    """Return the fields of a signature, or no fields for score files with custom signatures."""
     try:
         return parse_signature(signature)[1]
     except UsageError:
@@ -170,19 +170,20 @@ def _fields_of(signature: str) -> dict[str, str]:
 
 
 def spread_of_draws(row: Row, ours: float, n_draws: int, deviation: float) -> tuple[float, float]:
-    """Return where the published number lies in 95 of 100 cases if only its draws of references are others.
+    """Return the range of the published value in 95% of cases if only its draws of references differ.
 
-    The published number is a mean over as many draws as the rules of the row say, ours over those that are given; both
-    are of the same images and captions. Their difference is nearly normal, as each pair has references of its own.
+    The published value is a mean over the number of draws in the rules of the row, our value a mean over `n_draws`
+    draws. Both use the same images and captions. Their difference is nearly normal, because each pair has separate
+    references.
 
     Args:
-        row: The published row.
-        ours: Our number.
+        row: Published row.
+        ours: Our value.
         n_draws: Number of our draws.
-        deviation: Standard deviation of our number from one draw to another; NaN if it is not known.
+        deviation: Standard deviation of our value between draws. NaN if unknown.
 
     Returns:
-        Low and high end; NaN where references are not drawn, or are not read.
+        Low and high end. NaN if references are not drawn or not used.
     """
     n_published = row.rules.get("draws")
     if not isinstance(n_published, int) or row.metric in REFERENCE_FREE or n_draws < 2:
@@ -192,24 +193,24 @@ def spread_of_draws(row: Row, ours: float, n_draws: int, deviation: float) -> tu
 
 
 def verdict(row: Row, column: str, ours: float, n_draws: int = 1, deviation: float = math.nan) -> str:
-    """Return how our number compares with the published one: "same" if it rounds to it.
+    """Return a text that compares our value with the published one: "same" if it rounds to it.
 
-    Where references are drawn at random, a published number that other draws explain is as good; see
+    If references are drawn at random, a published value that other draws explain also counts as met. See
     `spread_of_draws`.
 
     Args:
-        row: The published row.
-        column: Name of the number in it.
-        ours: Our number; NaN if it is undefined.
+        row: Published row.
+        column: Column of the value.
+        ours: Our value. NaN if undefined.
         n_draws: Number of our draws of references.
-        deviation: Standard deviation of our number from one of them to another.
+        deviation: Standard deviation of our value between draws.
     """
     if row.apart:
         return f"not compared: {row.apart}"
     if math.isnan(ours):
         return "undefined"
     published = row.values[column]
-    # A number that lies exactly between two roundings may have gone either way.
+    # A value exactly between two roundings may have been rounded either way.
     rounding = 0.5 * 10**-row.digits + 1e-9
     if abs(ours - published) <= rounding:
         return "same"

@@ -1,6 +1,6 @@
-"""Random pairs for the metrics beside which GROOViST stands (Surikuchi et al., 2023, section 2.1, Figure 2, Table 1).
+"""Random pairs for the metrics that GROOViST is compared with (Surikuchi et al., 2023, Section 2.1, Figure 2, Table 1).
 
-An image sequence and all stories beside it are compared in one call, so that its pictures are looked at once.
+An image sequence and all its stories are compared in one call, so that its images are encoded once.
 """
 
 import math
@@ -20,9 +20,16 @@ Advance = Callable[[int], object]
 def noun_pairs(
     metric: Any, data: Stories, *, n_random: int = N_RANDOM, seed: int = 0, advance: Advance = lambda done: None
 ) -> PairedScores:
-    """Scores of rovist_vg of every image sequence with its own story and with random other stories.
+    """Score every image sequence with its own story and with random other stories, using rovist_vg.
 
-    The cosines of all nouns of these stories come from one comparison, of which each story takes its own.
+    The cosines of all nouns of these stories come from one comparison. Each story uses the cosines of its nouns.
+
+    Args:
+        metric: The metric rovist_vg.
+        data: Stories with their images.
+        n_random: Number of random stories per image sequence.
+        seed: Seed of the random stories.
+        advance: Called with the number of image sequences after each chunk.
     """
     others = random_stories(len(data.stories), n_random, seed)
     told, split = metric.told_stories(data.stories)
@@ -36,13 +43,13 @@ def noun_pairs(
         result = metric.compute(**_columns(data, chunk), nouns=wanted, return_details=True)
         for i, story in zip(chunk, result["rovist_vg_details"], strict=True):
             found = {noun["text"]: noun for noun in story["nouns"]}
-            # A noun without a word vector is none of them.
+            # Nouns without a word vector are missing in the details.
             known = [[found[noun] for noun in nouns[j] if noun in found] for j in (i, *others[i])]
             scores = [metric.rescored({"nouns": own}) for own in known]
             own.append(scores[0])
             random.append(scores[1:])
         advance(len(chunk))
-    # That of nouns that are found; what is remembered of the first story is not looked at again.
+    # Signature for extracted nouns. The first story is not encoded again because its embeddings are cached.
     signature = metric.compute(**_columns(data, range(1)))["rovist_vg_signature"]
     return PairedScores(own, random, signature)
 
@@ -50,9 +57,22 @@ def noun_pairs(
 def sentence_pairs(
     metric: Any, data: Stories, *, n_random: int = N_RANDOM, seed: int = 0, advance: Advance = lambda done: None
 ) -> PairedScores:
-    """Means of clip_s over the sentences of a story, each beside the image at its place.
+    """Compute the mean of clip_s over the sentences of each story, each paired with the image at the same index.
 
-    Sentences and images without a partner are left out; NaN if none has one.
+    Sentences and images without a partner are left out. NaN if there are no pairs.
+
+    Args:
+        metric: The metric clip_s.
+        data: Stories with their images.
+        n_random: Number of random stories per image sequence.
+        seed: Seed of the random stories.
+        advance: Called with the number of image sequences after each chunk.
+
+    Raises:
+        ValueError: If a chunk has no pair of a sentence and an image.
+
+    Warns:
+        UserWarning: If stories have unequal numbers of sentences and images.
     """
     others = random_stories(len(data.stories), n_random, seed)
     split = sentence_splitter()

@@ -1,4 +1,4 @@
-"""How soon does a metric tell sampled captions from people's, as more captions are sampled? (Chan et al., Figure 3)."""
+"""Sensitivity of metrics to differences of sampled and human captions, by sample size (Chan et al., Figure 3)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class SensitivityRow:
-    """One metric at one number of candidates.
+    """Results of one metric for one number of candidates.
 
     Attributes:
         candidates: Number of candidates per example.
-        sizes: Candidates and references of the defined examples, such as "5v5", or "3-8v5" where they differ; of all
-            that have both where none is defined.
-        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
-        pvalue: The corpus p, by the stratified permutation test.
-        excess: Mean over the examples of score less null mean: the size of the effect. Positive values speak against
-            the candidates, of ``label:base`` negative ones do.
+        sizes: Numbers of candidates and references of the defined examples, such as "5v5", or "3-8v5" if they differ.
+            If no example is defined, all examples that have both are counted.
+        metric: Label of the metric, or ``label:separate`` and ``label:base`` for its additional statistics.
+        pvalue: Corpus p-value, by the stratified permutation test.
+        excess: Mean over the examples of score minus null mean, the effect size. Positive values indicate a difference,
+            or negative ones for ``label:base``.
         excess_low: Low end of its 95% interval.
         excess_high: High end of its 95% interval.
-        z: z of the stratified permutation test, of the sign of the excess.
-        mean_log_pvalue: Mean of ln p, the "log p" of the paper; lower is more sensitive.
-        expected_mean_log_pvalue: The same of equal distributions, for these sizes.
-        significant: Share of the defined examples with p at most .05.
+        z: z of the stratified permutation test, with the sign of the excess.
+        mean_log_pvalue: Mean of ln p, the "log p" of the paper. Lower is more sensitive.
+        expected_mean_log_pvalue: Expected mean of ln p for equal distributions at these sizes.
+        significant: Share of the defined examples with p at most 0.05.
         undefined: Number of undefined examples.
-        details: ``harmonic_pvalue`` and ``calibrated_harmonic_pvalue``, for the comparison with the paper. Not to be
-            read as tests: on the p-values of sets of 5 v 5 captions the calibrated one rejects nothing.
+        details: ``harmonic_pvalue`` and ``calibrated_harmonic_pvalue``, for comparison with the paper. Do not use them
+            as tests: for sets of 5 v 5 captions the calibrated one never rejects.
     """
 
     candidates: int
@@ -58,20 +58,20 @@ def sensitivity(
     sizes: Sequence[int] | None = None,
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[SensitivityRow]:
-    """Tests of the first k candidates of each example against all its references, for each k and metric.
+    """Test the first k candidates of each example against all its references, for each k and metric.
 
-    The sets are nested, as in appendix A.5. Examples with fewer than k candidates take part with those that they have.
-    Each caption is encoded once, and each pair of captions of an example compared once, for all k.
+    The sets are nested, as in Appendix A.5. Examples with fewer than k candidates contribute all of them. Each caption
+    is encoded once, and each pair of captions of an example compared once, for all k.
 
     Args:
         predictions: Candidates of each example.
         references: References of each example.
         metrics: Metrics of caption sets by label, each loaded with the setting ``pvalue``.
-        sizes: Numbers of candidates; None for 1 to the largest that an example has.
+        sizes: Numbers of candidates. None for 1 to the largest number of candidates of an example.
         advance: Called with 1 after each metric and size.
 
     Raises:
-        ValueError: If a size is below 1 or above the largest number of candidates, or a metric gives no p-values.
+        ValueError: If a size is below 1 or above the largest number of candidates, or a metric returns no p-values.
     """
     predictions, references = caption_sets("predictions", predictions), caption_sets("references", references)
     largest = max((len(captions) for captions in predictions), default=0)
@@ -95,7 +95,7 @@ def sensitivity(
 
 
 def sizes_in_words(sizes: Sequence[tuple[int, int]]) -> str:
-    """Numbers of candidates and references of the examples that have both, such as "5v5" or "3-8v5"."""
+    """Format the numbers of candidates and references of the examples that have both, such as "5v5" or "3-8v5"."""
     sides = zip(*(pair for pair in sizes if min(pair) > 0), strict=True)
     return "v".join(str(min(side)) if min(side) == max(side) else f"{min(side)}-{max(side)}" for side in sides)
 
@@ -103,7 +103,18 @@ def sizes_in_words(sizes: Sequence[tuple[int, int]]) -> str:
 def rows_of_result(
     candidates: int, sizes: Sequence[tuple[int, int]], label: str, name: str, result: Mapping[str, Any]
 ) -> list[SensitivityRow]:
-    """One row for each statistic of a result that has p-values; `sizes` are those of all examples."""
+    """Build one row for each statistic of a result that has p-values.
+
+    Args:
+        candidates: Number of candidates per example.
+        sizes: Numbers of candidates and references of all examples.
+        label: Label of the metric.
+        name: Name of the metric.
+        result: Result dictionary.
+
+    Raises:
+        ValueError: If the result has no p-values.
+    """
     prefixes = [key.removesuffix("_pvalues") for key in result if key.endswith("_pvalues")]
     if not prefixes:
         raise UsageError(f"`metrics` must be loaded with the setting `pvalue`, got {label} without p-values")
@@ -137,12 +148,12 @@ def rows_of_result(
 
 
 def human_split(references: CaptionSets, seed: int = 0) -> tuple[list[list[str]], list[list[str]]]:
-    """Half of people's captions, rounded down, against the others of the same image, at random (appendix B.4).
+    """Split the human captions of each image at random into one half, rounded down, and the rest (Appendix B.4).
 
-    A metric that is any good finds no difference here: the mean of ln p is near its expectation for these sizes.
+    A suitable metric finds no difference between them: the mean of ln p is close to its expectation for these sizes.
 
     Returns:
-        Candidates and references; empty lists where an example has fewer than two captions.
+        Candidates and references. Both are empty lists for examples with fewer than two captions.
     """
     rng = np.random.default_rng(seed)
     candidates: list[list[str]] = []

@@ -1,9 +1,9 @@
-"""Do the style metrics recognize the style of captions whose style is known? The protocol of Li and Harrison (2022).
+"""Agreement of the style metrics with known styles of captions, following the protocol of Li and Harrison (2022).
 
-Eq. 9: in OnlyStyle the own style of a caption beats every other one. Eq. 10: the mean StyleCIDEr of a caption over the
-captions of its own style beats that over the captions of any other. For the captions that a table was fitted on both
-hold nearly always, even with random labels, so only captions that were left out tell anything about style: see
-`vlgauge.studies.style_report`.
+Eq. 9: the OnlyStyle score of a caption is higher in its own style than in every other one. Eq. 10: the mean StyleCIDEr
+of a caption over the captions of its own style is higher than over the captions of any other style. Both nearly always
+apply to the captions that a table was fitted on, even with random labels. Therefore only held-out captions are
+informative about style. See `vlgauge.studies.style_report`.
 """
 
 import math
@@ -17,7 +17,7 @@ from vlgauge.errors import UsageError
 from vlgauge.style import CosineSums, StyleTable, cosine_sums, score_blocks
 from vlgauge.text.ngrams import Ints
 
-TOLERANCE = 1e-12  # a comparison is won by more than this; ties lose
+TOLERANCE = 1e-12  # minimum margin of a won comparison, so ties lose
 
 Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Captions, and the style of each."""
@@ -25,31 +25,32 @@ Labelled: TypeAlias = tuple[Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of comparisons that were won."""
+    """Share of won comparisons."""
 
     won: int
     of: int
 
     @property
     def share(self) -> float:
-        """Won out of all; NaN without any."""
+        """Won comparisons divided by all comparisons. NaN if there are no comparisons."""
         return self.won / self.of if self.of else math.nan
 
 
 @dataclass(frozen=True)
 class StyleAgreement:
-    """How often the own style of a caption wins.
+    """Number of captions whose own style wins.
 
     Attributes:
         captions: Number of captions.
         mean_onlystyle: Mean OnlyStyle in the own style.
         eq9: Captions whose own style beats every other one in OnlyStyle.
-        eq9_pairs: The same for pairs (caption, other style).
-        eq10: Captions whose mean StyleCIDEr over the own style beats that over every other style; None if not asked
-            for, as are the following.
-        eq10_pairs: The same for pairs (caption, other style).
-        eq10_pooled: Captions whose mean over the own style beats that over all captions of other styles.
-        eq10_undefined: Captions without a reference of their own style, or of another; left out of the last three.
+        eq9_pairs: Same as `eq9`, over pairs (caption, other style).
+        eq10: Captions whose mean StyleCIDEr over their own style beats the mean over every other style. None if not
+            requested, like the following fields.
+        eq10_pairs: Same as `eq10`, over pairs (caption, other style).
+        eq10_pooled: Captions whose mean over their own style beats the mean over all captions of other styles.
+        eq10_undefined: Captions without a reference of their own style or of another one. They are left out of the last
+            three.
     """
 
     captions: int
@@ -62,7 +63,7 @@ class StyleAgreement:
     eq10_undefined: int | None = None
 
     def record(self) -> dict[str, int | float | None]:
-        """Shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``."""
+        """Return the shares and counts by name, such as ``eq9``, ``eq9_won`` and ``eq9_of``."""
         record: dict[str, int | float | None] = {}
         for key, value in vars(self).items():
             if isinstance(value, Rate):
@@ -82,20 +83,20 @@ def style_agreement(
     *,
     references: Labelled | None = None,
 ) -> StyleAgreement:
-    """Eqs. 9 and 10 over a corpus.
+    """Compute Eqs. 9 and 10 over a corpus.
 
     Args:
         captions: Captions.
-        styles: Style of each.
-        table: Style table; None fits one on the captions, as the paper did.
+        styles: Style of each caption.
+        table: Style table. None fits a table on the captions, as in the paper.
         variant: "paper" or "released".
         include_self: Whether a caption is among its own references in Eq. 10.
-        exclude_self: Whether a caption of the table is left out of the weights that it is scored with. That gives every
-            caption weights of its own, so Eq. 10 is not computed.
-        references: Captions and styles to take as references in Eq. 10; None takes the captions themselves.
+        exclude_self: Whether a caption of the table is left out of the weights that score it. Each caption then has
+            different weights, so Eq. 10 is not computed.
+        references: Captions and styles used as references in Eq. 10. None for the captions themselves.
 
     Raises:
-        ValueError: As `StyleTable.fit`, or if a style is not in the table.
+        ValueError: If `StyleTable.fit` raises it, or a style is not in the table.
     """
     table = _fitted(captions, styles, table)
     if exclude_self:
@@ -108,7 +109,7 @@ def style_agreement(
 def in_sample_agreements(
     captions: Sequence[str], styles: Sequence[str], table: StyleTable, variant: str
 ) -> tuple[StyleAgreement, StyleAgreement]:
-    """`style_agreement` with each caption among its own references, and without, for the price of one."""
+    """Compute `style_agreement` with and without each caption among its own references, in a single pass."""
     _fitted(captions, styles, table)
     labelled = (captions, styles)
     included, left_out = _agreements(labelled, table, variant, labelled, [False, True])
@@ -116,7 +117,11 @@ def in_sample_agreements(
 
 
 def _fitted(captions: Sequence[str], styles: Sequence[str], table: StyleTable | None) -> StyleTable:
-    """The table, or one that is fitted on the captions; ValueError if they have not one style each, or are none."""
+    """Return the table, or a table fitted on the captions.
+
+    Raises:
+        ValueError: If there are no captions, or not one style per caption.
+    """
     check_labelled("styles", (captions, styles))
     if not len(captions):
         raise UsageError("`captions` must have at least one caption, got none")
@@ -130,7 +135,7 @@ def _agreements(
     references: Labelled,
     leave_outs: Sequence[bool],
 ) -> list[StyleAgreement]:
-    """Eqs. 9 and 10, once for each way to treat a copy of a caption among the references of its style."""
+    """Compute Eqs. 9 and 10, once for each way to treat a copy of a caption among the references of its style."""
     tokens, own = table.tokenize(labelled[0]), table.style_ids(labelled[1])
     found = _eq9(table, tokens, own, variant, exclude_self=False)
     check_labelled("references", references)
@@ -147,7 +152,11 @@ def _agreements(
 
 
 def check_labelled(name: str, labelled: Labelled) -> None:
-    """Refuse, in the name of an argument, captions that have not one style each."""
+    """Check that the argument `name` has one style per caption.
+
+    Raises:
+        ValueError: If it has not.
+    """
     captions, styles = labelled
     if len(captions) != len(styles):
         raise UsageError(
@@ -158,7 +167,7 @@ def check_labelled(name: str, labelled: Labelled) -> None:
 def _eq9(
     table: StyleTable, tokens: Sequence[Sequence[str]], own: Ints, variant: str, exclude_self: bool
 ) -> StyleAgreement:
-    """Mean OnlyStyle in the own style, captions and pairs won."""
+    """Compute mean OnlyStyle in the own style, and the captions and pairs won."""
     total, captions, pairs, start = 0.0, 0, 0, 0
     for block in score_blocks(table, tokens, variant, left_out_of=own if exclude_self else None):
         mine = block[np.arange(len(block)), own[start : start + len(block)]]
@@ -176,8 +185,8 @@ class _Eq10:
     """Captions and pairs won, and captions won against all other styles pooled.
 
     Attributes:
-        counts: shape ``(|S|,)``, number of references.
-        leave_out: Whether to take a copy of each caption out of the references of its style.
+        counts: Number of references per style, shape ``(|S|,)``.
+        leave_out: Whether to remove a copy of each caption from the references of its style.
     """
 
     counts: Ints
@@ -206,7 +215,7 @@ class _Eq10:
         self.compared_pairs += won.size
 
     def added_to(self, found: StyleAgreement) -> StyleAgreement:
-        """The agreement with what there is of Eq. 9."""
+        """Return the agreement with the results of Eq. 10 added."""
         return replace(
             found,
             eq10=Rate(self.captions, self.compared),

@@ -1,4 +1,4 @@
-"""Captions with style labels, from the files in which their owners publish them."""
+"""Captions with style labels, read from the published files of style corpora."""
 
 import os
 from collections import Counter
@@ -18,11 +18,11 @@ GOEMOTIONS_LABELS = (
     *("love", "nervousness", "optimism", "pride", "realization", "relief", "remorse", "sadness", "surprise", "neutral"),
 )
 
-_DIGITS = 9  # of the number of a label, at most
+_DIGITS = 9  # maximum length of a label number
 
-# What stands in the place of a caption whose writer left.
+# Placeholders of captions whose annotator left.
 _NO_CAPTION = ("[DISCONNECT]", "[TIMEOUT]", "[RETURNED]")
-# Rows without these images are as many as Li and Harrison (2022) report; why, they do not say.
+# Without these images, the number of rows equals the number in Li and Harrison (2022), who give no reason.
 _UNUSED_IMAGES = "ac8"
 
 
@@ -32,9 +32,9 @@ class StyledCaptions:
 
     Attributes:
         captions: Captions.
-        styles: Style of each.
-        groups: What each is about, such as its picture; None if the files do not say.
-        dropped: Rows that were left out, by reason.
+        styles: Style of each caption.
+        groups: Subject of each caption, such as its image. None if the files do not contain it.
+        dropped: Number of dropped rows by reason.
     """
 
     captions: list[str]
@@ -53,9 +53,19 @@ def read_table(
     group: str | None = None,
     file_format: str | None = None,
 ) -> StyledCaptions:
-    """Two columns, or three with what a caption is about, of a CSV, TSV, JSON, JSONL or Parquet file.
+    """Read captions, styles and optionally groups from columns of a CSV, TSV, JSON, JSONL or Parquet file.
 
-    ``"-"`` is standard input.
+    The path ``"-"`` is standard input.
+
+    Args:
+        path: File.
+        caption: Name of the column of captions.
+        style: Name of the column of styles.
+        group: Name of the column of groups, such as image ids. None for no groups.
+        file_format: Format of the file. None to infer it from the name.
+
+    Raises:
+        ValueError: If a caption is not a string, or a style or group is empty.
     """
     rows = read_rows(str(path), file_format)
     captions, styles = take_column(rows, caption), take_column(rows, style)
@@ -72,10 +82,10 @@ def read_table(
 
 
 def read_personality_captions(path: FilePath) -> StyledCaptions:
-    """PERSONALITY-CAPTIONS (Shuster et al., 2019): a JSON list of images with a comment in one of 215 personalities.
+    """Read PERSONALITY-CAPTIONS (Shuster et al., 2019), a JSON list of images with a comment in one of 215 styles.
 
-    The further comments in the test set count as captions too. Comments of writers who left, and images that Li and
-    Harrison (2022) seem to leave out, are dropped and counted.
+    The additional comments of the test set also count as captions. Comments of annotators who left, and images that Li
+    and Harrison (2022) appear to leave out, are dropped and counted.
     """
     kept: list[tuple[str, str, str]] = []
     dropped: Counter[str] = Counter()
@@ -97,7 +107,7 @@ def read_personality_captions(path: FilePath) -> StyledCaptions:
 
 
 def read_flickrstyle(folder: FilePath) -> StyledCaptions:
-    """FlickrStyle (Gan et al., 2017): one text file per style, of which line i is about image i."""
+    """Read FlickrStyle (Gan et al., 2017), a folder with one text file per style, each with image i in line i."""
     files = {"humorous": "humor/funny_train.txt", "romantic": "romantic/romantic_train.txt"}
     missing = [name for name in files.values() if not (Path(folder) / name).is_file()]
     if missing:
@@ -109,14 +119,14 @@ def read_flickrstyle(folder: FilePath) -> StyledCaptions:
 
 
 def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
-    """One text file per style with one caption per line; line i of every file is about the same thing.
+    """Read one text file per style with one caption per line. Line i of all files has the same subject.
 
-    Bytes that are not UTF-8 are replaced, since FlickrStyle has one; blank lines are dropped and counted.
+    Bytes that are not UTF-8 are replaced, because FlickrStyle contains one. Blank lines are dropped and counted.
     """
     kept: list[tuple[str, str, str]] = []
     blank = 0
     for style, path in files.items():
-        # Only a line feed ends a line; splitlines() would also cut at U+2028 and shift what follows.
+        # Lines end only at a line feed. splitlines() would also split at U+2028 and shift the following lines.
         lines = read_bytes(path, "FILE").decode("utf-8", errors="replace").split("\n")
         kept += [(line.strip(), style, str(i)) for i, line in enumerate(lines) if line.strip()]
         blank += sum(not line.strip() for line in lines[:-1])
@@ -124,7 +134,7 @@ def read_lines(files: Mapping[str, FilePath]) -> StyledCaptions:
 
 
 def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
-    """SentiCap (Mathews et al., 2016), ``senticap_dataset.json``: sentences for images of MS COCO."""
+    """Read SentiCap (Mathews et al., 2016), ``senticap_dataset.json``, with sentences for images of MS COCO."""
     kept: list[tuple[str, str, str]] = []
     for i, image in enumerate(_field(_json(path, dict), "images", list, str(path))):
         place = f"image {i} of {path}"
@@ -140,9 +150,9 @@ def read_senticap(path: FilePath, split: str | None = None) -> StyledCaptions:
 
 
 def read_goemotions(path: FilePath, labels: FilePath | None = None) -> StyledCaptions:
-    """GoEmotions (Demszky et al., 2020): text, numbers of emotions and id, separated by tabs, without quoting.
+    """Read GoEmotions (Demszky et al., 2020): text, label numbers and id, separated by tabs, without quoting.
 
-    Texts with several emotions are dropped and counted; they have no one style. A header is allowed.
+    Texts with several emotions are dropped and counted, because they have no unique style. A header is allowed.
     """
     names = GOEMOTIONS_LABELS if labels is None else tuple(read_text(labels, "FILE").split())
     text = decoded(read_unpacked(path, "FILE"), "FILE", path)
@@ -172,7 +182,7 @@ READERS: dict[str, Callable[[FilePath], StyledCaptions]] = {
     "senticap": read_senticap,
     "goemotions": read_goemotions,
 }
-"""By kind of corpus."""
+"""Reader of each kind of corpus."""
 
 
 def _gathered(kept: Sequence[tuple[str, str, str]], dropped: Mapping[str, int], path: object) -> StyledCaptions:

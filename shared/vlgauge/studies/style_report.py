@@ -1,4 +1,4 @@
-"""The agreement of a corpus with style tables fitted on it, on parts of it, and on shuffled styles."""
+"""Agreement of a corpus with style tables fitted on it, on parts of it, and on shuffled styles."""
 
 from collections.abc import Hashable, Sequence
 
@@ -26,23 +26,26 @@ def style_report(
     shuffle_seed: int | None = 0,
     variant: str = "paper",
 ) -> dict[str, StyleAgreement]:
-    """Agreement in sample, where it says next to nothing, and out of sample; beside shuffled styles.
+    """Compute the agreement in sample, which is hardly informative, and out of sample, also with shuffled styles.
 
     Args:
         captions: Captions.
-        styles: Style of each.
-        held_out: Captions to score with a table, and against references, from the others; see `parted_by_group`.
-        test: Other captions and their styles to score, in the place of captions held out.
-        shuffle_seed: Seed of the permutation of the styles; None for no rows with shuffled styles.
+        styles: Style of each caption.
+        held_out: Whether to score each caption with a table and references from the others. See `parted_by_group`.
+        test: Other captions and their styles to score instead of held-out captions.
+        shuffle_seed: Seed of the permutation of the styles. None for no rows with shuffled styles.
         variant: "paper" or "released".
 
     Returns:
-        By name: "in sample" (the paper's Table 1), "in sample, not its own reference", "leave one out" (`exclude_self`)
-        and, if asked for, "held out"; then the same with "shuffled: " before them.
+        Agreement by name: "in sample" (Table 1 of the paper), "in sample, not its own reference", "leave one out"
+        (`exclude_self`) and, if requested, "held out". The same names with the prefix "shuffled: " follow.
 
     Raises:
-        ValueError: As `StyleTable.fit`, if `held_out` or `test` has another number of entries, or no held-out caption
-            has a style that others have.
+        ValueError: If `StyleTable.fit` raises it, `held_out` or `test` has a different number of entries, or no
+            held-out caption has a style of the other captions.
+
+    Warns:
+        UserWarning: If held-out captions have a style that no other caption has.
     """
     if test:
         check_labelled("test", test)
@@ -70,14 +73,17 @@ def style_report(
 
 
 def parted_by_group(groups: Sequence[Hashable], share: float, seed: int = 0) -> list[bool]:
-    """Which items to hold out: those of a random share of the groups, so that no group is parted.
+    """Select the items of a random share of the groups to hold out, so that no group is split.
 
-    The captions of one picture have much in common, whatever their style, so pictures are the groups to take.
+    Captions of the same image are similar whatever their style, so images are suitable groups.
 
     Args:
         groups: Group of each item.
-        share: Of the groups; at least one is held out.
-        seed: Of the choice.
+        share: Share of the groups to hold out, which is at least one and never all of them.
+        seed: Seed of the selection.
+
+    Returns:
+        Whether to hold out each item.
 
     Raises:
         ValueError: If the share is not between 0 and 1, or there are fewer than 2 groups.

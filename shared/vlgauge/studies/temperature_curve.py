@@ -1,4 +1,4 @@
-"""Scores over the sampling temperature, beside those of equal distributions (Chan et al., Figures 5 and 6)."""
+"""Scores by sampling temperature, with expected scores of equal distributions (Chan et al., Figures 5 and 6)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ class CurvePoint:
     """One statistic at one temperature.
 
     Attributes:
-        temperature: Of the sampling.
-        sizes: Candidates and references of the examples that have both, such as "10v5".
-        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
+        temperature: Sampling temperature.
+        sizes: Numbers of candidates and references of the examples that have both, such as "10v5".
+        metric: Label of the metric, or ``label:separate`` and ``label:base`` for its additional statistics.
         score: Mean over the defined examples.
-        low: Low end of its 95% interval; NaN with fewer than two defined examples.
-        high: High end.
-        null_mean: What the mean is if candidates and references are of one distribution; NaN without p-values.
-        excess: Score less null mean; NaN without p-values.
+        low: Low end of its 95% interval. NaN for fewer than two defined examples.
+        high: High end of its 95% interval.
+        null_mean: Expected mean if candidates and references have the same distribution. NaN without p-values.
+        excess: Score minus null mean. NaN without p-values.
         excess_low: Low end of its 95% interval.
-        excess_high: High end.
-        pvalue: Of the corpus, by the stratified permutation test; NaN without p-values.
+        excess_high: High end of its 95% interval.
+        pvalue: Corpus p-value, by the stratified permutation test. NaN without p-values.
         undefined: Number of undefined examples.
     """
 
@@ -50,10 +50,22 @@ def curve(
     metrics: Mapping[str, Any],
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[CurvePoint]:
-    """Scores of the candidates that were sampled at each temperature, against the same references.
+    """Score the candidates sampled at each temperature against the same references.
 
-    Each caption is encoded once. A score depends on the sizes of the sets, and so does its excess: compare temperatures
-    with equally many captions.
+    Each caption is encoded once. Scores and their excess depend on the sizes of the sets, so compare temperatures with
+    equal numbers of captions.
+
+    Args:
+        predictions: Candidates of each example, by temperature.
+        references: References of each example.
+        metrics: Metrics of caption sets by label.
+        advance: Called with 1 after each metric and temperature.
+
+    Returns:
+        One point per temperature, metric and statistic, sorted by temperature.
+
+    Raises:
+        ValueError: If there is no temperature.
     """
     if not predictions:
         raise UsageError("`predictions` must have candidates of at least one temperature, got none")

@@ -1,4 +1,4 @@
-"""Do scores tell captions that repeat each other from captions of other images? (Chan et al., Figures B.2 and B.3)."""
+"""Scores of repeated captions and of captions of other images (Chan et al., Figures B.2 and B.3)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ PER_SIDE = 10
 
 @dataclass(frozen=True)
 class GridCell:
-    """One statistic of candidates that were mixed in one way.
+    """One statistic for one mixture of candidates.
 
     Attributes:
-        unique: Number of different captions that each of the two pools has, k.
-        correct: Number of candidates from the pool of the image itself, m; the others are of other images.
-        metric: Label of the metric; ``label:separate`` and ``label:base`` for its further statistics.
+        unique: Number of different captions in each of the two pools, k.
+        correct: Number of candidates from the pool of the image itself, m. The others are from other images.
+        metric: Label of the metric, or ``label:separate`` and ``label:base`` for its additional statistics.
         score: Mean over the defined examples.
         undefined: Number of undefined examples.
     """
@@ -34,7 +34,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Pools:
-    """References of an image, other captions of it in random order, and as many of other images."""
+    """References of an image, other captions of it in random order, and equally many captions of other images."""
 
     references: list[str]
     correct: list[str]
@@ -42,7 +42,14 @@ class Pools:
 
 
 def pools_of(references: CaptionSets, per_side: int = PER_SIDE, seed: int = 0) -> list[Pools]:
-    """The captions of each image in two halves, with captions of other images; those that have too few are left out."""
+    """Split the captions of each image into two halves and add captions of other images.
+
+    Images with fewer than twice `per_side` captions are left out.
+
+    Raises:
+        ValueError: If `per_side` is below 2, no image has enough captions, or there are too few captions of other
+            images.
+    """
     if per_side < 2:
         raise UsageError(f"`per_side` must be at least 2, got {per_side}")
     most = max(map(len, references), default=0)
@@ -75,11 +82,26 @@ def unique_versus_correct(
     seed: int = 0,
     advance: Callable[[int], object] = lambda done: None,
 ) -> list[GridCell]:
-    """Scores of candidates of which m are drawn from k captions of the image, the others from k of other images.
+    """Score candidates of which m are drawn from k captions of the image and the rest from k captions of other images.
 
-    All are drawn with replacement, so that k bounds how many differ. The pools are nested: each caption of an example
-    is encoded, and each pair compared, once for the whole grid. Images with fewer than twice `per_side` captions are
-    left out; k runs from 1, m from 0 to `per_side` where nothing else is asked for.
+    All are drawn with replacement, so k limits the number of distinct captions. The pools are nested: each caption of
+    an example is encoded, and each pair compared, once for the whole grid. Images with fewer than twice `per_side`
+    captions are left out.
+
+    Args:
+        references: Captions of each image.
+        metrics: Metrics of caption sets by label.
+        per_side: Number of candidates and of references of each image.
+        uniques: Values of k. None for 1 to `per_side`.
+        corrects: Values of m. None for 0 to `per_side`.
+        seed: Seed of the random draws.
+        advance: Called with 1 after each metric and grid cell.
+
+    Returns:
+        One cell per k, m, metric and statistic.
+
+    Raises:
+        ValueError: If a value of k or m is out of range, or `pools_of` raises it.
     """
     ks = list(range(1, per_side + 1)) if uniques is None else list(uniques)
     ms = list(range(per_side + 1)) if corrects is None else list(corrects)

@@ -1,10 +1,14 @@
-"""The evaluation protocols by which metrics of captions are judged, on data that the user brings.
+"""Evaluation protocols for caption metrics, on datasets supplied by the user.
 
-A reader turns the published files of a data set into a `Task`: ``columns`` for ``metric.compute(**columns)``, and the
-rules by which `judge` gives the figures of the papers' tables with intervals that resample images. All readers take
-files, or folders that hold them under their published names; the folder of the images or videos, by default that of the
-files; and the number of references per row, the first ones: None for all, 0 for none. They raise ValueError where a
-file is missing or has another layout, and OSError where it cannot be read.
+A reader converts the published files of a dataset to a `Task`: ``columns`` for ``metric.compute(**columns)``, and the
+rules by which `judge` computes the figures of the papers' tables, with intervals that resample images. All readers
+accept:
+
+- files, or folders that contain them under their published names,
+- the folder of the images or videos, by default the folder of the files,
+- the number of references per row, from the first one: None for all, 0 for none.
+
+They raise ValueError if a file is missing or has another layout, and OSError if a file cannot be read.
 """
 
 from collections.abc import Callable
@@ -51,7 +55,7 @@ PROTOCOLS: dict[str, Callable[..., Task]] = {
     "nocaps_foil": read_nocaps_foil,
     "thumb": read_thumb,
 }
-"""Readers by name; what follows the files are the rules of a protocol, as keywords."""
+"""Readers by name. Their keyword arguments are the rules of a protocol."""
 
 __all__ = [
     "BASELINES",

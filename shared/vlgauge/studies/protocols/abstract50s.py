@@ -1,9 +1,9 @@
-"""Abstract-50S (Vedantam et al., 2015): Pascal-50S with drawn pictures of two children, 400 pairs.
+"""Abstract-50S (Vedantam et al., 2015): Pascal-50S with clip-art images of two children, 400 pairs.
 
-No script was published. Read are ``consensus_abstract.mat`` of CIDEr's site (see `vlgauge.studies.protocols.voted`)
-and, to look at pictures, its ``abstract50S.mat``: variable ``abs_sent``, structures of the 50 sentences of a picture
-and its address. The votes do not name the picture: it is the one whose sentences have most of the 48 references of the
-pair.
+The authors published no script. The reader uses ``consensus_abstract.mat`` from the CIDEr website (see
+`vlgauge.studies.protocols.voted`) and, for images, its ``abstract50S.mat``, whose variable ``abs_sent`` contains
+structures of the 50 sentences of an image and its URL. The votes do not name the image. It is identified as the image
+whose sentences include most of the 48 references of the pair.
 """
 
 from collections import Counter
@@ -29,13 +29,16 @@ def read_abstract50s(
     score_ties: str = "wrong",
     seed: int = 0,
 ) -> CaptionPairs:
-    """Abstract-50S by the rules of `read_pascal50s`, as one kind of pairs; a picture is called as its address ends."""
+    """Read Abstract-50S with the rules of `read_pascal50s` and a single kind of pairs.
+
+    Images are named by the end of their URL.
+    """
     rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
     paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
     pairs = read_votes(paths[VOTES_FILE])
     kinds = ["pairs"] * len(pairs)
     if SENTENCES_FILE not in paths:
-        # Pairs of one picture share its references, which tell pictures apart as well as a name would.
+        # Pairs of one image share its references, which identify the image as well as a name.
         groups = ["\n".join(sorted(pair.references)) for pair in pairs]
         return voted_task("abstract50s", pairs, [], groups, kinds, rules)
     names = _pictures(pairs, paths[SENTENCES_FILE])

@@ -1,8 +1,8 @@
-"""ActivityNet-FOIL (Shi et al., 2022): paragraphs about videos, right and with one phrase exchanged.
+"""ActivityNet-FOIL (Shi et al., 2022): paragraphs about videos, correct and with one phrase replaced.
 
-Read are the files of EMScore's folder: ``final_right_video_sentences.json`` and ``final_foil_video_sentences.json``,
-``{"results": {id: [{"sentence"}]}}``; ``anet_entities_test_1.json`` and ``anet_entities_test_2.json``, ``{id:
-{"timestamps": [[start, end]], "sentences": [texts]}}`` by two annotators.
+The reader uses the files of EMScore's folder: ``final_right_video_sentences.json`` and
+``final_foil_video_sentences.json``, ``{"results": {id: [{"sentence"}]}}``, and ``anet_entities_test_1.json`` and
+``anet_entities_test_2.json`` of two annotators, ``{id: {"timestamps": [[start, end]], "sentences": [texts]}}``.
 """
 
 import math
@@ -21,22 +21,23 @@ SEGMENTS_FILE, REFERENCES_FILE = "anet_entities_test_1.json", "anet_entities_tes
 
 Segment = tuple[float, float]
 
-# A reference counts if more than this share of it lies in the segment of the sentence.
+# Minimum share of a reference segment, exclusive, that must overlap with the segment of the sentence.
 OVERLAP = 0.4
 
 
 def read_activitynet_foil(
     files: Sequence[FilePath], *, videos: FilePath | None = None, references: int | None = None
 ) -> CaptionPairs:
-    """ActivityNet-FOIL: 1,900 pairs of paragraphs; right if the mean of the right sentences is above, strictly.
+    """Read ActivityNet-FOIL: 1,900 pairs of paragraphs.
 
-    Every sentence is scored on its segment of the video, which the first annotator gave. References are the second
-    annotator's sentences of `overlapping` segments, or all of them where none overlaps enough.
+    A decision is right if the mean score of the correct sentences is strictly higher. Every sentence is scored on its
+    video segment, as annotated by the first annotator. References are the second annotator's sentences of `overlapping`
+    segments, or all of them if none overlaps enough.
 
     Args:
-        files: The four files, or a folder with them; without references, three.
-        videos: Folder of the videos, called by their ids.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        files: The four files, or a folder with them. Three files are enough without references.
+        videos: Folder of the videos, named by their ids.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
         ValueError: If a file is missing or has another layout, or a video is not in every file.
@@ -74,7 +75,10 @@ def read_activitynet_foil(
 
 
 def overlapping(segment: Segment, others: Sequence[Segment]) -> list[int]:
-    """Which of the other segments lie in this one with more than 0.4 of their own whole seconds, both ends included."""
+    """Return the indices of the other segments of which more than 40% overlaps with this one.
+
+    Overlaps are counted in whole seconds, including both ends.
+    """
     start, end = (int(second) for second in segment)
     found = []
     for number, (first, last) in enumerate(others):
@@ -96,7 +100,7 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
 
 
 def _segments(content: Mapping[str, Any], name: str, path: Path) -> list[Segment]:
-    """Segments of a video; one that ends before it starts is turned round, an empty one has its first frame."""
+    """Return the segments of a video. Reversed ends are swapped, and an empty segment contains its first frame."""
     place = f"video {name!r} of `{path}`"
     found = []
     for segment in entry(entry(content, name, dict, f"`{path}`"), "timestamps", list, place):
@@ -110,7 +114,7 @@ def _segments(content: Mapping[str, Any], name: str, path: Path) -> list[Segment
 
 
 def _references(content: Mapping[str, Any], name: str, segments: Sequence[Segment], path: Path) -> list[list[str]]:
-    """The second annotator's sentences for each segment."""
+    """Return the second annotator's sentences for each segment."""
     place = f"video {name!r} of `{path}`"
     sentences = texts(entry(entry(content, name, dict, f"`{path}`"), "sentences", list, place), place)
     others = _segments(content, name, path)

@@ -1,7 +1,7 @@
-"""Captioners on the images of COCO: the number of each metric per captioner (Sarto et al., 2023, Table 7).
+"""Captioners on the images of COCO: corpus-level value of each metric per captioner (Sarto et al., 2023, Table 7).
 
-Read are COCO's captions, ``{"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}``, and files of
-results as its caption evaluation takes them, ``[{"image_id", "caption"}]``, one per captioner.
+The reader uses COCO's captions, ``{"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}``, and
+result files of the COCO caption evaluation, ``[{"image_id", "caption"}]``, one per captioner.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CocoSystems:
     """Rows of every captioner.
 
     Attributes:
-        columns: By captioner, as ``metric.compute(**columns)`` takes them; rows of one image have one place.
+        columns: Arguments of ``metric.compute(**columns)`` by captioner. Rows of one image have the same index.
         rules: Fields of the signature.
     """
 
@@ -45,22 +45,22 @@ class CocoSystems:
 
     @property
     def signature(self) -> str:
-        """What the numbers depend on besides the scores."""
+        """Everything that the values depend on, except for the scores."""
         return task_signature(NAME, self.rules)
 
 
 @dataclass(frozen=True)
 class SystemValue:
-    """A metric on the captions of one captioner, and how the scores were made.
+    """Corpus-level value of a metric on the captions of one captioner, and the signature of the scores.
 
     Attributes:
-        value: The number of the corpus: the mean of the scores, or for a metric such as BLEU what the added counts
-            give; NaN without a common image.
-        low: Lower end of its interval; NaN without one.
-        high: Upper end.
-        n: Number of images that it is of: those for which every captioner has a score.
-        undefined: Number of images for which this captioner has none.
-        signature: How the scores were made.
+        value: Mean of the scores, or the value of the summed counts for metrics such as BLEU. NaN without a common
+            image.
+        low: Low end of its interval. NaN without an interval.
+        high: High end of its interval.
+        n: Number of images for which every captioner has a score.
+        undefined: Number of images for which this captioner has no score.
+        signature: Signature of the scores.
     """
 
     value: float
@@ -74,16 +74,16 @@ class SystemValue:
 def read_coco_systems(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> CocoSystems:
-    """The captions of several captioners, called by the names of their files.
+    """Read the captions of several captioners, named by their files.
 
     Args:
-        files: COCO's captions, and results.
+        files: COCO's captions, and result files.
         images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
-        ValueError: If a file has another layout, there is not one file of captions, or the captioners are not about the
-            same images.
+        ValueError: If a file has another layout, there is not exactly one file of captions, or the captioners do not
+            cover the same images.
         OSError: If a file cannot be read.
     """
     contents = {Path(path): read_json(Path(path), f"`{path}`") for path in files}
@@ -140,21 +140,21 @@ def system_values(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, dict[str, SystemValue]]:
-    """Return values by family of scores and by captioner; the images are looked at once.
+    """Compute the corpus-level values by family of scores and captioner.
 
-    Captioners are compared on the same images: those for which all of them have a score.
+    Captioners are compared on the images for which all of them have a score.
 
     Args:
         metrics: Loaded metrics of this package.
-        systems: The captions.
-        missing: As in `metric_scores`.
+        systems: Captions of the captioners.
+        missing: Treatment of missing images. See `metric_scores`.
         level: Coverage of the intervals.
-        resamples: Number of bootstrap samples of images; 0 for no interval.
-        seed: Of the samples.
+        resamples: Number of bootstrap samples of images. 0 for no interval.
+        seed: Seed of the samples.
 
     Raises:
-        ValueError: As `metric_scores`.
-        SourcesMissing: If weights are not there.
+        ValueError: If `metric_scores` would raise it.
+        SourcesMissing: If weights are missing.
     """
     checked = [
         (metric, {name: checked_columns(metric, own, missing) for name, own in systems.columns.items()})
@@ -177,18 +177,18 @@ def _family_values(
     rows: Mapping[str, tuple[Sequence[int], int]],
     how: Mapping[str, Any],
 ) -> dict[str, dict[str, SystemValue]]:
-    """Return the values of all captioners on the images for which each of them has a score.
+    """Compute the values of all captioners on the images for which each of them has a score.
 
     Args:
         family: Name of the score.
-        results: By captioner what the metric returned.
-        rows: By captioner the images of these scores, and how many images there are.
-        how: Level, samples and seed of the intervals.
+        results: Result dictionary of each captioner.
+        rows: Indices of the scored images, and the number of images, by captioner.
+        how: Level, number of samples and seed of the intervals.
 
     Returns:
-        By name, "bleu_1" and "bleu_4" for "bleu", and by captioner.
+        Values by name ("bleu_1" and "bleu_4" for "bleu") and by captioner.
     """
-    # All were made by one metric.
+    # All results were computed by the same metric.
     signature = str(next(iter(results.values()))[f"{family}_signature"]) if results else ""
     counted = counted_of(family, signature)
     keys = [f"{family}_scores", *(f"{family}_{column}" for column in (() if counted is None else counted.columns))]
@@ -209,7 +209,7 @@ def _family_values(
 def _numbers(
     family: str, result: Mapping[str, Any], how: Mapping[str, Any]
 ) -> dict[str, tuple[float, Interval | None]]:
-    """Return the number of a corpus and its interval, by name."""
+    """Compute the corpus-level values of a family and their intervals, by name."""
     if family != "bleu":
         interval = corpus_interval(family, result, **how) if how["resamples"] else None
         return {family: (corpus_value(family, result), interval)}

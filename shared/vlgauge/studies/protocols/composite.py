@@ -1,6 +1,7 @@
 """Composite (Aditya et al., 2015): correctness of captions of COCO, Flickr8k and Flickr30k images, rated 1 to 5.
 
-No script was published. Read is the table of the Hugging Face data set yuwd/Composite, one row per rating.
+The authors published no script. The reader uses the table of the Hugging Face dataset yuwd/Composite, one row per
+rating.
 """
 
 import ast
@@ -23,15 +24,15 @@ ENDINGS = ("", ".jpg")
 def read_composite(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """Composite: one row per rating, references that equal the caption removed.
+    """Read Composite, one row per rating. References that equal the caption are removed.
 
     Args:
-        files: See `rated_table`.
+        files: Table described in `rated_table`.
         images: Folder of the images.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
-        ValueError: If a column is missing, or a cell is of another kind.
+        ValueError: If a column is missing, or a cell has another type.
         OSError: If the file cannot be read.
     """
     return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
@@ -40,16 +41,16 @@ def read_composite(
 def rated_table(
     name: str, path: Path, images: FilePath | None, references: int | None, *, own_removed: bool
 ) -> RatedCaptions:
-    """A table with one row per rating.
+    """Read a table with one row per rating. Rows with a NaN rating are left out and counted.
 
     Args:
-        name: Of the data set.
-        path: A JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of texts, or
-            a text that writes one as Python or JSON does), ``score`` and ``imgid`` (name of the image, with or without
-            ".jpg"); a column ``img`` with ``bytes``, as the Hub's Parquet files have, takes the place of the folder.
-        images: As of all readers.
-        references: As of all readers.
-        own_removed: Whether references that equal the caption are removed.
+        name: Name of the dataset.
+        path: JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of strings, or a
+            string with such a list in Python or JSON syntax), ``score`` and ``imgid`` (name of the image, with or
+            without ".jpg"). A column ``img`` with ``bytes``, as in the Parquet files of the Hub, replaces the folder.
+        images: Folder of the images. None for the folder of the file.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+        own_removed: Whether to remove references that equal the caption.
     """
     folder = Folder(images, path)
     rows = read_rows(str(path))

@@ -1,4 +1,4 @@
-"""The corpora that the published numbers on videos weigh their words by."""
+"""Corpora for the IDF weights of the published video results."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 from vlgauge.errors import UsageError
 from vlgauge.studies.protocols.files import FilePath, read_json
 
-# Longer sentences of ActivityNet were left out of the published table.
+# Maximum sentence length of ActivityNet in the published table.
 MAX_WORDS = 66
 
 
 def read_corpus(path: FilePath) -> list[str]:
-    """Sentences for the setting ``idf`` of clip_s and pac_s on videos.
+    """Read the sentences for the setting ``idf`` of clip_s and pac_s on videos.
 
     Args:
-        path: ``vatex_train_en_annotations.json``, ``{id: [texts]}``; or ActivityNet's ``train.json``, ``{id:
-            {"sentences": [texts]}}``, of which sentences of more than 66 words, as spaces part them, are left out.
+        path: ``vatex_train_en_annotations.json``, ``{id: [texts]}``, or ActivityNet's ``train.json``, ``{id:
+            {"sentences": [texts]}}``. Sentences of the latter with more than 66 words, split at spaces, are left out.
 
     Raises:
         ValueError: If the file has another layout, or no sentence.
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     sentences: list[str] = []
     for name, record in read_json(Path(path)).items():

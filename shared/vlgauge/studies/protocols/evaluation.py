@@ -1,4 +1,4 @@
-"""What every protocol gives back: figures of one metric or of several, and the differences between these."""
+"""Results of every protocol: figures of each metric, and differences between metrics."""
 
 import math
 from abc import ABC, abstractmethod
@@ -30,17 +30,17 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 Sampled = Callable[[Ints], Sequence[float]]
-"""From positions of items, repeated as they were drawn, to the figures of that sample."""
+"""Maps indices of items, repeated as drawn, to the figures of that sample."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a table, times 100, with its percentile interval.
+    """Value of a table, times 100, with its percentile interval.
 
     Attributes:
-        value: The number; NaN if it is undefined.
-        low: Lower end of the interval; NaN without one.
-        high: Upper end.
+        value: Value. NaN if undefined.
+        low: Low end of the interval. NaN without an interval.
+        high: High end of the interval.
     """
 
     value: float
@@ -50,9 +50,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Difference(Figure):
-    """Two metrics on the n items that all metrics define: the first less the second, by one figure.
+    """Difference of two metrics (first minus second) in one figure, on the n items that all metrics define.
 
-    Its p-value is NaN without samples of the interval; the adjusted one is after Holm's correction for all pairs.
+    The p-value is NaN without bootstrap samples. The adjusted p-value has Holm's correction over all pairs.
     """
 
     first: str
@@ -65,11 +65,11 @@ class Difference(Figure):
 
 @dataclass(frozen=True)
 class Draws:
-    """How far a figure varies with the draws of references.
+    """Variation of a figure between draws of references.
 
     Attributes:
-        n: Number of draws, whose mean the figure is.
-        deviation: Standard deviation of the figure from one draw to another.
+        n: Number of draws. The figure is their mean.
+        deviation: Standard deviation of the figure between draws.
     """
 
     n: int
@@ -78,17 +78,18 @@ class Draws:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a metric does on a data set.
+    """Results of a metric on a dataset.
 
     Attributes:
-        figures: By name, in the order of the papers' tables, on the rows or pairs that every metric defines.
-        n: Number of these.
-        n_groups: Number of images or videos they belong to, which the intervals resample.
-        undefined: Number of rows, or of pairs, that this metric leaves undefined.
-        signature: The rules, as `task_signature` writes them.
-        own_values: The figures on all rows or pairs that this metric defines, as papers have them.
-        n_own: Number of these.
-        drawn: For rules that draw references several times, how far each figure varies with them; else empty.
+        figures: Figures by name, in the order of the papers' tables, on the items (rows or pairs) that every metric
+            defines.
+        n: Number of these items.
+        n_groups: Number of their images or videos, which the intervals resample.
+        undefined: Number of items that this metric leaves undefined.
+        signature: Rules in the format of `task_signature`.
+        own_values: Figures on all items that this metric defines, as in the papers.
+        n_own: Number of items that this metric defines.
+        drawn: Variation of each figure between draws of references. Empty if references are not drawn several times.
     """
 
     figures: Mapping[str, Figure]
@@ -103,15 +104,15 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """A data set under the rules of its protocol.
+    """Dataset under the rules of its protocol.
 
     Attributes:
-        unit: What is counted: "rows" or "pairs". These are the items.
+        unit: Items that are counted: "rows" or "pairs".
         name: Name of the protocol.
-        columns: Rows to be scored, as ``metric.compute(**columns)`` takes them.
+        columns: Rows to score, the arguments of ``metric.compute(**columns)``.
         groups: Image or video of each item, which the intervals resample.
         rules: Fields of the signature.
-        left_out: How many rows of the files the rules leave out, by reason.
+        left_out: Number of rows of the files that the rules leave out, by reason.
     """
 
     unit: ClassVar[str]
@@ -124,40 +125,39 @@ class Task(ABC):
 
     @abstractmethod
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """What each item counts, from one score per row; NaN where it is undefined.
+        """Compute the value of each item from one score per row. NaN if undefined.
 
         Raises:
             ValueError: If there is not one score per row.
-            TypeError: If a score is no number.
+            TypeError: If a score is not a number.
         """
 
     def draws_of(self, scores: Sequence[float], items: Ints) -> dict[str, Draws]:
-        """Return how far the figures of some items vary with the draws of references; empty where none are drawn."""
+        """Compute the variation of the figures between draws of references. Empty if none are drawn."""
         return {}
 
     @abstractmethod
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """The figures of some items, whose values are defined."""
+        """Compute the figures of items with defined values."""
 
     @abstractmethod
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """Return what gives the same figures of samples of these items, in the same order.
+        """Return a function that computes the figures of samples of these items, in the same order.
 
-        Those of a sample differ from `figures_of` its items in the last digits of a float, and where a figure of rows
-        that are drawn twice has to be corrected.
+        Its results may differ from `figures_of` in the last digits, and where a figure is corrected for repeated items.
         """
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Several metrics on one data set.
+    """Results of several metrics on one dataset.
 
     Attributes:
-        evaluations: By name of the metric.
-        differences: Of pairs of metrics, by figure.
-        n_pairs: Number of pairs that Holm's correction is for, each figure by itself.
-        resamples: Number of samples.
-        level: Of the intervals; differences are significant at one minus it.
+        evaluations: Results by name of the metric.
+        differences: Differences of pairs of metrics, for each figure.
+        n_pairs: Number of pairs in Holm's correction, which is applied to each figure separately.
+        resamples: Number of bootstrap samples.
+        level: Coverage of the intervals. Differences are tested at the level one minus this.
     """
 
     evaluations: Mapping[str, Evaluation]
@@ -168,7 +168,7 @@ class Judgement:
 
     @property
     def least_pvalue(self) -> float:
-        """The smallest p-value that the samples of the differences can show."""
+        """Smallest p-value that is possible with this number of samples."""
         return least_bootstrap_pvalue(self.resamples)
 
 
@@ -181,25 +181,25 @@ def judge(
     resamples: int | None = None,
     seed: int = 0,
 ) -> Judgement:
-    """Return the figures of several metrics, and how sure their differences are.
+    """Compute the figures of several metrics, and the significance of their differences.
 
-    All figures and differences are of the same items: those that every metric defines, a metric that defines none left
-    aside. All metrics are resampled together, by image or video, so that a difference is that of paired samples.
+    All figures and differences use the items that every metric defines, ignoring metrics that define none. All metrics
+    are resampled together, by image or video, so differences are computed from paired samples.
 
     Args:
-        task: The data set.
-        scores: One score per row and metric.
-        against: The metric that the others are compared with; None for all pairs.
+        task: Dataset with its protocol.
+        scores: One score per row, by metric.
+        against: Metric that the others are compared with. None for all pairs.
         level: Coverage of the intervals.
-        resamples: Number of bootstrap samples; 0 for no interval and no p-value, None for 1,000 or, of many pairs,
-            twice the fewest with which a difference can be significant after Holm's correction for the pairs of a
+        resamples: Number of bootstrap samples. 0 for no intervals and no p-values. None for 1,000 or, with many pairs,
+            for twice the minimum with which a difference can be significant after Holm's correction over the pairs of a
             figure.
-        seed: Of the samples.
+        seed: Seed of the samples.
 
     Raises:
-        ValueError: If there is not one score per row, ``level`` or ``resamples`` is out of range, there are so few
-            ``resamples`` that no difference can be significant, or ``against`` is no metric.
-        TypeError: If a score is no number.
+        ValueError: If there is not one score per row, `level` or `resamples` is out of range, no difference can be
+            significant with so few `resamples`, or `against` is not a key of `scores`.
+        TypeError: If a score is not a number.
     """
     check_resampling(level, resamples or 0)
     if against is not None and against not in scores:
@@ -248,12 +248,21 @@ def judge(
 
 
 def _common(every: Sequence[Ints]) -> Ints:
-    """Return the items that are in each of several lists; none without a list."""
+    """Return the items that occur in every list, or no items if there are no lists."""
     return reduce(np.intersect1d, every) if every else np.zeros(0, dtype=np.intp)
 
 
 def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
-    """The number of samples of `judge`, if a difference among some pairs can be significant with it."""
+    """Return the number of samples for `judge`.
+
+    Args:
+        resamples: Requested number. None for the default described in `judge`.
+        n_pairs: Number of compared pairs.
+        level: Coverage of the intervals.
+
+    Raises:
+        ValueError: If no difference can be significant with the requested number.
+    """
     enough = max(RESAMPLES, 2 * least_resamples(n_pairs, level, sides=2)) if n_pairs else RESAMPLES
     if resamples and n_pairs:
         check_enough_resamples(resamples, n_pairs, level, by_default=enough, sides=2)
@@ -263,14 +272,14 @@ def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
 def _samples(
     task: Task, values: Mapping[str, Floats], common: Mapping[str, Ints], resamples: int, seed: int
 ) -> dict[str, Floats]:
-    """Return the figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each.
+    """Compute the figures of every metric in the same bootstrap samples, shape ``(resamples, n_figures)`` each.
 
     Args:
-        task: The data set.
-        values: By metric what each item counts.
-        common: By metric its items: the same ones, or none.
+        task: Dataset with its protocol.
+        values: Value of each item, by metric.
+        common: Items by metric, either the common items or none.
         resamples: Number of samples.
-        seed: Of the samples.
+        seed: Seed of the samples.
     """
     if not common:
         return {}
@@ -295,12 +304,17 @@ def _adjusted(differences: Sequence[Difference]) -> list[Difference]:
 
 
 def task_signature(name: str, rules: Mapping[str, Any]) -> str:
-    """What the figures depend on besides the scores, such as ``foil|v:0.1.0|references:4|...``."""
+    """Return the rules as a signature such as ``foil|v:0.1.0|references:4|...``, without the settings of the scores."""
     return format_signature(name, {"v": __version__, **rules})
 
 
 def checked_scores(scores: Sequence[float], n_rows: int) -> Floats:
-    """Scores as an array, shape ``(n_rows,)``; None becomes NaN."""
+    """Convert scores to an array, shape ``(n_rows,)``, float64. None becomes NaN.
+
+    Raises:
+        ValueError: If there is not one score per row.
+        TypeError: If a score is not a number.
+    """
     if len(scores) != n_rows:
         raise UsageError(f"`scores` must have one score per row of the protocol, {n_rows}, got {len(scores)}")
     try:

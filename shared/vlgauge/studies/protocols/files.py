@@ -1,4 +1,4 @@
-"""Finding and reading the files of a data set that a user brings."""
+"""Lookup and reading of the dataset files that the user supplies."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -16,19 +16,23 @@ VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".avi")
 
 
 def tidy(text: str) -> str:
-    """The text with single spaces between its words."""
+    """Replace every run of whitespace with a single space."""
     return " ".join(text.split())
 
 
 def one_file(files: Sequence[FilePath], name: str) -> Path:
-    """The file of a data set that has one: the given file, whatever it is called, or that name in a given folder."""
+    """Return the only file of a dataset: the passed file with any name, or the file `name` in the passed folder."""
     if len(files) == 1 and not Path(files[0]).is_dir():
         return Path(files[0])
     return named_files(files, [name])[name]
 
 
 def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of a data set by their published names, from a list of files and folders that hold them."""
+    """Find the files of a dataset by their published names, in a list of files and folders.
+
+    Raises:
+        ValueError: If a file has an unknown name, or one of `names` is missing.
+    """
     found: dict[str, Path] = {}
     for path in map(Path, files):
         if path.is_dir():
@@ -46,7 +50,7 @@ def named_files(files: Sequence[FilePath], names: Sequence[str], optional: Seque
 
 
 def saved_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a data set in the Arrow files that `save_to_disk` of `datasets` writes."""
+    """Read a dataset from the Arrow files that `save_to_disk` of `datasets` writes."""
     state = folder / "state.json"
     told = entry(read_json(state), "_data_files", list, f"`{state}`")
     names = [entry(one, "filename", str, f"file {number} of `{state}`") for number, one in enumerate(told)]
@@ -59,7 +63,11 @@ def saved_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file, which may have NaN in the place of numbers."""
+    """Read the object in a JSON file, which may contain NaN.
+
+    Raises:
+        ValueError: If the content is not an object.
+    """
     content = files.read_json(path, f"`{path}`")
     if not isinstance(content, dict):
         raise UsageError(f"`{path}` must hold a JSON object, got {type(content).__name__}")
@@ -67,7 +75,17 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> Any:
-    """A value of a record that must be there and of that kind."""
+    """Return the value of a required key of a record.
+
+    Args:
+        record: Record of a file.
+        key: Required key.
+        kind: Required type or types. A bool is only valid if `kind` is bool.
+        place: Position of the record, for error messages.
+
+    Raises:
+        ValueError: If the key is missing, or the value has another type.
+    """
     if not isinstance(record, Mapping) or key not in record:
         there = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
         raise UsageError(f"{place} must have {key!r}, got {there or 'nothing'}")
@@ -78,14 +96,18 @@ def entry(record: Any, key: str, kind: type | tuple[type, ...], place: str) -> A
 
 
 def texts(values: Any, place: str) -> list[str]:
-    """Texts with single spaces between their words."""
+    """Return a list of strings with every run of whitespace replaced with a single space.
+
+    Raises:
+        ValueError: If `values` is not a list of strings.
+    """
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise UsageError(f"{place} must be a list of texts, got something else")
     return [tidy(value) for value in values]
 
 
 def coco_captions(content: Any, path: Path) -> dict[Any, list[str]]:
-    """The captions of each image in a file of COCO, ``{"annotations": [{"image_id", "caption"}]}``."""
+    """Collect the captions of each image from a COCO file, ``{"annotations": [{"image_id", "caption"}]}``."""
     found: dict[Any, list[str]] = {}
     place = f"an annotation of `{path}`"
     for record in entry(content, "annotations", list, f"`{path}`"):
@@ -97,9 +119,16 @@ def coco_captions(content: Any, path: Path) -> dict[Any, list[str]]:
 def columns_of(
     predictions: list[str], references: list[list[str]], count: int | None, **seen: list[Any]
 ) -> dict[str, list[Any]]:
-    """Columns as metrics take them.
+    """Build the columns for a metric.
 
-    A row has its first `count` references; None for all, 0 for no such column.
+    Args:
+        predictions: Captions, at least one.
+        references: References of each row.
+        count: Number of references per row, from the first one. None for all, 0 for no such column.
+        **seen: Columns of images or videos.
+
+    Raises:
+        ValueError: If there are no rows, or `count` is negative.
     """
     if not predictions:
         raise UsageError("DATA must have at least one row, got none")
@@ -110,7 +139,7 @@ def columns_of(
 
 
 class Folder:
-    """A folder of pictures or videos, in which the names of a data set are looked up; None for that of the data."""
+    """Folder of images or videos in which the names of a dataset are looked up. None for the folder of the data."""
 
     def __init__(self, path: FilePath | None, data: Path) -> None:
         if path is not None and not Path(path).is_dir():
@@ -119,11 +148,14 @@ class Folder:
         self._found: dict[str, str] = {}
 
     def image(self, name: str, endings: Sequence[str] = ("",)) -> str:
-        """Path of a picture: its name, below subfolders or not, in the folder; the first that exists, if any does.
+        """Return the path of an image, as the first existing path of the candidates.
+
+        The name is looked up with and without its parent folders. If no file exists, a path directly in the folder is
+        returned.
 
         Args:
-            name: File name, path or address; of the last two the end counts where nothing lies at their whole length.
-            endings: What may follow the name.
+            name: File name, path or URL.
+            endings: Possible suffixes of the name.
         """
         if name not in self._found:
             parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
@@ -134,5 +166,5 @@ class Folder:
         return self._found[name]
 
     def video(self, name: str) -> str:
-        """Path of a video by its id."""
+        """Return the path of a video with an id."""
         return self.image(name, VIDEO_ENDINGS)

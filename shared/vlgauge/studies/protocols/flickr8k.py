@@ -1,6 +1,6 @@
-"""Flickr8k-Expert and Flickr8k-CF (Hodosh et al., 2013), in the files that CLIPScore's and PAC-S's code reads.
+"""Flickr8k-Expert and Flickr8k-CF (Hodosh et al., 2013), in the files that the code of CLIPScore and PAC-S reads.
 
-Both are ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [{"caption", "rating"}]}}``.
+Both contain ``{id: {"image_path", "ground_truth": [texts], "human_judgement": [{"caption", "rating"}]}}``.
 """
 
 import math
@@ -28,11 +28,22 @@ def read_flickr8k_expert(
     average: bool = False,
     unanimous: bool = False,
 ) -> RatedCaptions:
-    """Flickr8k-Expert: every rating of the three experts, 1 to 4, is a row of its own; 16,992 in the published file.
+    """Read Flickr8k-Expert, with one row per rating (1 to 4) of the three experts.
 
-    Ratings that are NaN are left out. Captions that equal a reference are not in the file. With ``average`` the ratings
-    of a caption are averaged to one row, which is another protocol with other numbers. With ``unanimous`` only captions
-    count whose ratings are all equal, as one row each, as GROOViST's paper does; 3,247 in the published file.
+    The published file has 16,992 ratings. NaN ratings are left out. The file contains no captions that equal a
+    reference.
+
+    Args:
+        files: ``flickr8k.json``, or a folder with it.
+        images: Folder of the images.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+        average: Whether to average the ratings of a caption to one row, which is another protocol with other results.
+        unanimous: Whether to use only captions whose ratings are all equal, as one row each, as in the GROOViST paper.
+            The published file has 3,247 of them.
+
+    Raises:
+        ValueError: If the file has another layout, or both `average` and `unanimous` are True.
+        OSError: If the file cannot be read.
     """
     if average and unanimous:
         raise UsageError("`average` must be False next to `unanimous`, got True for both")
@@ -53,9 +64,18 @@ def read_flickr8k_expert(
 def read_flickr8k_cf(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """Flickr8k-CF: the share of people of a crowd who said that the caption fits; about 47,800 rows.
+    """Read Flickr8k-CF, rated by the share of crowd workers who accepted the caption. About 47,800 rows.
 
-    Ratings that are NaN are left out, and so is the caption from its references.
+    NaN ratings are left out, and the caption is removed from its references.
+
+    Args:
+        files: ``crowdflower_flickr8k.json``, or a folder with it.
+        images: Folder of the images.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+
+    Raises:
+        ValueError: If the file has another layout, or a rating is not between 0 and 1.
+        OSError: If the file cannot be read.
     """
     path = one_file(files, CF_FILE)
     judgements = list(_judgements(path))

@@ -1,7 +1,7 @@
-"""FOIL (Shekhar et al., 2017): captions of COCO in which one noun was exchanged, against the captions as they were.
+"""FOIL (Shekhar et al., 2017): captions of COCO with one noun replaced, against the original captions.
 
 ``foilv1.0_test_2017.json`` has ``"images": [{"id", "file_name"}]`` and ``"annotations": [{"id", "image_id", "caption",
-"foil"}]``, where the original and its foils share an id; ``captions_val2014.json`` is that of COCO.
+"foil"}]``, in which an original and its foils share an id. ``captions_val2014.json`` is published by COCO.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +27,16 @@ FOIL_FILE, COCO_FILE = "foilv1.0_test_2017.json", "captions_val2014.json"
 
 
 def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = 4) -> CaptionPairs:
-    """FOIL: per annotation one original and its foils, each foil a pair; right if original > foil, strictly.
+    """Read FOIL: one original per annotation, and one pair for each of its foils.
 
-    References are the other captions of the image in the order of COCO's file. The published numbers are those of a
-    subset of 8,000 images that nobody published: this is the full set.
+    A decision is right if the score of the original is strictly higher. References are the other captions of the image
+    in the order of the COCO file. The published results use an unpublished subset of 8,000 images, whereas this is the
+    full set.
 
     Args:
-        files: ``foilv1.0_test_2017.json`` and, for references, ``captions_val2014.json``; or folders with them.
+        files: ``foilv1.0_test_2017.json`` and, for references, ``captions_val2014.json``, or folders with them.
         images: Folder of COCO's val2014.
-        references: Number of references per row, 1 or 4 in the papers; None for all, 0 for none.
+        references: Number of references per row, 1 or 4 in the papers. None for all, 0 for none.
 
     Raises:
         ValueError: If a file is missing or has another layout.
@@ -70,7 +71,7 @@ def read_foil(files: Sequence[FilePath], *, images: FilePath | None = None, refe
 
 
 def _annotations(content: Mapping[str, Any], path: Path) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """The original and its foils of every id, in the order of the file."""
+    """Return the original and the foils of every id, in the order of the file."""
     found: dict[Any, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     for annotation in entry(content, "annotations", list, f"`{path}`"):
         name = entry(annotation, "id", (int, str), f"an annotation of `{path}`")

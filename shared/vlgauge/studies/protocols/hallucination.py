@@ -1,8 +1,8 @@
-"""HAT and nocaps-FOIL (Petryk et al., 2024): does a metric find the captions that invent something?
+"""HAT and nocaps-FOIL (Petryk et al., 2024): detection of captions with hallucinated objects.
 
-Both are lists of objects, in the repository DavidMChan/aloha. ``hat-trainval.json`` has in each ``caption``,
-``references``, ``image_path`` and ``contains_hallucination``, as people marked it; ``nocaps-val-foil.json`` has
-``baseline``, a caption, ``foil``, the same with one object exchanged, ``references``, ``image_path`` and ``domain``.
+Both are lists of objects in the repository DavidMChan/aloha. ``hat-trainval.json`` has ``caption``, ``references``,
+``image_path`` and the human annotation ``contains_hallucination``. ``nocaps-val-foil.json`` has the caption
+``baseline``, ``foil`` with one object replaced, ``references``, ``image_path`` and ``domain``.
 """
 
 import math
@@ -23,13 +23,13 @@ DOMAINS = ("in-domain", "near-domain", "out-domain")
 
 
 def average_precision(counts: Ints) -> float:
-    """Average precision with which low scores find wrong captions, times 100; NaN without one.
+    """Compute the average precision of detecting wrong captions by low scores, times 100.
 
-    AP = sum of (R_k - R_(k-1)) P_k over the different scores, the lowest first: recall and precision of all captions up
-    to a score. Equal scores are taken together.
+    AP is the sum of (R_k - R_(k-1)) P_k over the distinct scores in ascending order, with the recall R_k and precision
+    P_k of all captions up to a score. Ties count together. NaN if there is no wrong caption.
 
     Args:
-        counts: How many wrong and right captions have each score, ascending; shape ``(n_scores, 2)``.
+        counts: Numbers of wrong and right captions with each score, ascending, shape ``(n_scores, 2)``.
     """
     wrong, all_of = counts[:, 0], counts.sum(axis=1)
     if not wrong.sum():
@@ -40,8 +40,8 @@ def average_precision(counts: Ints) -> float:
 
 
 def _sampled(scores: Floats, labels: Floats, groups: Sequence[object] = ()) -> Sampled:
-    """Average precision of samples, of all captions and, where there are domains, of each."""
-    # A wrong and a right caption more, which no sample draws, so that the table has both columns.
+    """Return a function that computes the average precision of samples, over all captions and by domain, if any."""
+    # Add a wrong and a right caption, which are never sampled, so that the table has both columns.
     table = RankTable(np.append(scores, [np.inf, np.inf]), np.append(labels[:, 0], [0.0, 1.0]))
     domains = labels[:, 1:]
 
@@ -64,18 +64,18 @@ FOUND = RatingRule(_exact, _sampled)
 def read_hat(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """HAT: 400 captions that a model wrote, 135 of which invent something; average precision of finding these.
+    """Read HAT: 400 model captions, 135 of which contain hallucinations. The figure is average precision.
 
-    The paper's localisation, which object is invented, is not computed.
+    Localization of the hallucinated object, which the paper also evaluates, is not computed.
 
     Args:
         files: ``hat-trainval.json``, or a folder with it.
         images: Folder of COCO's val2014.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
         ValueError: If the file has another layout.
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     path = one_file(files, HAT_FILE)
     rows = [
@@ -88,16 +88,18 @@ def read_hat(
 def read_nocaps_foil(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """nocaps-FOIL: 2,500 captions of nocaps and as many with one object exchanged; average precision by domain.
+    """Read nocaps-FOIL: 2,500 captions of nocaps, each with a copy in which one object is replaced.
+
+    The figures are average precision over all captions and by domain.
 
     Args:
         files: ``nocaps-val-foil.json``, or a folder with it.
-        images: Folder of nocaps' images.
-        references: As of `read_hat`.
+        images: Folder of the images of nocaps.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
-        ValueError: If the file has another layout, or a domain is none of `DOMAINS`.
-        OSError: If it cannot be read.
+        ValueError: If the file has another layout, or a domain is not one of `DOMAINS`.
+        OSError: If the file cannot be read.
     """
     path = one_file(files, NOCAPS_FILE)
     rows = []

@@ -1,6 +1,7 @@
-"""MATLAB files of version 5 to 7 of others: cells, structures, texts and numbers, which scipy reads in the sandbox.
+"""Reader of untrusted MATLAB files, versions 5 to 7, which runs scipy in the sandbox.
 
-One changed byte in the type of a text lets that reader crash its process.
+Supported values are cell arrays, structures, strings and numbers. The sandbox is required, because a single changed
+byte in the type of a string can crash the process of scipy's reader.
 """
 
 import io
@@ -17,10 +18,14 @@ _HEADER_BYTES, _MAX_DEPTH = 128, 16
 
 
 def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Variables of a MATLAB file, each flat, column by column.
+    """Read variables of a MATLAB file, each flattened in column-major order.
 
-    Numbers are floats, texts are strings, cell arrays are lists, structures are tuples of their fields. Other variables
-    are passed over.
+    Numbers become floats, texts strings, cell arrays lists, and structures tuples of their fields. Other variables are
+    ignored.
+
+    Raises:
+        ValueError: If the file is not a MATLAB file of version 5 to 7, or a variable is missing or has another type.
+        OSError: If the file cannot be read.
     """
     data = read_bytes(path, f"`{path}`")
     if data[124:128] in (b"\x00\x02IM", b"\x02\x00MI"):
@@ -35,7 +40,7 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _unpacked(value: Any) -> Any:
-    """What came as JSON, where a structure is an object of one key."""
+    """Convert values from JSON, in which a structure is an object with a single key."""
     if isinstance(value, list):
         return [_unpacked(one) for one in value]
     if isinstance(value, dict):
@@ -43,9 +48,9 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-# -- In a worker ------------------------------------------------------------------------------------------------------
+# -- In a worker process ----------------------------------------------------------------------------------------------
 def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
-    """Yield the values of variables, in the order of their names."""
+    """Yield the values of the variables as a single JSON list, in the order of their names."""
     from scipy import io as readers
 
     path, names = settings["path"], settings["names"]
@@ -57,7 +62,7 @@ def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byt
     except MemoryError:
         raise
     except Exception as error:
-        # The reader trusts the inside of the file: a damaged one raises nearly anything.
+        # scipy does not validate the content, so a damaged file can raise almost any exception.
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(f"`{path}` must be a MATLAB file, got one that fails with: {why}") from None
     for name in names:
@@ -71,7 +76,7 @@ def variables(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, byt
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Lists, texts and numbers of an array of scipy, column by column."""
+    """Convert an array of scipy to lists, strings and numbers, in column-major order."""
     kind = value.dtype.kind if hasattr(value, "ravel") else ""
     if depth > _MAX_DEPTH:
         raise UsageError(f"more than {_MAX_DEPTH} arrays within each other")
@@ -89,14 +94,18 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def members(value: Any) -> list[Any]:
-    """The fields of a structure in their order, or the members of a cell array."""
+    """Return the fields of a structure in order, or the elements of a cell array."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], tuple):
         value = value[0]
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def text_of(value: Any, place: str) -> str:
-    """A text out of the cells around it, with single spaces between its words."""
+    """Return the string inside nested cells, with every run of whitespace replaced with a single space.
+
+    Raises:
+        ValueError: If the cells do not contain a single string.
+    """
     inner = _inner(value)
     if inner == []:
         return ""
@@ -106,7 +115,11 @@ def text_of(value: Any, place: str) -> str:
 
 
 def number_of(value: Any, place: str) -> float:
-    """A number out of the cells around it."""
+    """Return the number inside nested cells.
+
+    Raises:
+        ValueError: If the cells do not contain a single number.
+    """
     inner = _inner(value)
     if not isinstance(inner, float):
         raise UsageError(f"{place} must be a number, got {_kind(inner)}")
@@ -114,7 +127,7 @@ def number_of(value: Any, place: str) -> float:
 
 
 def _inner(value: Any) -> Any:
-    """What lists of one member hold in the end."""
+    """Return the content of nested lists with one element each."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value

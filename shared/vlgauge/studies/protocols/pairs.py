@@ -1,4 +1,4 @@
-"""Pairs of captions of which one is better: how often does the score say so?"""
+"""Pairs of captions with a better one each, and the accuracy with which scores identify it."""
 
 import math
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from vlgauge.studies.protocols.evaluation import Draws, Floats, Ints, Sampled, T
 VOTE_TIES = ("half", "random")
 SCORE_TIES = ("wrong", "half", "second")
 RIGHT = (1, 0)
-"""Votes of a pair whose first caption is the better one by construction."""
+"""Votes of a pair whose first caption is better by construction."""
 
 
 @dataclass(frozen=True)
 class Ties:
-    """How ties are counted.
+    """Treatment of ties.
 
     Attributes:
-        votes: As many votes for either caption: "half" for each (the expectation of the random choice in the authors'
-            code), or one of the two at "random".
-        scores: Equal scores: "wrong", "half" right, or a decision for the "second" caption.
-        seed: Of the random choice.
+        votes: Treatment of equal numbers of votes: "half" for each caption (the expected value of the random choice in
+            the authors' code), or a "random" choice.
+        scores: Treatment of equal scores: "wrong", "half" right, or a decision for the "second" caption.
+        seed: Seed of the random choice.
     """
 
     votes: str = "half"
@@ -38,12 +38,12 @@ class Ties:
 
 
 def first_is_better(votes: npt.NDArray[np.int64], vote_ties: str = "half", seed: int = 0) -> Floats:
-    """Share with which each pair counts as one whose first caption is better, shape ``(n,)``.
+    """Compute the weight with which each pair counts as one whose first caption is better, shape ``(n,)``.
 
     Args:
-        votes: shape ``(n, 2)``, votes for either caption.
-        vote_ties: As `Ties.votes`.
-        seed: As `Ties.seed`.
+        votes: Votes for each caption, shape ``(n, 2)``.
+        vote_ties: Treatment of equal numbers of votes. See `Ties`.
+        seed: Seed of the random choice.
     """
     tied = votes[:, 0] == votes[:, 1]
     chosen = np.random.default_rng(seed).integers(0, 2, len(votes)) if vote_ties == "random" else 0.5
@@ -51,12 +51,12 @@ def first_is_better(votes: npt.NDArray[np.int64], vote_ties: str = "half", seed:
 
 
 def pair_credits(scores: Floats, first: Floats, score_ties: str = "wrong") -> Floats:
-    """How right the scores are about each pair: 1, 0, or between; NaN where a score is NaN. Shape ``(n,)``.
+    """Compute the credit of the scores for each pair, between 0 and 1, shape ``(n,)``. NaN if a score is NaN.
 
     Args:
-        scores: shape ``(n, 2)``.
-        first: shape ``(n,)``, as `first_is_better` gives it.
-        score_ties: As `Ties.scores`.
+        scores: Scores of both captions, shape ``(n, 2)``.
+        first: Result of `first_is_better`, shape ``(n,)``.
+        score_ties: Treatment of equal scores. See `Ties`.
     """
     a, b = scores.T
     for_tie = {"wrong": (0.0, 0.0), "half": (0.5, 0.5), "second": (0.0, 1.0)}[score_ties]
@@ -67,10 +67,10 @@ def pair_credits(scores: Floats, first: Floats, score_ties: str = "wrong") -> Fl
 
 
 def block_means(scores: Floats, lengths: Sequence[int]) -> Floats:
-    """Means of consecutive blocks, such as the sentences of a paragraph; NaN where a member is NaN.
+    """Compute the means of consecutive blocks, such as the sentences of a paragraph. NaN if a member is NaN.
 
     Args:
-        scores: shape ``(sum of lengths,)``.
+        scores: Scores, shape ``(sum of lengths,)``.
         lengths: Length of each block, at least 1.
     """
     counts = np.asarray(lengths, dtype=np.intp)
@@ -79,16 +79,16 @@ def block_means(scores: Floats, lengths: Sequence[int]) -> Floats:
 
 @dataclass(frozen=True)
 class CaptionPairs(Task):
-    """A `Task` of pairs of captions.
+    """Task with pairs of captions.
 
     Attributes:
-        columns: Rows to be scored: of each draw of references, of each pair, the rows of the first and of the second
-            caption.
-        votes: shape ``(n_pairs, 2)``, votes for either caption.
+        columns: Rows to score, ordered by draw of references and by pair, with the rows of the first caption before the
+            rows of the second.
+        votes: Votes for each caption, shape ``(n_pairs, 2)``.
         kinds: Kind of each pair, such as "HC".
-        lengths: Rows of the two captions of each pair; one each unless they are paragraphs.
-        draws: Number of draws of references; accuracies are their mean.
-        ties: How ties are counted.
+        lengths: Number of rows of each caption of each pair. None for one row each, unlike in paragraphs.
+        draws: Number of draws of references. Accuracies are means over the draws.
+        ties: Treatment of ties.
     """
 
     unit: ClassVar[str] = "pairs"
@@ -100,11 +100,11 @@ class CaptionPairs(Task):
     ties: Ties = Ties()
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """How right the scores are about each pair, the mean over the draws; shape ``(n_pairs,)``."""
+        """Compute the credit of the scores for each pair, averaged over the draws, shape ``(n_pairs,)``."""
         return np.asarray(np.mean(self.values_of_draws(scores), axis=0))
 
     def values_of_draws(self, scores: Sequence[float]) -> Floats:
-        """Return how right the scores are about each pair in each draw, shape ``(draws, n_pairs)``."""
+        """Compute the credit of the scores for each pair in each draw, shape ``(draws, n_pairs)``."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         if self.lengths is not None:
             values = block_means(values, self.lengths)
@@ -113,9 +113,9 @@ class CaptionPairs(Task):
         return np.stack([pair_credits(part, first, self.ties.scores) for part in by_draw])
 
     def draws_of(self, scores: Sequence[float], items: Ints) -> dict[str, Draws]:
-        """Return how far the accuracies vary with the draws, from the variance of each pair between them.
+        """Compute the variation of the accuracies between draws, from the variance of each pair.
 
-        The references of each pair are drawn by themselves, so that the variances of pairs add up.
+        The references of each pair are drawn independently, so the variances of pairs add up.
         """
         if self.draws < 2:
             return {}
@@ -133,13 +133,13 @@ class CaptionPairs(Task):
         return {name: Draws(self.draws, deviation) for name, deviation in found.items()}
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Accuracy in percent; of several kinds each of them and the mean of all, every kind weighing the same."""
+        """Compute the accuracy in percent. Several kinds have one accuracy each, and their unweighted mean."""
         names = list(dict.fromkeys(self.kinds))
         found = self.sampled(values, items)(np.arange(len(items)))
         return dict(zip([*names, "mean"] if len(names) > 1 else ["accuracy"], found, strict=True))
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """The same of samples."""
+        """Return a function that computes `figures_of` samples."""
         names = list(dict.fromkeys(self.kinds))
         kinds = np.array([names.index(self.kinds[i]) for i in items.tolist()], dtype=np.intp)
         own = values[items]

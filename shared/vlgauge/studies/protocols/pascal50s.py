@@ -1,8 +1,9 @@
-"""Pascal-50S (Vedantam et al., 2015): which of two captions of an image is the better one?
+"""Pascal-50S (Vedantam et al., 2015): pairs of captions of an image, with votes for the better one.
 
-Read are ``consensus_pascal.mat`` (see `vlgauge.studies.protocols.voted`) and ``pair_pascal.mat`` of CIDEr's site:
-variables ``new_input``, structures of image and two captions, and ``category``, 1 to 4; or the file
-``pascal_50s.json`` of FLEUR's code: ``{kind: [{"image", "captions": [2], "label", "references": [5]}]}``.
+The reader uses ``consensus_pascal.mat`` (see `vlgauge.studies.protocols.voted`) and ``pair_pascal.mat`` from the CIDEr
+website. The latter has the variables ``new_input``, structures of an image and two captions, and ``category``, 1 to 4.
+Alternatively, it uses ``pascal_50s.json`` of FLEUR's code, ``{kind: [{"image", "captions": [2], "label", "references":
+[5]}]}``.
 """
 
 from collections.abc import Sequence
@@ -29,21 +30,25 @@ def read_pascal50s(
     score_ties: str = "wrong",
     seed: int = 0,
 ) -> CaptionPairs:
-    """Pascal-50S: 1,000 pairs each of HC, HI, HM and MM.
+    """Read Pascal-50S: 1,000 pairs each of the kinds HC, HI, HM and MM.
 
-    Accuracy is the mean of five draws of five of the 48 references; that without references needs one. As many votes
-    for either caption count half for each (the expectation of the random choice in the authors' code). Equal scores are
-    wrong.
+    Accuracy is the mean over five draws of five of the 48 references. A single draw is used without references. Equal
+    numbers of votes count half for each caption (the expected value of the random choice in the authors' code). Equal
+    scores are wrong.
 
     Args:
         files: ``pair_pascal.mat`` and ``consensus_pascal.mat``, a folder with them, or FLEUR's ``pascal_50s.json``,
-            whose references and labels are chosen.
-        images: As of all readers.
-        references: As of all readers.
-        draws: Number of random draws of the references, 5 if None; "fixed" for the first ones, as of FLEUR's file.
+            which contains fixed references and labels.
+        images: Folder of the images.
+        references: Number of references per row. None for all, 0 for none.
+        draws: Number of random draws of the references. None for 5. "fixed" for the first ones, as for FLEUR's file.
         vote_ties: "half" or "random".
-        score_ties: "wrong", "half", or "second" for a decision for the second caption, as one published script does.
-        seed: Of the draws and of random vote ties.
+        score_ties: "wrong", "half", or "second" for a decision for the second caption, as in one published script.
+        seed: Seed of the draws and of random choices.
+
+    Raises:
+        ValueError: If a file is missing or has another layout, or a rule is not valid.
+        OSError: If a file cannot be read.
     """
     if len(files) == 1 and Path(files[0]).suffix.lower() == ".json":
         if draws not in (None, "fixed"):

@@ -1,6 +1,6 @@
-"""Polaris (Wada et al., 2024) and Nebula (Matsuda et al., 2024): captions of models and people, rated from 0 to 1.
+"""Polaris (Wada et al., 2024) and Nebula (Matsuda et al., 2024): model and human captions, rated from 0 to 1.
 
-Their tables have the layout of Composite on the Hub; references stay as they are, also where one equals the caption.
+The tables have the layout of Composite on the Hub. References that equal the caption are kept.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Captions that people rated: rank correlation of scores and ratings."""
+"""Captions with human ratings: rank correlation of scores and ratings."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,24 +21,24 @@ from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, ch
 
 
 def tau_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """Both variants of tau, every rating being a row of its own.
+    """Compute tau-b and tau-c, with one row per rating.
 
     Args:
-        scores: shape ``(n,)``.
-        ratings: shape ``(n, 1)``.
+        scores: Scores, shape ``(n,)``.
+        ratings: Ratings, shape ``(n, 1)``.
     """
     column = ratings[:, 0]
     return {"tau_b": kendall(scores, column, "b"), "tau_c": kendall(scores, column, "c")}
 
 
 def annotator_figures(scores: Floats, ratings: Floats) -> dict[str, float]:
-    """The rule of VATEX-EVAL: correlation with each annotator, of which the mean is taken.
+    """Compute the mean correlation over the annotators, by the rule of VATEX-EVAL.
 
-    Scores are rounded to four decimals before, the means (of correlations, not yet times 100) after.
+    Scores are rounded to four decimals before, and means (of correlations, before multiplying by 100) after.
 
     Args:
-        scores: shape ``(n,)``.
-        ratings: shape ``(n, n_annotators)``.
+        scores: Scores, shape ``(n,)``.
+        ratings: Ratings, shape ``(n, n_annotators)``.
     """
     rounded = np.around(scores, 4)
     taus = [kendall(rounded, column, "b") for column in ratings.T]
@@ -51,7 +51,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return what gives `tau_figures` of samples, tau-c as `SampledTauC` corrects it."""
+    """Return a function that computes `tau_figures` of samples, with tau-c corrected by `SampledTauC`."""
     column = ratings[:, 0]
     tau_c = SampledTauC(scores, column, groups)
     if len(np.unique(column)) > MAX_CLASSES:
@@ -73,7 +73,7 @@ def sampled_taus(scores: Floats, ratings: Floats, groups: Sequence[object]) -> S
 
 
 def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]) -> Sampled:
-    """Return what gives `annotator_figures` of samples."""
+    """Return a function that computes `annotator_figures` of samples."""
     if len(np.unique(ratings)) > MAX_CLASSES:
         return lambda drawn: list(annotator_figures(scores[drawn], ratings[drawn]).values())
     rounded = np.around(scores, 4)
@@ -89,7 +89,7 @@ def sampled_annotators(scores: Floats, ratings: Floats, groups: Sequence[object]
 
 @dataclass(frozen=True)
 class RatingRule:
-    """The figures of scores and ratings by name, as scipy has them, and faster ones of samples."""
+    """Function that computes figures by name from scores and ratings as scipy does, and a faster one for samples."""
 
     exact: Callable[[Floats, Floats], dict[str, float]]
     sampled: Callable[[Floats, Floats, Sequence[object]], Sampled]
@@ -101,11 +101,11 @@ ANNOTATORS = RatingRule(annotator_figures, sampled_annotators)
 
 @dataclass(frozen=True)
 class RatedCaptions(Task):
-    """A `Task` of captions with ratings.
+    """Task with rated captions.
 
     Attributes:
-        ratings: shape ``(n_rows, n_annotators)``, without NaN; one column where every rating has a row.
-        rule: From scores and ratings to the figures.
+        ratings: Ratings, shape ``(n_rows, n_annotators)``, without NaN. One column if every rating has its own row.
+        rule: Functions that compute the figures from scores and ratings.
     """
 
     unit: ClassVar[str] = "rows"
@@ -114,14 +114,14 @@ class RatedCaptions(Task):
     rule: RatingRule = TAUS
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The scores themselves, shape ``(n_rows,)``."""
+        """Return the scores, shape ``(n_rows,)``."""
         return checked_scores(scores, len(self.ratings))
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Correlations of scores and ratings."""
+        """Compute the correlations of scores and ratings."""
         return self.rule.exact(values[items], self.ratings[items])
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """The same of samples."""
+        """Return a function that computes `figures_of` samples."""
         groups = [self.groups[i] for i in items.tolist()]
         return self.rule.sampled(values[items], self.ratings[items], groups)

@@ -1,4 +1,4 @@
-"""Scores for the rows of a protocol: from metrics and baselines, or from a file."""
+"""Scores for the rows of a protocol, from metrics and baselines or from a file."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ MISSING = ("error", "nan")
 SEEN = ("images", "videos")
 LENGTH = "length"
 BASELINES = (LENGTH, "bleu", "rouge_l", "meteor", "cider")
-"""What the papers' tables have beside metrics of images; bleu gives the rows BLEU-1 and BLEU-4."""
+"""Baselines in the papers' tables next to image metrics. bleu yields the rows BLEU-1 and BLEU-4."""
 TEXT_FAMILIES = (LENGTH, "bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
-"""Families of scores that are made without a model."""
+"""Families of scores that require no model."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One family of scores, such as pac_s or ref_pac_s.
+    """Family of scores, such as pac_s or ref_pac_s.
 
     Attributes:
-        name: Its name.
-        values: One per row, NaN where it is undefined.
-        signature: How they were made; "" if that is not known.
+        name: Name of the family.
+        values: One score per row, NaN if undefined.
+        signature: Signature of the scores. "" if unknown.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Scores:
 
 
 def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
-    """The longer a caption, the better: its words."""
+    """Score each caption with its number of words, so that longer captions are better."""
     lengths = [float(len(caption.split())) for caption in columns["predictions"]]
     return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
 
@@ -55,19 +55,19 @@ def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
 def metric_scores(
     metrics: Sequence[Metric], columns: Mapping[str, list[Any]], *, missing: str = "error"
 ) -> list[Scores]:
-    """The families of scores that metrics give the rows; of bleu, BLEU-1 and BLEU-4 of each caption.
+    """Compute the families of scores of several metrics. bleu yields BLEU-1 and BLEU-4 of each caption.
 
-    All that is missing is told before anything is scored.
+    All missing inputs are reported before anything is scored.
 
     Args:
         metrics: Loaded metrics of this package.
-        columns: Rows of a protocol. A metric of stories looks at the one image of a row.
-        missing: What to do about images or videos that are not there: "error", or "nan" for undefined scores.
+        columns: Rows of a protocol. Story metrics use the single image of a row.
+        missing: Treatment of missing images or videos: "error", or "nan" for undefined scores.
 
     Raises:
-        ValueError: If a metric needs a column that the protocol does not have, lower scores of one are better, files
-            are missing, or a metric refuses a row.
-        SourcesMissing: If weights are not there.
+        ValueError: If a metric requires a column that the protocol does not have, lower scores of a metric are better,
+            files are missing, or a metric rejects a row.
+        SourcesMissing: If weights are missing.
     """
     one_of("missing", missing, MISSING)
     checked = [checked_columns(metric, columns, missing) for metric in metrics]
@@ -84,7 +84,7 @@ def metric_scores(
 def checked_columns(
     metric: Metric, columns: Mapping[str, list[Any]], missing: str
 ) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of a metric without the rows whose image or video is gone, and which rows these are."""
+    """Return the columns of a metric without rows whose image or video is missing, and the indices of the kept rows."""
     own = _own_columns(metric, columns)
     rows = _present(own, missing)
     return {name: [cells[i] for i in rows] for name, cells in own.items()}, rows
@@ -111,13 +111,13 @@ def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[st
 
 
 def families_in(result: Mapping[str, Any]) -> list[str]:
-    """Return the names of the scores in a result that are judged as metrics.
+    """Return the names of the scores in a result that are evaluated as metrics.
 
-    A part of another score, such as the objects of SPICE next to SPICE itself, is no metric of its own: it would add
-    pairs to the family of tests that Holm's correction is for.
+    Parts of another score, such as the objects of SPICE, are left out, because they would add pairs to the family of
+    tests in Holm's correction.
 
     Args:
-        result: What a metric returned, or a file of scores holds.
+        result: Result dictionary of a metric, or content of a file of scores.
     """
     names = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
     wholes = [name for name in names if name in metric_names()]
@@ -126,7 +126,7 @@ def families_in(result: Mapping[str, Any]) -> list[str]:
 
 def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
     result = metric.compute(**columns) or {}
-    # Axes: captions, then matches and guesses of the four orders, length, closest; NaN where a caption is undefined.
+    # axes: caption, count (matches and guesses of four orders, length, closest); NaN for undefined captions
     table = counts_of_columns(np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T)
     counts = BleuCounts(table[:, :4], table[:, 4:8], table[:, 8], table[:, 9])
     orders = coco_bleu(counts).T.tolist()
@@ -134,15 +134,15 @@ def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, l
 
 
 def read_scores(path: Path) -> list[Scores]:
-    """Families of scores from a file, in the order of the rows of a protocol.
+    """Read families of scores from a file, in the order of the rows of a protocol.
 
     Args:
-        path: A result of ``vlgauge score ... --output``; a JSON list of numbers; or lines of numbers, or of JSON
-            objects with ``score``. null and NaN stand for undefined.
+        path: Result of ``vlgauge score ... --output``, a JSON list of numbers, or lines of numbers or of JSON objects
+            with ``score``. null and NaN denote undefined scores.
 
     Raises:
-        ValueError: If it has none of these forms.
-        OSError: If it cannot be read.
+        ValueError: If the file has none of these formats.
+        OSError: If the file cannot be read.
     """
     text = read_text(path, f"`{path}`")
     try:
@@ -180,7 +180,7 @@ def _numbers(values: Any, path: Path) -> list[float]:
 
 
 def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
-    """Rows whose image or video is there."""
+    """Return the indices of the rows whose image or video exists."""
     n = len(columns["predictions"])
     there: dict[str, bool] = {}
     rows, absent = [], []
@@ -205,7 +205,7 @@ def _path(cell: Any) -> str | None:
 
 
 def spread(values: Sequence[float], rows: Sequence[int], n: int) -> list[float]:
-    """Values of some of n rows as values of all; NaN for the others."""
+    """Return the values of some of n rows as a list of all rows, NaN for the others."""
     spread = [math.nan] * n
     for row, value in zip(rows, values, strict=True):
         spread[row] = value

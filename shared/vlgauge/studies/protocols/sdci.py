@@ -1,6 +1,6 @@
-"""sDCI (Chen et al., 2025): captions of a picture that grow detail by detail, each with one that has a wrong detail.
+"""sDCI (Chen et al., 2025): captions of an image with a growing number of details, each with a wrong variant.
 
-A table has a row per picture: ``image``, ``captions`` and ``neg_captions``, two lists of texts of one length.
+A table has one row per image: ``image``, and ``captions`` and ``neg_captions``, two lists of strings of equal length.
 """
 
 import math
@@ -18,20 +18,20 @@ from vlgauge.studies.protocols.evaluation import Floats, Ints, Sampled, Task, ch
 from vlgauge.studies.protocols.files import FilePath, Folder, entry, one_file, saved_rows, texts
 
 ENDINGS = ("", ".jpg", ".png")
-# Positive: the next caption is the better one. Negative: the caption is better than that with a wrong detail.
+# Positive: the longer caption is better. Negative: the caption is better than its variant with a wrong detail.
 KINDS = ("positive", "negative", "authors' positive", "authors' negative")
 _AVERAGES = {"average": (0, 1), "authors' average": (2, 3)}
 
 
 def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
-    """Shares of the right decisions about one picture: each caption against the one before, and against its wrong one.
+    """Compute the rates of right decisions about one image, against the previous caption and the wrong variant.
 
     Args:
-        right: shape ``(n,)``, scores of the captions as they grow, n of at least 2.
-        wrong: shape ``(n,)``, scores of those with a wrong detail.
+        right: Scores of the growing captions, shape ``(n,)``, with n of at least 2.
+        wrong: Scores of the captions with a wrong detail, shape ``(n,)``.
 
     Returns:
-        Both NaN where a score is NaN.
+        Both rates. NaN for both if a score is NaN.
     """
     if np.isnan(right).any() or np.isnan(wrong).any():
         return math.nan, math.nan
@@ -39,12 +39,18 @@ def growth_rates(right: Floats, wrong: Floats) -> tuple[float, float]:
 
 
 def authors_rates(right: Floats, wrong: Floats, zero: float) -> tuple[float, float]:
-    """The same by the authors' code, which takes each caption whose cosine is not above 0 for padding.
+    """Compute the rates as the authors' code does, which treats captions with a cosine of at most 0 as padding.
 
-    Of n captions with one above 0, the first n - 1 decisions of the picture count, whichever captions these are of.
+    If n captions have a positive cosine, the first n - 1 decisions of the image are counted, regardless of their
+    captions.
+
+    Args:
+        right: Scores of the growing captions, shape ``(n,)``.
+        wrong: Scores of the captions with a wrong detail, shape ``(n,)``.
+        zero: Score of a cosine of 0.
 
     Returns:
-        Both NaN where there are fewer than three such captions, or a score is NaN.
+        Both rates. NaN for both if there are fewer than three such captions, or a score is NaN.
     """
     n = int(np.count_nonzero(right > zero)) - 1
     if n <= 1 or np.isnan(right).any() or np.isnan(wrong).any():
@@ -55,13 +61,13 @@ def authors_rates(right: Floats, wrong: Floats, zero: float) -> tuple[float, flo
 
 @dataclass(frozen=True)
 class GrowingCaptions(Task):
-    """A `Task` of captions that grow.
+    """Task with growing captions.
 
     Attributes:
-        columns: Rows to be scored: of each picture its captions, then those with a wrong detail.
-        counts: Captions of each picture.
-        groups: Picture of each item; an item is one of `KINDS` of a picture.
-        rules: Fields of the signature; ``zero`` is the score of a cosine of 0.
+        columns: Rows to score: the captions of each image, followed by the captions with a wrong detail.
+        counts: Number of captions of each image.
+        groups: Image of each item. An item is one of `KINDS` for one image.
+        rules: Fields of the signature. ``zero`` is the score of a cosine of 0.
     """
 
     unit: ClassVar[str] = "rates of pictures"
@@ -69,7 +75,7 @@ class GrowingCaptions(Task):
     counts: Sequence[int]
 
     def item_values(self, scores: Sequence[float]) -> Floats:
-        """The rates of each picture by both rules, shape ``(4 n_pictures,)``; NaN for one that a rule leaves out."""
+        """Compute the rates of each image by both rules, shape ``(4 n_pictures,)``. NaN for left-out rates."""
         values = checked_scores(scores, len(self.columns["predictions"]))
         found: list[float] = []
         start = 0
@@ -80,12 +86,12 @@ class GrowingCaptions(Task):
         return np.array(found, dtype=np.float64)
 
     def figures_of(self, values: Floats, items: Ints) -> dict[str, float]:
-        """Mean rates in percent over the pictures, and by either rule their average."""
+        """Compute the mean rates in percent over the images, and their average by each rule."""
         found = self.sampled(values, items)(np.arange(len(items)))
         return dict(zip(["positive", "negative", "average", *KINDS[2:], "authors' average"], found, strict=True))
 
     def sampled(self, values: Floats, items: Ints) -> Sampled:
-        """The same of samples."""
+        """Return a function that computes `figures_of` samples."""
         kinds, own = items % len(KINDS), values[items]
 
         def rates(drawn: Ints) -> list[float]:
@@ -100,19 +106,20 @@ class GrowingCaptions(Task):
 
 
 def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero: float = 0.5) -> GrowingCaptions:
-    """SDCI by our rule and by that of the authors' code, side by side.
+    """Read sDCI with both our rule and the rule of the authors' code.
 
-    Ours counts every caption of every picture. The authors' takes a caption with a cosine of at most 0 for padding, and
-    leaves pictures with fewer than three others out.
+    Our rule counts every caption of every image. The authors' rule treats captions with a cosine of at most 0 as
+    padding, and leaves out images with fewer than three other captions.
 
     Args:
-        files: A JSONL, JSON or Parquet file with the columns ``image`` (a name, or ``bytes`` as in the Hub's files),
-            ``captions`` and ``neg_captions``; or a folder that `save_to_disk` of `datasets` wrote, or has as ``test``.
+        files: JSONL, JSON or Parquet file with the columns ``image`` (a name, or ``bytes`` as in the Hub's files),
+            ``captions`` and ``neg_captions``, or a folder written by `save_to_disk` of `datasets`, or its parent if the
+            folder is named ``test``.
         images: Folder of the images.
-        zero: The score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
+        zero: Score of a cosine of 0, for the authors' rule: 0.5 for specs, 0 for cosines and CLIP-S.
 
     Raises:
-        ValueError: If a column is missing, a cell is of another kind, or the two lists of a row differ in length.
+        ValueError: If a column is missing, a cell has another type, or the two lists of a row differ in length.
         OSError: If the file cannot be read.
     """
     finite_number("zero", zero, "a finite number", -math.inf)

@@ -1,4 +1,4 @@
-"""THumB (Kasai et al., 2022): captions of four models and of people for 500 images of COCO, rated by fixed rules.
+"""THumB (Kasai et al., 2022): captions of four models and of humans for 500 images of COCO, rated by fixed rules.
 
 The two files are in the folder ``mscoco`` of the repository jungokasai/THumB. Both are JSON lines:
 ``mscoco_THumB-1.0.jsonl`` has ``hyp`` (the caption), ``human_score``, ``seg_id`` and ``image`` in each row,
@@ -20,18 +20,18 @@ RATINGS_FILE, REFERENCES_FILE = "mscoco_THumB-1.0.jsonl", "mscoco_references.jso
 def read_thumb(
     files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
 ) -> RatedCaptions:
-    """Read THumB: 2,500 captions, 500 of which people wrote, each with one rating.
+    """Read THumB: 2,500 captions, 500 of which are human-written, each with one rating.
 
-    The rating is ``human_score``: the mean of precision and recall, each from 1 to 5, less the penalties for fluency,
+    The rating is ``human_score``: the mean of precision and recall, each from 1 to 5, minus the penalties for fluency,
     conciseness and inclusive language.
 
     Args:
-        files: The two files, or a folder with them; without references, the first one.
+        files: The two files, or a folder with them. The first one is enough without references.
         images: Folder of COCO's val2014.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Returns:
-        One row per caption; intervals resample images.
+        One row per caption. Intervals resample images.
 
     Raises:
         UsageError: If a file is missing or has another layout, or an image has no references.

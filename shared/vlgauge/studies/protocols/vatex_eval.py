@@ -1,8 +1,8 @@
-"""VATEX-EVAL (Shi et al., 2022): captions of videos, each rated by three people.
+"""VATEX-EVAL (Shi et al., 2022): captions of videos, each rated by three annotators.
 
-Read are the pickles of EMScore's folder: ``candidates_list.pkl`` (n captions), ``gts_list.pkl`` (n lists of
-references), ``human_scores.pkl`` (3 n ratings, those of one person together) and ``video_ids.pkl`` (n ids). The frame
-features of that folder are projected by CLIP: good for EMScore, useless for PAC-S, whose projection is another one.
+The reader uses the pickles of EMScore's folder: ``candidates_list.pkl`` (n captions), ``gts_list.pkl`` (n lists of
+references), ``human_scores.pkl`` (3 n ratings, grouped by annotator) and ``video_ids.pkl`` (n ids). The frame features
+of that folder are projected by CLIP. They suit EMScore but not PAC-S, which has a different projection.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ N_ANNOTATORS = 3
 def read_vatex_eval(
     files: Sequence[FilePath], *, videos: FilePath | None = None, references: int | None = 9
 ) -> RatedCaptions:
-    """VATEX-EVAL: 18,000 rows; correlation with each person, of which the mean is taken.
+    """Read VATEX-EVAL: 18,000 rows. The figures are mean correlations over the annotators.
 
-    Videos are files, of which the metrics look at 10 frames.
+    Videos are files, of which the metrics use 10 frames.
 
     Args:
-        files: The four pickles, or a folder with them. They are read without executing anything.
-        videos: Folder of the videos, called by their ids.
-        references: Number of references per row, the first ones; None for all, 0 for none.
+        files: The four pickles, or a folder with them. They are read without executing any code.
+        videos: Folder of the videos, named by their ids.
+        references: Number of references per row, from the first one. None for all, 0 for none.
 
     Raises:
-        ValueError: If a file is missing, has another layout, or holds what is no data.
+        ValueError: If a file is missing, has another layout, or contains anything other than data.
         OSError: If a file cannot be read.
     """
     paths = named_files(files, [CAPTIONS_FILE, REFERENCES_FILE, RATINGS_FILE, VIDEOS_FILE])
@@ -71,7 +71,7 @@ def _listed(path: Path) -> list[Any]:
 
 
 def _ratings(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Ratings, shape ``(n, 3)``: in the file those of one person come one after the other."""
+    """Read the ratings, shape ``(n, 3)``. In the file they are grouped by annotator."""
     try:
         values = np.asarray(_listed(path), dtype=np.float64)
         return values.reshape(N_ANNOTATORS, -1).T

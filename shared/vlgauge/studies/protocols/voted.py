@@ -1,4 +1,4 @@
-"""Pairs of captions about which 48 people voted, each of whom saw another reference (Vedantam et al., 2015)."""
+"""Pairs of captions with 48 votes, each cast by an annotator who saw a different reference (Vedantam et al., 2015)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from vlgauge.studies.protocols.pairs import CaptionPairs, Ties
 N_VOTES = 48
 
 Draws = int | Literal["fixed"]
-"""Number of random draws of references; "fixed" for the first ones in the file."""
+"""Number of random draws of references, or "fixed" for the first ones in the file."""
 
 
 @dataclass(frozen=True)
 class VotedPair:
-    """Two captions of an image, the votes for either, and the references that people compared them with."""
+    """Two captions of an image, the votes for each, and the references that the annotators saw."""
 
     captions: tuple[str, str]
     votes: tuple[int, int]
@@ -30,12 +30,12 @@ class VotedPair:
 
 @dataclass(frozen=True)
 class Rules:
-    """How references are chosen and ties are counted.
+    """Selection of references and treatment of ties.
 
     Attributes:
-        references: Number of references per row; None for all, 0 for none.
-        draws: Number of random draws of them, or "fixed" for the first ones.
-        ties: How ties are counted; its seed is that of the draws too.
+        references: Number of references per row. None for all, 0 for none.
+        draws: Number of random draws of the references, or "fixed" for the first ones.
+        ties: Treatment of ties. Its seed is also used for the draws.
     """
 
     references: int | None
@@ -48,10 +48,10 @@ class Rules:
 
 
 def read_votes(path: Path) -> list[VotedPair]:
-    """The pairs of a file ``consensus_*.mat``.
+    """Read the pairs of a file ``consensus_*.mat``.
 
-    Its variable ``triplets`` has structures of reference, caption B, caption C, and 1 for B or -1 for C; the 48 of one
-    pair follow each other.
+    Its variable ``triplets`` has structures of a reference, caption B, caption C, and 1 for B or -1 for C. The 48 votes
+    of a pair are consecutive.
     """
     triplets = read_matlab(path, ["triplets"])["triplets"]
     if not len(triplets) or len(triplets) % N_VOTES:
@@ -86,7 +86,7 @@ def voted_task(
     kinds: Sequence[str],
     rules: Rules,
 ) -> CaptionPairs:
-    """The pairs as a task, with the references of every draw; without images where the files do not tell."""
+    """Build the task of the pairs, with the references of every draw. Images are optional."""
     drawn = _draws(pairs, rules)
     predictions = [caption for pair in pairs for caption in pair.captions] * len(drawn)
     seen = {"images": [image for image in images for _ in range(2)] * len(drawn)} if images else {}

@@ -1,4 +1,4 @@
-"""Published numbers recomputed: ours beside them, or why a number could not be checked and how to change that."""
+"""Recomputation of published values: our value for each, or why it could not be checked and how to change that."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ CHECKS = (
 
 
 def verified(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Every published number of the metrics that can be recomputed, or why it was not."""
+    """Recompute every published value of the metrics. If a value cannot be checked, yield the reason instead."""
     for check in CHECKS:
         yield from check(data, tools)
 

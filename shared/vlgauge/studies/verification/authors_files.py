@@ -1,4 +1,4 @@
-"""Numbers that the authors' code prints for files of its own, and what the papers print about a corpus."""
+"""Values that the authors' code prints for its example files, and values that the papers print about a corpus."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ STORIES = {
     "VWP human": ("vwp", "gt_test"),
     "VWP LLaVA": ("vwp", "llava_vc_p3"),
 }
-# Stories with what their metric needs, which only their authors have: a file of rows by protocol and row.
+# Files with the inputs of stories that only their authors have, by protocol and row.
 STORY_FILES = {
     ("groovist_sample", "GROOViST"): "groovist_sample.jsonl",
     ("rovist_samples", "AREL"): "rovist_vg_arel.jsonl",
@@ -44,7 +44,7 @@ FLICKRSTYLE = ("humor/funny_train.txt", "romantic/romantic_train.txt")
 
 
 def check_example(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """The example of CLIPScore's and PAC-S's code: two images, good and bad captions."""
+    """Check the example of the CLIPScore and PAC-S code: two images, good and bad captions."""
     wanted = tools.wanted("example")
     for metric in dict.fromkeys(metric_of(row.metric or "") for row in wanted):
         own = [row for row in wanted if metric_of(row.metric or "") == metric]
@@ -75,7 +75,7 @@ def _example(found: Sequence[Row], metric: str, data: Data, tools: Tools) -> Ite
 
 
 def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """The demonstration of the COCO caption evaluation: a captioner on 1,000 images."""
+    """Check the demo of the COCO caption evaluation: one captioner on 1,000 images."""
     wanted = tools.wanted("coco_demo")
 
     def work() -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def check_coco_demo(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
 
 
 def check_story_means(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """RoViST-NR of the stories that Surikuchi et al. (2024) published with their scores: means, and story by story."""
+    """Check RoViST-NR on the stories that Surikuchi et al. (2024) published with scores: means, and story by story."""
     how = "it is in the repository akskuchi/dHM-visual-storytelling; --data FOLDER; Punkt needs NLTK's data punkt_tab"
     for row in tools.wanted("rovist_nr_stories"):
         yield from attempted([row], how, partial(_story_means, row, data, tools))
@@ -110,7 +110,7 @@ def _story_means(row: Row, data: Data, tools: Tools) -> Iterator[Finding]:
 
 
 def check_stories(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Stories whose crops, features or texts only their authors have, in files that a user made of them."""
+    """Check stories whose crops, features or texts only their authors have, from files that the user made of them."""
     for (protocol, name), ending in STORY_FILES.items():
         for row in [row for row in tools.wanted(protocol) if row.row == name]:
             how = f"{ending}: rows with id, predictions and, for a metric of images, regions; --data FOLDER; --set"
@@ -118,7 +118,7 @@ def check_stories(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
 
 
 def _stories(row: Row, ending: str, data: Data, tools: Tools) -> Iterator[Finding]:
-    """The mean of the stories of a file, or each of them by its id."""
+    """Compute the mean over the stories of a file, or the score of each story by id."""
     (path,) = data.all_of([ending])
     rows = read_rows(str(path))
     columns = {name: take_column(rows, name) for name in ("predictions", "regions", "noun_phrases") if name in rows[0]}
@@ -132,7 +132,7 @@ def _stories(row: Row, ending: str, data: Data, tools: Tools) -> Iterator[Findin
 
 
 def check_style_table(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Table 1 of StyleM: how often the own style of a caption wins, in sample, by the released code."""
+    """Check Table 1 of StyleM: the share of captions whose own style wins, in sample, by the released code."""
     for row in tools.wanted("style_report"):
         if row.row == "Flickr7k":
             yield from attempted(

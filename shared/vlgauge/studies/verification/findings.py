@@ -1,4 +1,4 @@
-"""What a check finds, and what it works with: the user's data, the metrics, which of them are wanted."""
+"""Results of checks, and their inputs: the user's data, the metrics, and the requested published rows."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from vlgauge.studies.protocols import TEXT_FAMILIES
 from vlgauge.studies.protocols.evaluation import Draws
 from vlgauge.studies.published import Row, rows, spread_of_draws, verdict
 
-# What is raised where weights, packages or data are missing, or files are not what they should be.
+# Exceptions for missing weights, packages or data, and for invalid files.
 UNABLE = (ImportError, OSError, ValueError, LookupError)
 BACKBONE = "ViT-B/32"
 
@@ -24,13 +24,13 @@ NO_DRAWS = Draws(1, math.nan)
 
 @dataclass(frozen=True)
 class Finding:
-    """A published number next to ours.
+    """Published value and our value.
 
     Attributes:
-        row: The published row.
-        column: Name of the number in it.
-        ours: Our number; NaN if it is undefined.
-        drawn: Where references are drawn, how far our number varies with them.
+        row: Published row.
+        column: Column of the value.
+        ours: Our value. NaN if undefined.
+        drawn: Variation of our value between draws of references, if they are drawn.
     """
 
     row: Row
@@ -40,28 +40,28 @@ class Finding:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """Return the ends of `vlgauge.studies.published.spread_of_draws`."""
+        """Range returned by `vlgauge.studies.published.spread_of_draws`."""
         return spread_of_draws(self.row, self.ours, self.drawn.n, self.drawn.deviation)
 
     @property
     def verdict(self) -> str:
-        """See `vlgauge.studies.published.verdict`."""
+        """Text returned by `vlgauge.studies.published.verdict`."""
         return verdict(self.row, self.column, self.ours, self.drawn.n, self.drawn.deviation)
 
     @property
     def difference(self) -> float:
-        """Ours less the published number."""
+        """Our value minus the published value."""
         return self.ours - self.row.values[self.column]
 
     @property
     def is_met(self) -> bool:
-        """Whether nothing speaks against our number."""
+        """Whether our value neither differs nor is undefined."""
         return not self.verdict.startswith(("differs", "undefined"))
 
 
 @dataclass(frozen=True)
 class Unchecked:
-    """Published rows that could not be checked: what is missing, and how to get it."""
+    """Published rows that could not be checked, with the reason and the remedy."""
 
     rows: Sequence[Row]
     why: str
@@ -69,15 +69,15 @@ class Unchecked:
 
     @property
     def n_values(self) -> int:
-        """How many numbers that are."""
+        """Number of values in the rows."""
         return sum(len(row.values) for row in self.rows)
 
 
 @dataclass(frozen=True)
 class Data:
-    """The files of a user at any depth of folders, by their published names.
+    """Files of a user, found by their published names at any depth of the folders.
 
-    Images and videos lie beside them if not elsewhere.
+    Images and videos are looked up next to the files unless their folders are passed.
     """
 
     folders: Sequence[FilePath] = ()
@@ -91,7 +91,7 @@ class Data:
 
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
-        """Every file by its name, those of the first folder first."""
+        """Paths by file name, in the order of the folders."""
         found: dict[str, list[Path]] = {}
         for folder in self.folders:
             for path, names, files in os.walk(folder):
@@ -101,16 +101,16 @@ class Data:
         return found
 
     def find(self, ending: str) -> Path | None:
-        """The file whose path ends so, such as ``example/refs.json``; of several the one that lies least deep."""
+        """Find the file whose path ends with `ending`, such as ``example/refs.json``. The shallowest match wins."""
         parts = PurePosixPath(ending).parts
         found = [path for path in self._files.get(parts[-1], []) if path.parts[-len(parts) :] == parts]
         return min(found, key=lambda path: len(path.parts), default=None)
 
     def all_of(self, endings: Sequence[str]) -> list[Path]:
-        """The files that end so.
+        """Find the file for each ending.
 
         Raises:
-            FileNotFoundError: If one is not there; says so of all.
+            FileNotFoundError: If files are missing. The message names all of them.
         """
         found = {ending: self.find(ending) for ending in endings}
         if missing := [ending for ending, path in found.items() if path is None]:
@@ -120,9 +120,9 @@ class Data:
 
 @dataclass(frozen=True)
 class Tools:
-    """What checks compute with.
+    """Settings of checks: the loader with the settings of the user, names of metrics, and the backbone.
 
-    The loader has the settings of the user; no names of metrics stand for all of them.
+    An empty list of names selects all metrics.
     """
 
     load: Callable[..., Any]
@@ -130,7 +130,7 @@ class Tools:
     backbone: str = BACKBONE
 
     def wanted(self, protocol: str) -> list[Row]:
-        """Published rows of a check that are of these metrics and of this backbone."""
+        """Return the published rows of a check for the selected metrics and backbone."""
         return [
             row
             for row in rows()
@@ -142,12 +142,12 @@ class Tools:
 
 
 def metric_of(family: str) -> str:
-    """Name of the metric that gives a family of scores."""
+    """Return the name of the metric that computes a family of scores."""
     return "bleu" if family.startswith("bleu_") else family.removeprefix("ref_")
 
 
 TEXT_METRICS = {metric_of(family) for family in TEXT_FAMILIES}
-"""Metrics that need no model."""
+"""Metrics that require no model."""
 
 
 def compared(
@@ -155,12 +155,12 @@ def compared(
     values: Mapping[str, Mapping[str, float]],
     drawn: Mapping[str, Mapping[str, Draws]] | None = None,
 ) -> Iterator[Finding]:
-    """Yield published rows next to our numbers by family of scores and column; rows of other families are left alone.
+    """Yield each published value together with ours. Rows of families without values are skipped.
 
     Args:
-        found: The published rows.
-        values: Our numbers by family of scores and column.
-        drawn: Where references are drawn, how far they vary with the draws, likewise.
+        found: Published rows.
+        values: Our values by family of scores and column.
+        drawn: Variation between draws of references by family of scores and column, if they are drawn.
     """
     for row in found:
         own = values.get(row.metric or "", {})
@@ -170,7 +170,7 @@ def compared(
 
 
 def attempted(found: Sequence[Row], how: str, work: Callable[[], Iterable[Finding]]) -> Iterator[Finding | Unchecked]:
-    """What the work finds of some rows, or why it could not be done."""
+    """Yield the findings of a check, or the reason why it could not be done."""
     try:
         results = list(work())
     except UNABLE as error:

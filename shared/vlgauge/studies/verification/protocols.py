@@ -1,4 +1,4 @@
-"""The tables of PAC-S and the first one of GROOViST, by the protocols of their data sets."""
+"""Checks of the tables of PAC-S and of Table 1 of GROOViST, by the protocols of their datasets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -27,7 +27,7 @@ from vlgauge.studies.verification.findings import (
     metric_of,
 )
 
-# Files that each protocol reads, and where they are to be had.
+# Files that each protocol reads.
 FILES = {
     "flickr8k_expert": ["flickr8k.json"],
     "flickr8k_cf": ["crowdflower_flickr8k.json"],
@@ -58,12 +58,12 @@ SOURCES = {
     "activitynet_foil": "they are in the download of ShiYaya/emscore",
     "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
 }
-# Metrics whose regions are in nobody's files.
+# Metrics whose regions were not published.
 NEED_REGIONS = ("groovist", "rovist_vg")
 
 
 def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """Every published row of the protocols."""
+    """Check every published row of the protocols."""
     for name in PROTOCOLS:
         wanted = tools.wanted(name)
         regions = [row for row in wanted if row.metric in NEED_REGIONS]
@@ -95,16 +95,17 @@ def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
         return f"vlgauge prefetch {metric}; --images FOLDER"
     if "version" in settings:
         return f"vlgauge prefetch {metric}{settings['version']}; --images FOLDER"
-    if settings:  # of the parser, a model that its own name fetches
+    if settings:  # settings of the parser, a model with its own name in `vlgauge prefetch`
         return f"vlgauge prefetch {' '.join(settings.values())} {metric}"
     where = f"--videos FOLDER, --data FOLDER with {CORPORA[name]}" if name in CORPORA else "--images FOLDER"
     return "-" if metric in TEXT_METRICS else f"vlgauge prefetch {metric}; {where}"
 
 
 def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
-    """Rows that one reading of the data serves.
+    """Group the rows that share one reading of the data.
 
-    Rows of scores without references go with any number of them; where there is no such number, with none.
+    Rows of reference-free scores join any group with the same ratings. If there is none, they start a group without
+    references.
     """
     groups: list[tuple[dict[str, Any], list[Row]]] = []
     for row in sorted(found, key=lambda row: "references" not in row.rules):
@@ -122,7 +123,7 @@ def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
 def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
     given: dict[str, Any] = {}
     if rules.get("references") != "all":
-        # Rows of scores that read no references have no such rule.
+        # Rows of reference-free scores have no such rule.
         given["references"] = rules.get("references", 0)
     if rules.get("ratings") == "unanimous":
         given["unanimous"] = True

@@ -1,4 +1,4 @@
-"""Numbers of a paper from the scores of single captions that its authors released, without any model."""
+"""Values of a paper from the caption scores that its authors released, without any model."""
 
 import math
 import re
@@ -16,20 +16,20 @@ from vlgauge.studies.verification.findings import Data, Finding, Tools, Unchecke
 
 FLEUR_EXPERT = ("results/fleur_flickr8k_expert.txt", "flickr8k.json")
 FLEUR_PASCAL = {kind: f"results/fleur_pascal_{kind}.txt" for kind in ("HC", "HI", "HM", "MM")}
-# The experts' ratings of one caption; the released file has one score for all of them.
+# Number of expert ratings per caption. The released file has one score for all of them.
 RATINGS = 3
 _LINE = re.compile(r"^(caption|our score|label) : (.*)$", re.MULTILINE)
 
 
 def check_released_scores(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
-    """FLEUR's scores of Flickr8k-Expert and of Pascal-50S, as its repository has them."""
+    """Check FLEUR on Flickr8k-Expert and Pascal-50S with the scores of its repository."""
     for row in tools.wanted("fleur_results"):
         work = _expert if row.row == "Flickr8k-Expert" else _pascal
         yield from attempted([row], "it is in the repository Yebin46/FLEUR; --data FOLDER", partial(work, row, data))
 
 
 def _expert(row: Row, data: Data) -> Iterator[Finding]:
-    """Kendall's tau of the released scores with every rating."""
+    """Compute Kendall's tau of the released scores and all ratings."""
     scored, annotations = data.all_of(FLEUR_EXPERT)
     task = read_flickr8k_expert([annotations])
     captions, scores = (_values(scored, key) for key in ("caption", "our score"))
@@ -45,7 +45,7 @@ def _expert(row: Row, data: Data) -> Iterator[Finding]:
 
 
 def _pascal(row: Row, data: Data) -> Iterator[Finding]:
-    """Share of the pairs in which the caption that people prefer has the higher score; equal ones are wrong."""
+    """Compute the share of pairs in which the caption preferred by annotators has the higher score. Ties are wrong."""
     paths = data.all_of(list(FLEUR_PASCAL.values()))
     found = {kind: _accuracy(path) for kind, path in zip(FLEUR_PASCAL, paths, strict=True)}
     yield from compared([row], {"fleur": {**found, "mean": math.fsum(found.values()) / len(found)}})
