@@ -1,1 +1,1 @@
-"""Distances and similarities of two captions."""
+"""Distances and similarities between two captions."""

@@ -1,7 +1,7 @@
-"""CIDEr-D: do two captions share n-grams that few other captions have?
+"""CIDEr-D: agreement of two captions in n-grams that are rare in other captions.
 
-Vedantam et al. (2015, "CIDEr: Consensus-based image description evaluation", section 5) as the COCO caption evaluation
-code computes it.
+Implements Vedantam et al. (2015, "CIDEr: Consensus-based image description evaluation", Section 5) like the COCO
+caption evaluation code.
 """
 
 import gzip
@@ -36,27 +36,32 @@ ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 SCALE = 10.0
 
-# Fewer tell little of what is rare.
+# With fewer documents the frequencies do not show which n-grams are rare.
 _FEW_DOCUMENTS = 50
-# Captions many times longer than their references, in enough rows to say so: 99% are gone at 19 tokens of difference.
+# Captions this many times longer than their references are reported from this number of rows on. A difference of 19
+# tokens costs 99% of the score.
 _FEW_ROWS, _MANY_TIMES, _PENALTY_OF_LONG = 10, 2.0, 0.01
 _FORMAT = "vlgauge document frequencies"
-_OTHER = "other"  # tokens of which only this is known
-_VERSION = 2  # 1 did not name the tokens, which were others by default
-_MANY_TEXTS = 10_000  # whose n-grams take so long that progress is reported
-_BLOCK = 2**18  # entries of a working array
-_DIGITS = Context(prec=30)  # of a logarithm, before it is rounded to a float's 17
+_OTHER = "other"  # tokens that are only known not to be PTB tokens
+_VERSION = 2  # version 1 did not name the tokens, which were not PTB tokens by default
+_MANY_TEXTS = 10_000  # number of texts from which on progress is reported
+_BLOCK = 2**18  # number of entries of a working array
+_DIGITS = Context(prec=30)  # digits of a logarithm before it is rounded to the 17 digits of a float
 
 
 # -- Document frequencies ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class DocumentFrequency:
-    """In how many of D documents each n-gram occurs.
+    """Number of documents that contain each n-gram, out of D documents.
 
     Attributes:
-        counts: df(g) of the n-grams of more than one document; others weigh as if they were in one.
+        counts: df(g) of the n-grams in more than one document. All other n-grams are weighted as if they were in one.
         n_documents: D.
-        tokens: Name of the tokens in which they were counted, such as "ptb-3.4.1"; empty where nobody knows.
+        tokens: Name of the tokens in which they were counted, such as "ptb-3.4.1". Empty if unknown.
+
+    Raises:
+        UsageError: If `counts` is not a mapping from tuples of 1 to 4 tokens to integers from 1 to D, or D is not a
+            positive integer.
     """
 
     counts: Mapping[Ngram, int]
@@ -68,7 +73,7 @@ class DocumentFrequency:
             raise UsageError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
         if not _is_whole(self.n_documents) or self.n_documents < 1:
             raise UsageError(f"`n_documents` must be a whole number of at least 1, got {shown(self.n_documents)}")
-        # A copy, so that the digest stays that of the numbers.
+        # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
             if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
@@ -85,10 +90,11 @@ class DocumentFrequency:
     def from_references(
         cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens
     ) -> "DocumentFrequency":
-        """One document per example: all its references, as the COCO caption evaluation code counts.
+        """Count one document per example, which consists of all its references, like the COCO caption evaluation code.
 
         Args:
-            references: References of each example, a string or a list of them; one without any is no document.
+            references: References of each example, a string or a list of strings. An example without references is not
+                a document.
             tokenizer: Splits a caption into tokens.
         """
         counts, n_documents = _counted(references, tokenizer)
@@ -103,7 +109,7 @@ class DocumentFrequency:
         *,
         tokenizer: Tokenizer = coco_tokens,
     ) -> "DocumentFrequency":
-        """One document per example: its candidates and references, so that no caption is known to be either.
+        """Count one document per example, which consists of its candidates and references without distinguishing them.
 
         Args:
             predictions: Candidates of each example.
@@ -115,10 +121,10 @@ class DocumentFrequency:
 
     @classmethod
     def load(cls, path: str | Path) -> "DocumentFrequency":
-        """The table that `save` wrote.
+        """Load a table written by `save`.
 
         Raises:
-            ValueError: If the file is something else, of another version, or damaged.
+            ValueError: If the file has another format or version, or is damaged.
         """
         try:
             lines = unpacked_lines(path)
@@ -142,9 +148,9 @@ class DocumentFrequency:
             ) from error
 
     def save(self, path: str | Path) -> None:
-        """Write a gzip file of JSON lines: a header, then one ``["a", "dog", 12]`` per n-gram of several documents.
+        """Write a gzip file of JSON lines: a header, then one ``["a", "dog", 12]`` per n-gram in several documents.
 
-        Equal tables give equal bytes.
+        Equal tables result in identical bytes.
         """
         rows = self._rows()
         header = {"format": _FORMAT, "version": _VERSION, "tokens": self.tokens}
@@ -155,11 +161,11 @@ class DocumentFrequency:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the numbers, in hexadecimal digits, for signatures."""
+        """Hexadecimal SHA-256 of the counts, for signatures."""
         return hashlib.sha256(json.dumps([self.n_documents, self._rows()]).encode()).hexdigest()
 
     def weights(self, ngrams: Iterable[Ngram]) -> Floats:
-        """Inverse document frequencies of n-grams, see `inverse_frequencies`."""
+        """Return the inverse document frequencies of n-grams, shape ``(n,)``, see `inverse_frequencies`."""
         found = np.fromiter(map(self.counts.get, ngrams, repeat(1)), np.int64)
         return inverse_frequencies(found, self.n_documents)
 
@@ -168,14 +174,17 @@ class DocumentFrequency:
 
 
 def checked_df(df: Any, choices: Sequence[str]) -> Any:
-    """The setting ``df`` of a metric.
+    """Check the setting ``df`` of a metric.
 
     Args:
-        df: What was given.
-        choices: Words that it may be, such as "references".
+        df: Value of the setting.
+        choices: Allowed words, such as "references".
+
+    Returns:
+        The setting.
 
     Raises:
-        ValueError: If it is no source of document frequencies.
+        ValueError: If it is not a valid source of document frequencies.
     """
     is_source = isinstance(df, str | Path) and (df in choices or os.path.isfile(df))
     if not is_source and not isinstance(df, DocumentFrequency):
@@ -198,14 +207,17 @@ def document_frequency(
     *,
     ptb: bool,
 ) -> tuple[str, DocumentFrequency]:
-    """The document frequencies that the setting ``df`` stands for, and their name in the signature.
+    """Resolve the setting ``df`` to document frequencies and their name in the signature.
 
     Args:
-        df: The setting, as `checked_df` let it pass.
+        df: The setting, validated by `checked_df`.
         predictions: Candidates of each example.
         references: References of each example.
         tokenizer: Splits a caption into tokens.
-        ptb: Whether these are PTB tokens.
+        ptb: Whether `tokenizer` returns PTB tokens.
+
+    Warns:
+        UserWarning: If there are few references, or the frequencies were counted in other tokens.
     """
     if df == "pooled":
         return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
@@ -216,14 +228,15 @@ def document_frequency(
 
 
 def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, DocumentFrequency]:
-    """Document frequencies that were given or saved, and their name in the signature.
+    """Return document frequencies from a table or a file, and their name in the signature.
 
     Args:
-        df: The setting, as `checked_df` let it pass.
+        df: The setting, validated by `checked_df`.
         ptb: Whether the captions are split into PTB tokens.
 
     Warns:
-        UserWarning: If they were counted in other tokens: n-grams that they cannot have would pass for rare.
+        UserWarning: If the frequencies were counted in other tokens, because n-grams that the table cannot contain
+        would be treated as rare.
     """
     source, table = ("given", df) if isinstance(df, DocumentFrequency) else (Path(df).name, DocumentFrequency.load(df))
     if table.tokens and (table.tokens == PTB) != ptb:
@@ -240,21 +253,22 @@ def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, Doc
 
 
 def document_counts(documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens) -> dict[str, Any]:
-    """Document frequencies of a part of a corpus, which are added to those of the other parts.
+    """Count the document frequencies of a part of a corpus, to be added to the counts of the other parts.
 
     Args:
-        documents: Captions of each example, a string or a list of them; one without any is no document.
+        documents: Captions of each example, a string or a list of strings. An example without captions is not a
+            document.
         tokenizer: Splits a caption into tokens.
 
     Returns:
-        ``documents``: their number under "n"; ``ngrams``: number of documents by the JSON of an n-gram.
+        ``documents``: the number of documents under "n". ``ngrams``: number of documents by the JSON of an n-gram.
     """
     counts, n_documents = _counted(documents, tokenizer)
     return {"documents": {"n": n_documents}, "ngrams": {json.dumps(ngram): n for ngram, n in counts.items()}}
 
 
 def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
-    """The document frequencies from the counts of all parts of a corpus.
+    """Build the document frequencies from the summed counts of all parts of a corpus.
 
     Warns:
         UserWarning: If the corpus has few documents.
@@ -266,7 +280,7 @@ def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFreque
 
 
 def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[Counter[Ngram], int]:
-    """Number of documents that each n-gram occurs in, and of all that have a caption."""
+    """Count the documents that contain each n-gram, and all documents with at least one caption."""
     counts: Counter[Ngram] = Counter()
     n_documents = 0
     split = checked_tokenizer(tokenizer)
@@ -278,7 +292,7 @@ def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[
 
 
 def warn_of_few_documents(n_documents: int) -> None:
-    """Warn where the references of a call are too few documents to count in."""
+    """Warn if a call has too few documents for meaningful document frequencies."""
     if n_documents < _FEW_DOCUMENTS:
         rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
         warn(
@@ -293,7 +307,7 @@ def warn_of_long_captions(texts: TokenIds, example: Ints) -> None:
 
     Args:
         texts: The candidate of an example, then its references, then the next example.
-        example: Shape ``(n_texts,)``, ascending, the example of each text.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text.
     """
     is_candidate = first_of_run(example)
     lengths = texts.lengths
@@ -315,17 +329,20 @@ def _is_whole(number: object) -> bool:
 
 
 def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
-    """All n-grams of 1 to 4 tokens, with repetitions, the short ones first."""
+    """Return all n-grams of 1 to 4 tokens with repetitions, in ascending order of length."""
     return chain.from_iterable(zip(*(tokens[start:] for start in range(n)), strict=False) for n in ORDERS)
 
 
 # -- Weights ----------------------------------------------------------------------------------------------------------
 def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
-    """Weights ln D - ln max(1, df(g)) (Vedantam et al., 2015, Eq. 1), exactly 0 where df = D.
+    """Compute the weights ln D - ln max(1, df(g)) (Vedantam et al., 2015, Eq. 1), exactly 0 if df = D.
 
     Args:
         df: df(g) of some n-grams, shape ``(n,)``.
         n_documents: D.
+
+    Returns:
+        Shape ``(n,)``, float64.
     """
     logs = np.fromiter(map(natural_log, np.maximum(1, df).tolist()), np.float64, len(df))
     return natural_log(n_documents) - logs
@@ -333,28 +350,30 @@ def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
 
 @lru_cache(2**16)
 def natural_log(count: int) -> float:
-    """The float nearest to ln of a whole number of at least 1.
+    """Return the float nearest to ln of a positive integer.
 
-    The logarithms of NumPy and of the C library differ in the last bit, and each from one processor to the next: where
-    D and df = D went through two of them, a word of all documents kept a weight of 1e-15, and cosines of it are 1.
+    The logarithms of NumPy and of the C library differ in the last bit, and each differs between processors. If the
+    logarithms of D and df = D came from different ones, a word in all documents would have a weight of 1e-15 instead of
+    0, and its cosine would be 1.
     """
     return float(_DIGITS.ln(count))
 
 
 # -- Pairs ------------------------------------------------------------------------------------------------------------
 def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
-    """CIDEr-D between all ordered pairs of texts of each example, h the hypothesis and r the reference.
+    """Compute CIDEr-D of all ordered pairs of texts of each example, with hypothesis h and reference r.
 
-    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h,
-    sim_n = sum_g min(h_g, r_g) r_g / (|h| |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
+    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h, sim_n = sum_g min(h_g, r_g) r_g / (|h|
+    |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
 
     Args:
-        examples: Tokens of each text; taken some at a time, whose n-grams are numbered and looked up together.
+        examples: Tokens of each text. Several examples are consumed at a time, because their n-grams are processed
+            together.
         df: Document frequencies.
 
-    Returns:
-        shape ``(n_texts, n_texts)`` each, row h, column r, in [0, 10]; 0 where the two have no common n-gram of weight.
-        C(h, h) is 10 only from 4 tokens on, and 2.5 for one token.
+    Yields:
+        One matrix per example, shape ``(n_texts, n_texts)``, row h, column r, float64, in [0, 10]. 0 if the texts have
+        no common n-gram with a weight. C(h, h) is 10 only for 4 or more tokens, and 2.5 for one token.
     """
     block: list[Sequence[Sequence[str]]] = []
     size = 0
@@ -372,7 +391,7 @@ def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: Document
     texts = token_ids(chain.from_iterable(examples))
     sizes = lengths_of(examples)
     example = np.repeat(np.arange(len(examples)), sizes)
-    # All matrices in a row: entry (h, r) is at row_starts[h] + columns[r].
+    # All matrices are concatenated: entry (h, r) is at row_starts[h] + columns[r].
     columns = np.arange(len(example)) - (np.cumsum(sizes) - sizes)[example]
     row_starts = np.cumsum(sizes[example]) - sizes[example]
     hypotheses = np.repeat(np.arange(len(example)), sizes[example])
@@ -383,13 +402,15 @@ def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: Document
         spelled = _spelled(spelled, grams.keys, texts.tokens)
         weights = grams.counts * df.weights(spelled)[grams.ngrams]
         norms = np.sqrt(np.bincount(grams.captions, weights**2, len(example)))
-        # A text without weight has no common n-gram either: its products are 0, whatever they are divided by.
+        # A text without weights has no common n-grams with a weight either, so its products are 0 whatever the
+        # divisor is.
         norms[norms == 0.0] = 1.0
         is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
         for h, r in _pairs_within_runs(is_new):
             both = norms[grams.captions[h]] * norms[grams.captions[r]]
             products = np.minimum(weights[h], weights[r]) * weights[r] / both
-            # One by one in the order of the n-grams, so that no sum depends on the other examples.
+            # Add one by one in the order of the n-grams, so that sums are independent of the other
+            # examples.
             np.add.at(similarity, row_starts[grams.captions[h]] + columns[grams.captions[r]], products)
     scores = penalized_mean(similarity, texts.lengths[hypotheses], texts.lengths[references])
     ends = np.cumsum(sizes**2)[:-1]
@@ -397,21 +418,21 @@ def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: Document
 
 
 def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:
-    """The n-grams of `NgramSets.keys`, from those of one token less."""
+    """Return the n-grams of `NgramSets.keys`, given the n-grams of one token less."""
     firsts, lasts = np.divmod(keys, max(1, len(tokens)))
     return [(*prefixes[first], tokens[last]) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
 
 def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
-    """Places of all ordered pairs of entries of the same run, some at a time.
+    """Yield the indices of all ordered pairs of entries within the same run, in blocks.
 
     Args:
-        is_new: shape ``(n_entries,)``, whether a run begins at the entry.
+        is_new: Shape ``(n_entries,)``, whether a run begins at the entry.
     """
     starts = np.flatnonzero(is_new)
     run = np.cumsum(is_new) - 1
     lengths = np.diff(starts, append=len(is_new))[run]
-    ends = np.cumsum(lengths)  # of the pairs of each first
+    ends = np.cumsum(lengths)  # last pair of each first entry
     bounds = np.flatnonzero(first_of_run(ends // _BLOCK))
     for begin, end in pairwise([*bounds.tolist(), len(is_new)]):
         firsts = np.repeat(np.arange(begin, end), lengths[begin:end])
@@ -420,29 +441,29 @@ def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, In
 
 
 def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
-    """C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, section 5).
+    """Compute C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, Section 5).
 
     Args:
-        similarity: sum over n of sim_n.
-        hypotheses: numbers of tokens.
-        references: numbers of tokens, of a shape that broadcasts with it.
+        similarity: Sum over n of sim_n.
+        hypotheses: Numbers of tokens.
+        references: Numbers of tokens, of a shape that broadcasts with `hypotheses`.
     """
     return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
 
 
 def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
-    """exp(-(l_h - l_r)^2 / (2 sigma^2)), l being the number of bigrams, max(tokens - 1, 0).
+    """Compute exp(-(l_h - l_r)^2 / (2 sigma^2)) for the numbers l of bigrams, max(tokens - 1, 0).
 
     Args:
-        hypotheses: numbers of tokens.
-        references: numbers of tokens, of a shape that broadcasts with it.
+        hypotheses: Numbers of tokens.
+        references: Numbers of tokens, of a shape that broadcasts with `hypotheses`.
     """
     difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
     return np.exp(-(difference**2) / (2 * SIGMA**2))
 
 
 def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
-    """The n-gram sets of each order, with a report of progress after each where there are many texts."""
+    """Yield the n-gram sets of each order and report progress, after each order if there are many texts."""
     block = 1 if n_texts > _MANY_TEXTS else len(ORDERS)
     return reported(counted, len(ORDERS), "Counting n-grams", progress, block=block)
 
@@ -450,38 +471,39 @@ def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress
 def cider_d_scores(
     texts: TokenIds, example: Ints, df: DocumentFrequency | None = None, progress: Progress = False
 ) -> tuple[Floats, Ints]:
-    """CIDEr-D of one candidate per example against each of its references, as `cider_d_of_examples` defines it.
+    """Compute CIDEr-D of one candidate per example against each of its references, as defined in `cider_d_of_examples`.
 
     Args:
         texts: The candidate of an example, then its references, then the next example.
-        example: shape ``(n_texts,)``, ascending, the example of each text.
-        df: Document frequencies; by default those of the references, one document per example.
-        progress: How to report it.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text.
+        df: Document frequencies. None to count them in the references, with one document per example.
+        progress: Progress reporting.
 
     Returns:
-        scores: shape ``(n_references,)``, in [0, 10].
-        of: shape ``(n_references,)``, ascending, the example of each reference.
+        The scores, shape ``(n_references,)``, in [0, 10], and the index of the example of each reference, ascending,
+        shape ``(n_references,)``.
     """
     is_candidate = first_of_run(example)
     candidate = np.flatnonzero(is_candidate)[example]
     n_documents = max(1, int(np.count_nonzero(is_candidate))) if df is None else df.n_documents
     similarity = np.zeros(len(example))
     spelled: list[Ngram] = [()]
-    # An n-gram that occurs once is in one document at most. But a table may know it.
+    # An n-gram that occurs once is in at most one document, unless a table of document frequencies contains it.
     counted = told_by_order(ngram_sets(texts, repeated_only=df is None), len(example), progress)
     for n, grams in enumerate(counted, 1):
-        # Along the last axis: one entry per n-gram and text, the texts ascending within an n-gram.
+        # Last axis: one entry per n-gram and text, with the texts ascending within an n-gram.
         ours = is_candidate[grams.captions]
         is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
         if df is None:
-            # The first reference of an example that has the n-gram comes first in the example, or after the candidate.
+            # The first reference of an example with the n-gram is the first text with it, or follows the
+            # candidate.
             is_document = ~ours & (is_new | np.roll(ours, 1))
             idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
         else:
             spelled = _spelled(spelled, grams.keys, texts.tokens)
             idf = df.weights(spelled)
         r = grams.counts * idf[grams.ngrams]
-        # The candidate's weight of the same n-gram.
+        # Weight of the same n-gram in the candidate.
         h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
         products = np.bincount(grams.captions, np.minimum(h, r) * r, len(example))
         left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(grams.captions, grams.counts, len(example))

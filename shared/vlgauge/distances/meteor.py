@@ -1,7 +1,7 @@
-"""METEOR of 2007: do two captions share words, stems or synonyms, and in the same order?
+"""METEOR (2007): shared words, stems and synonyms of two captions, and their order.
 
-Lavie and Agarwal (2007, "METEOR: an automatic metric for MT evaluation with high levels of correlation with human
-judgments") in the variant of NLTK's `single_meteor_score`, to which it is equal; it needs neither NLTK nor Java.
+Implements Lavie and Agarwal (2007, "METEOR: an automatic metric for MT evaluation with high levels of correlation with
+human judgments") in the variant of NLTK's `single_meteor_score`. The scores are equal, without NLTK or Java.
 """
 
 from collections import deque
@@ -28,10 +28,10 @@ Tokens: TypeAlias = tuple[str, ...]
 Tokenizer: TypeAlias = Callable[[str], Iterable[str]]
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
-# What the numbers depend on, for signatures.
+# Variant that determines the scores, for signatures.
 VARIANT = "meteor-2007+wn3.0"
 
-# What is computed together: enough to be fast, and little enough for the memory and for a bar to move.
+# Batch sizes, large enough to be fast, and small enough for the memory and for a progress bar to move.
 _TOKENS_AT_ONCE = 2**16
 _PAIRS_AT_ONCE = 2**13
 _EXAMPLES_AT_ONCE = 32
@@ -42,21 +42,22 @@ _stem = remembered_for_words(porter_stem)
 def meteor_scores(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
 ) -> Iterator[list[float]]:
-    """METEOR of one hypothesis per example against each of its references, several examples at a time.
+    """Compute METEOR of one hypothesis per example against each of its references, for several examples at a time.
 
     Args:
-        hypotheses: Tokens of the hypothesis of each example; capitals do not matter.
+        hypotheses: Tokens of the hypothesis of each example, case-insensitive.
         references: Tokens of the references of each example.
 
     Returns:
-        Scores in [0, 1], higher is better; not symmetric, and below 1 for equal captions: 1 - 0.5/k^3 for k tokens.
+        Iterator over one list per example with a score per reference, in [0, 1], higher is better. The score is not
+        symmetric, and below 1 for equal captions: 1 - 0.5/k^3 for k tokens.
     """
     pairs = zip(hypotheses, references, strict=True)
     n_tokens = [len(hypothesis) + sum(map(len, captions)) for hypothesis, captions in pairs]
     for part in _parts(np.array(n_tokens, np.int64), _TOKENS_AT_ONCE):
         own, theirs = hypotheses[part], references[part]
         n_references = lengths_of(theirs)
-        # All hypotheses and then all references.
+        # All hypotheses, followed by all references.
         of = np.repeat(np.arange(len(own)), n_references)
         captions = [*own, *chain.from_iterable(theirs)]
         scores = iter(_scores(_numbered(captions), len(own) + np.arange(len(of)), of).tolist())
@@ -66,32 +67,32 @@ def meteor_scores(
 def meteor_matrices(
     examples: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens, workers: int = 1
 ) -> Iterator[Floats]:
-    """Directed METEOR distances within each of many examples, one after the other.
+    """Compute the directed METEOR distances within each of many examples.
 
     Args:
-        examples: Captions of each example; equal ones are computed once.
-        tokenizer: Splits a caption into tokens; capitals do not matter.
-        workers: Number of processes, which does not change the numbers. More than one are started afresh ("spawn"), so
-            the main part of a script must then stand under ``if __name__ == "__main__":``.
+        examples: Captions of each example. Duplicates are computed once.
+        tokenizer: Splits a caption into tokens, whose case does not matter.
+        workers: Number of worker processes, which does not affect the results. Several workers are started with the
+            method "spawn", so the main part of a script must then be under ``if __name__ == "__main__":``.
 
     Returns:
-        Iterator over one matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] is 1 - METEOR with caption a as
-        reference and b as hypothesis. The diagonal is not 0, see `meteor_scores`.
+        Iterator over one matrix per example, shape ``(N, N)``, float64, in [0, 1]. Entry [a, b] is 1 - METEOR with
+        caption a as reference and caption b as hypothesis. The diagonal is not 0, see `meteor_scores`.
     """
-    # Tokenized here: a tokenizer may be a function that cannot be sent to another process.
+    # Tokenize in this process, because a tokenizer may be a function that cannot be pickled.
     captions = (_tokenized(texts, tokenizer) for texts in examples)
     tasks = _tasks(captions)
     return chain.from_iterable(map(_distances, tasks) if workers == 1 else _by_workers(tasks, workers))
 
 
 def _tokenized(texts: Sequence[str], tokenizer: Tokenizer) -> list[Tokens]:
-    """Tokens of captions, in lower case."""
+    """Return the lowercased tokens of captions."""
     tokens = {text: tuple(map(str.lower, tokenizer(text))) for text in dict.fromkeys(texts)}
     return [tokens[text] for text in texts]
 
 
 def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """The distinct captions, and the place of each caption among them."""
+    """Return the distinct captions, and the index of each caption among them."""
     rows = {tokens: row for row, tokens in enumerate(dict.fromkeys(captions))}
     return list(rows), [rows[tokens] for tokens in captions]
 
@@ -99,18 +100,18 @@ def _distinct(captions: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
 # -- Captions ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, slots=True)
 class _Captions:
-    """C captions of T tokens in all, of V words and S stems, as whole numbers.
+    """C captions with T tokens, V words and S stems in total, as integers.
 
     Attributes:
-        lengths: shape ``(C,)``, tokens of each caption.
-        starts: shape ``(C,)``, where those of a caption begin.
-        words: shape ``(T,)``, caption by caption, the words of each in ascending order.
-        positions: shape ``(T,)``, the position of each in its caption, ascending among equal words.
-        stems: shape ``(V,)``, the Porter stem of each word.
-        akin: shape ``(V,)``, whether another word has the same stem.
-        synonyms: shape ``(n,)``, stem by stem, its synonyms among the stems, without itself.
-        n_synonyms: shape ``(S,)``, how many each stem has.
-        is_synonym: shape ``(S,)``, whether a stem is among those of another.
+        lengths: Shape ``(C,)``, number of tokens of each caption.
+        starts: Shape ``(C,)``, index of the first token of each caption.
+        words: Shape ``(T,)``, ids of the words, caption by caption, ascending within a caption.
+        positions: Shape ``(T,)``, position of each token in its caption, ascending among equal words.
+        stems: Shape ``(V,)``, id of the Porter stem of each word.
+        akin: Shape ``(V,)``, whether another word has the same stem.
+        synonyms: Shape ``(n,)``, for each stem in order, its synonyms among the other stems.
+        n_synonyms: Shape ``(S,)``, number of synonyms of each stem.
+        is_synonym: Shape ``(S,)``, whether the stem is a synonym of another stem.
     """
 
     lengths: Ints
@@ -125,7 +126,7 @@ class _Captions:
 
 
 def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
-    """The captions as numbers; those of words and stems hold for these captions alone."""
+    """Convert captions to integers. Ids of words and stems are only valid for these captions."""
     lengths = lengths_of(captions)
     starts = np.cumsum(lengths) - lengths
     number: dict[str, int] = {}
@@ -134,7 +135,7 @@ def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
         spelled[token] = number.setdefault(str.lower(token), len(number))
     words = np.fromiter(map(spelled.__getitem__, chain.from_iterable(captions)), np.int64, int(lengths.sum()))
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    # Stable: equal words stay in the order of their positions.
+    # A stable sort keeps equal words in the order of their positions.
     order = np.argsort(owners * len(number) + words, kind="stable")
     of_stem: dict[str, int] = {}
     stems = np.array([of_stem.setdefault(_stem(word), len(of_stem)) for word in number], np.int64)
@@ -160,12 +161,12 @@ def _other_synonyms(stem: str) -> frozenset[str]:
 
 # -- Pairs ------------------------------------------------------------------------------------------------------------
 def _scores(captions: _Captions, references: Ints, hypotheses: Ints) -> Floats:
-    """METEOR of P pairs, shape ``(P,)``.
+    """Compute METEOR of P pairs, shape ``(P,)``.
 
     Args:
         captions: The captions.
-        references: shape ``(P,)``, the number of the reference of each pair.
-        hypotheses: shape ``(P,)``, that of the hypothesis.
+        references: Shape ``(P,)``, index of the reference of each pair.
+        hypotheses: Shape ``(P,)``, index of the hypothesis of each pair.
     """
     scores = np.empty(len(references))
     lengths = captions.lengths[references], captions.lengths[hypotheses]
@@ -176,14 +177,14 @@ def _scores(captions: _Captions, references: Ints, hypotheses: Ints) -> Floats:
 
 
 def _parts(sizes: Ints, most: int) -> Iterator[slice]:
-    """All rows in parts of at most some size, or one row more."""
+    """Split all rows into parts with a total size of at most `most`, or one row more."""
     number = np.cumsum(sizes) // most
     bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(sizes)]
     return (slice(start, stop) for start, stop in pairwise(bounds) if start < stop)
 
 
 def _score(matches: int, chunks: int, reference_length: int, hypothesis_length: int) -> float:
-    """The weighted harmonic mean of precision and recall, less the penalty for chunks."""
+    """Compute the weighted harmonic mean of precision and recall, reduced by the penalty for chunks."""
     if not matches:
         return 0.0
     precision, recall = matches / hypothesis_length, matches / reference_length
@@ -193,12 +194,12 @@ def _score(matches: int, chunks: int, reference_length: int, hypothesis_length: 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Side:
-    """Free tokens of one side of several pairs.
+    """Unmatched tokens of one side of several pairs.
 
     Attributes:
-        pairs: shape ``(n,)``, ascending, the pair of each token.
-        words: shape ``(n,)``, its word.
-        slots: shape ``(n,)``, its place among the tokens of all pairs in a row, with a gap after each pair.
+        pairs: Shape ``(n,)``, ascending, the pair of each token.
+        words: Shape ``(n,)``, id of the word of each token.
+        slots: Shape ``(n,)``, index among the concatenated tokens of all pairs, with a gap after each pair.
     """
 
     pairs: Ints
@@ -206,14 +207,14 @@ class _Side:
     slots: Ints
 
     def without(self, rows: Ints) -> "_Side":
-        """What is left without some tokens."""
+        """Return the side without some tokens."""
         free = np.ones(len(self.words), np.bool_)
         free[rows] = False
         return _Side(self.pairs[free], self.words[free], self.slots[free])
 
 
 def _side(captions: _Captions, chosen: Ints) -> tuple[_Side, Ints]:
-    """The tokens of one caption per pair, ordered as in `_Captions`, and the first slot of each pair."""
+    """Return the tokens of one caption per pair, in the order of `_Captions`, and the first slot of each pair."""
     lengths = captions.lengths[chosen]
     starts = np.cumsum(lengths) - lengths
     first_slots = starts + np.arange(len(chosen))
@@ -223,18 +224,18 @@ def _side(captions: _Captions, chosen: Ints) -> tuple[_Side, Ints]:
 
 
 def _counts(captions: _Captions, references: Ints, hypotheses: Ints) -> tuple[Ints, Ints]:
-    """Matches and chunks of pairs, each of shape ``(P,)``; equal tokens are matched, then stems, then synonyms."""
+    """Count matches and chunks of pairs, shape ``(P,)`` each, matching equal tokens, then stems, then synonyms."""
     n_pairs, n_words = len(references), len(captions.stems)
     theirs, _ = _side(captions, references)
     ours, first_slots = _side(captions, hypotheses)
-    # By slot of a hypothesis the slot of the reference; -2 stands beside no other.
+    # Slot of the reference by slot of the hypothesis. -2 is not adjacent to any match.
     partners = np.full(len(ours.slots) + n_pairs, -2)
 
     here, there = _last_with_last(ours.pairs * n_words + ours.words, theirs.pairs * n_words + theirs.words)
     partners[ours.slots[here]] = theirs.slots[there]
     ours, theirs = ours.without(here), theirs.without(there)
 
-    # Of equal words only one side has some left, so a stem of one word matches nothing more.
+    # Only one side has unmatched tokens of a word left, so stems with a single word have no further matches.
     some, our_keys = _by_stem(ours, captions, n_pairs, captions.akin)
     others, their_keys = _by_stem(theirs, captions, n_pairs, captions.akin)
     here, there = _last_with_last(our_keys, their_keys)
@@ -244,12 +245,12 @@ def _counts(captions: _Captions, references: Ints, hypotheses: Ints) -> tuple[In
     matches = np.add.reduceat(partners >= 0, first_slots, dtype=np.int64)
     beside = np.zeros(len(partners), np.bool_)
     np.equal(partners[1:], partners[:-1] + 1, out=beside[1:])
-    # Every match that goes on where the one before it was saves a chunk.
+    # Each match that continues the previous one saves a chunk.
     return matches, matches - np.add.reduceat(beside, first_slots, dtype=np.int64)
 
 
 def _last_with_last(ours: Ints, theirs: Ints) -> tuple[Ints, Ints]:
-    """Rows of equal keys, both ascending: of equal ones the last is matched with the last, and so on."""
+    """Match rows with equal keys, both ascending. Runs of equal keys are matched from their ends."""
     if not len(theirs):
         return theirs, theirs
     rows = np.arange(len(ours))
@@ -259,7 +260,7 @@ def _last_with_last(ours: Ints, theirs: Ints) -> tuple[Ints, Ints]:
 
 
 def _by_stem(side: _Side, captions: _Captions, n_pairs: int, wanted: Flags) -> tuple[Ints, Ints]:
-    """Rows of tokens with a wanted word by stem, pair and position, and one ascending key per stem and pair."""
+    """Return rows of tokens with a wanted word by stem, pair and position, and one ascending key per stem and pair."""
     rows = np.flatnonzero(wanted[side.words])
     stems = captions.stems[side.words[rows]]
     order = np.lexsort((side.slots[rows], stems))
@@ -268,15 +269,15 @@ def _by_stem(side: _Side, captions: _Captions, n_pairs: int, wanted: Flags) -> t
 
 
 def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Captions, n_pairs: int) -> None:
-    """Match free tokens as synonyms, in place.
+    """Match unmatched tokens as synonyms, in place.
 
-    The tokens of a hypothesis are walked from the last to the first, and each takes the rightmost of the reference that
-    matches. As in NLTK, stems are what synonyms are looked up for and among.
+    The tokens of a hypothesis are processed from last to first, and each one is matched with the rightmost synonym in
+    the reference. As in NLTK, synonyms are looked up for stems and matched with stems.
     """
     rows, keys = _by_stem(theirs, captions, n_pairs, captions.is_synonym[captions.stems])
     here = np.flatnonzero(captions.n_synonyms[captions.stems[ours.words]])
     here = here[np.argsort(-ours.slots[here])]
-    # Every free token with every synonym: does the reference of its pair have that free?
+    # Check for each unmatched token and each of its synonyms whether the synonym is unmatched in the reference.
     stems = captions.stems[ours.words[here]]
     n_synonyms = captions.n_synonyms[stems]
     first = (np.cumsum(captions.n_synonyms) - captions.n_synonyms)[stems] - (np.cumsum(n_synonyms) - n_synonyms)
@@ -286,7 +287,7 @@ def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Capti
     found = np.append(keys, -1)[ends - 1] == wanted
     starts = np.searchsorted(keys, wanted[found])
     slots = theirs.slots[rows].tolist()
-    # By the end of a run of equal keys, where those end that are left.
+    # End of the remaining entries, by the end of their run of equal keys.
     left: dict[int, int] = {}
     candidates = zip(ours.slots[here][each[found]].tolist(), starts.tolist(), ends[found].tolist(), strict=True)
     for slot, ranges in groupby(candidates, itemgetter(0)):
@@ -298,7 +299,7 @@ def _match_synonyms(partners: Ints, ours: _Side, theirs: _Side, captions: _Capti
 
 # -- Examples ---------------------------------------------------------------------------------------------------------
 def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
-    """The examples in parts that are computed together, each taken when it is needed."""
+    """Group the examples into tasks that are computed together. Examples are consumed lazily."""
     task: list[list[Tokens]] = []
     n_pairs = 0
     for captions in examples:
@@ -312,7 +313,7 @@ def _tasks(examples: Iterable[list[Tokens]]) -> Iterator[list[list[Tokens]]]:
 
 
 def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
-    """Directed distances within some examples, each of shape ``(N, N)``."""
+    """Compute the directed distances within some examples, shape ``(N, N)`` each."""
     distinct, orders = zip(*map(_distinct, examples), strict=True)
     sizes = lengths_of(distinct)
     scores = _scores_within(_numbered(list(chain.from_iterable(distinct))), sizes)
@@ -324,7 +325,7 @@ def _distances(examples: Sequence[list[Tokens]]) -> list[Floats]:
 
 
 def _scores_within(captions: _Captions, sizes: Ints) -> Floats:
-    """METEOR of every ordered pair of captions of an example, the reference first, one example behind the other."""
+    """Compute METEOR of all ordered pairs of captions of each example, with the reference first, example by example."""
     ends, firsts = np.cumsum(sizes**2), np.cumsum(sizes) - sizes
     scores = np.empty(int(np.sum(sizes**2)))
     for start in range(0, len(scores), _PAIRS_AT_ONCE):
@@ -336,7 +337,7 @@ def _scores_within(captions: _Captions, sizes: Ints) -> Floats:
 
 
 def _by_workers(tasks: Iterator[list[list[Tokens]]], workers: int) -> Iterator[list[Floats]]:
-    """Distances by several processes; only a few tasks wait at any time."""
+    """Compute distances in several processes with a small number of pending tasks."""
     waiting: deque[Future[list[Floats]]] = deque()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for task in tasks:

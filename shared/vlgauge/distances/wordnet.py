@@ -1,8 +1,8 @@
-"""Synonyms from a table derived from WordNet 3.0, which comes with the package; see data/SOURCES.md.
+"""Synonyms from a bundled table derived from WordNet 3.0 (data/SOURCES.md).
 
-A line of wordnet_synonyms.txt.xz is a lemma and, after a tab each, the names of its synsets as noun, verb, adjective
-and adverb, parted by spaces; tabs at the end are left out. Lines are in the order of their characters. A line of
-wordnet_exceptions.txt.xz is a part of speech, an irregular form and its lemmas.
+A line of wordnet_synonyms.txt.xz contains a lemma and, after a tab each, the names in its synsets as noun, verb,
+adjective and adverb, separated by spaces. Trailing tabs are omitted. Lines are sorted by their characters. A line of
+wordnet_exceptions.txt.xz contains a part of speech, an irregular form and its lemmas.
 """
 
 import lzma
@@ -14,7 +14,7 @@ from vlgauge.remembered import remembered_for_words
 
 PARTS = ("noun", "verb", "adj", "adv")
 
-# Endings of inflected forms and of the lemmas they may belong to.
+# Endings of inflected forms, and the corresponding endings of possible lemmas.
 INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "noun": (
         *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh")),
@@ -28,13 +28,13 @@ INFLECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 
 @remembered_for_words
 def synonyms(word: str) -> frozenset[str]:
-    """The word itself and the names of all synsets it may belong to, in any part of speech, inflected or not.
+    """Return the word itself and the names in all synsets of the word or its lemmas, in any part of speech.
 
     Args:
-        word: A word in lower case.
+        word: A lowercased word.
 
     Returns:
-        Names of one token without capitals; only the word itself, if WordNet does not know it or it has an underscore.
+        Lowercased names of a single token. Only the word itself if WordNet does not contain it or it has an underscore.
     """
     found = {word}
     if "_" not in word:
@@ -45,7 +45,7 @@ def synonyms(word: str) -> frozenset[str]:
 
 
 def _lemmas(word: str, part: str) -> list[str]:
-    """What the word may be a form of: what its exception says, or else what the endings allow."""
+    """Return the lemmas of an irregular form, or otherwise the possible lemmas by the endings of the word."""
     irregular = exceptions().get((part, word))
     if irregular is not None:
         return irregular
@@ -53,7 +53,7 @@ def _lemmas(word: str, part: str) -> list[str]:
 
 
 def _names(lemma: str) -> list[str]:
-    """Names of the synsets of a lemma in each part of speech, parted by spaces."""
+    """Return the names in the synsets of a lemma, separated by spaces, as one string per part of speech."""
     lines = _synonym_lines()
     index = bisect_left(lines, lemma)
     fields = lines[index].split("\t") if index < len(lines) else [""]
@@ -68,7 +68,7 @@ def _synonym_lines() -> list[str]:
 
 @lru_cache(maxsize=1)
 def exceptions() -> dict[tuple[str, str], list[str]]:
-    """Lemmas by part of speech and irregular form."""
+    """Return the lemmas by part of speech and irregular form."""
     rows = (line.split("\t") for line in _lines("wordnet_exceptions.txt.xz"))
     return {(part, form): lemmas.split(" ") for part, form, lemmas in rows}
 

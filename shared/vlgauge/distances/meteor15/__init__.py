@@ -1,4 +1,4 @@
-"""METEOR 1.5 for English (Denkowski and Lavie, 2014), as the COCO caption evaluation runs it, to the last bit."""
+"""METEOR 1.5 for English (Denkowski and Lavie, 2014), bitwise identical to the COCO caption evaluation."""
 
 from . import formula, scoring, sources
 

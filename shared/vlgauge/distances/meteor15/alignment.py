@@ -1,7 +1,8 @@
-"""The search for the matches of pairs of texts: beams of paths over the tokens of the references, many at a time.
+"""Beam search for the matches of pairs of texts, which processes many pairs at a time.
 
-Two rules look like slips of the program and decide many scores: half of a match counts as whole words, so that one word
-matched by stem, synonym or paraphrase gains nothing, and the distance of a match is added to the paths without it.
+Two rules appear to be mistakes of the program and affect many scores: Half of a match is rounded down to whole words,
+so that a single word matched by stem, synonym or paraphrase gains nothing. The distance of a match is added to the
+paths without that match.
 """
 
 from collections.abc import Iterable
@@ -19,14 +20,14 @@ Flags = npt.NDArray[np.bool_]
 
 BEAM = 40
 
-_ROWS_AT_ONCE = 2**18  # of paths and their copies
+_ROWS_AT_ONCE = 2**18  # number of paths and their copies
 _WORD = 64  # bits
 _LOW_BITS = np.array([(1 << n) - 1 for n in range(_WORD + 1)], np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Matches of P pairs, or candidates for them, shape ``(n,)`` each.
+    """Matches of P pairs, or candidate matches, shape ``(n,)`` each.
 
     Attributes:
         pair: Index of the pair, ascending.
@@ -34,7 +35,7 @@ class Matches:
         length: Number of tokens of the reference.
         own_start: First token in the hypothesis.
         own_length: Number of tokens of the hypothesis.
-        stage: Index of `vlgauge.distances.meteor15.formula.STAGES`.
+        stage: Index in `vlgauge.distances.meteor15.formula.STAGES`.
     """
 
     pair: Ints
@@ -45,17 +46,17 @@ class Matches:
     stage: Ints
 
     def chosen(self, which: Ints | Flags) -> "Matches":
-        """Return some of them."""
+        """Select matches by index or by a mask."""
         return Matches(*(column[which] for column in self.columns))
 
     @property
     def columns(self) -> tuple[Ints, ...]:
-        """Return all attributes."""
+        """All attributes, in the order of the constructor."""
         return self.pair, self.start, self.length, self.own_start, self.own_length, self.stage
 
 
 def joined(parts: Iterable[Matches]) -> Matches:
-    """Return the matches of all parts."""
+    """Concatenate the matches of all parts."""
     return Matches(*map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
 
 
@@ -63,9 +64,13 @@ def found_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
     """Choose the matches of pairs of texts among the candidates.
 
     Args:
-        candidates: Those that start at one token are in their order, repeated ones too.
+        candidates: Candidates. If several start at the same token, their order decides between equal paths. Repetitions
+            are allowed.
         n_theirs: Shape ``(P,)``, number of tokens of the references.
         n_own: Shape ``(P,)``, number of tokens of the hypotheses.
+
+    Raises:
+        UsageError: If texts repeat words so often that the score of a path does not fit into 63 bits.
     """
     is_definite = _definite(candidates, n_theirs, n_own)
     n_open = np.bincount(candidates.pair[~is_definite], minlength=len(n_own))
@@ -85,7 +90,7 @@ def found_matches(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Matches:
 
 
 def _most_per_token(candidates: Matches, n_theirs: Ints) -> Ints:
-    """Shape ``(P,)``, the largest number of candidates that start at one token."""
+    """Return the maximum number of candidates that start at the same token, shape ``(P,)``."""
     tokens = (np.cumsum(n_theirs) - n_theirs)[candidates.pair] + candidates.start
     most = np.zeros(len(n_theirs), np.int64)
     first = np.flatnonzero(first_of_run(tokens))
@@ -94,7 +99,7 @@ def _most_per_token(candidates: Matches, n_theirs: Ints) -> Ints:
 
 
 def _definite(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Flags:
-    """Whether no other candidate shares a token with a candidate: such ones are taken in any case."""
+    """Return which candidates share no token with another candidate and are therefore always chosen."""
     is_definite = np.ones(len(candidates.pair), np.bool_)
     for sizes, start, length in (
         (n_theirs, candidates.start, candidates.length),
@@ -104,20 +109,20 @@ def _definite(candidates: Matches, n_theirs: Ints, n_own: Ints) -> Flags:
         n_tokens = int(sizes.sum()) + 1
         covers = np.bincount(begin, minlength=n_tokens) - np.bincount(begin + length, minlength=n_tokens)
         covered = np.concatenate([[0], np.cumsum(np.cumsum(covers))])
-        # Every token of a candidate is covered by it, so that the sum tells whether by nothing else.
+        # Each token of a candidate is covered at least once, so the sum shows whether any is covered twice.
         is_definite &= covered[begin + length] - covered[begin] == length
     return is_definite
 
 
 class _Paths(NamedTuple):
-    """Paths of several pairs, shape ``(n,)`` each but `used`.
+    """Paths of several pairs, shape ``(n,)`` each except for `used`.
 
     Attributes:
         pair: Index of the pair, ascending.
-        number: Gain, chunks and distance in one number, the best the least.
-        following: The token of the reference that is next.
-        end: End of the last match in the hypothesis; -1 behind a token without one.
-        used: Shape ``(words, n)``, the used tokens of the hypothesis as bits.
+        number: Gain, chunks and distance packed into one integer, of which the smallest is best.
+        following: Next token of the reference.
+        end: End of the last match in the hypothesis. -1 after a token without a match.
+        used: Shape ``(words, n)``, bit set of the matched tokens of the hypothesis.
     """
 
     pair: Ints
@@ -128,17 +133,17 @@ class _Paths(NamedTuple):
 
 
 class _Search:
-    """Beams of paths over the references of S pairs, each with a candidate.
+    """Beam search over the references of S pairs, each of which has a candidate.
 
     Args:
-        candidates: Of these pairs.
-        is_definite: Which of them are taken in any case.
+        candidates: Candidates of these pairs.
+        is_definite: Which of them are always chosen.
         n_theirs: Shape ``(S,)``, number of tokens of the references.
         most_own: Number of tokens of the longest hypothesis.
     """
 
     def __init__(self, candidates: Matches, is_definite: Flags, n_theirs: Ints, most_own: int) -> None:
-        # Behind the columns of the candidates there is an entry for no candidate.
+        # After the columns of the candidates there is an entry that represents no candidate.
         self._nothing = len(candidates.pair)
         _, start, self._length, self._own_start, own_length, stage = (np.append(one, 0) for one in candidates.columns)
         gain = np.where(stage == 0, self._length + own_length, self._length // 2 + own_length // 2)
@@ -148,7 +153,7 @@ class _Search:
         begin, end = (_LOW_BITS[(at - first_bits).clip(0, _WORD)] for at in (self._own_start, self._own_end))
         self._bits = begin ^ end
 
-        # By token of the references, and one more for what is behind a text.
+        # Indexed by token of the references, with one more entry for positions after a text.
         self._n_theirs, self._offsets = n_theirs, np.cumsum(n_theirs) - n_theirs
         self._behind = int(n_theirs.sum())
         tokens = self._offsets[candidates.pair] + candidates.start
@@ -158,7 +163,7 @@ class _Search:
         self._definite[tokens[is_definite]] = np.flatnonzero(is_definite)
         self._count[tokens[is_definite]] = 0
 
-        # In the number of a path, from the last bits on: distance, chunks, missing gain.
+        # Bits of the number of a path, from the lowest: distance, chunks, missing gain.
         distance_bits = int(np.bincount(candidates.pair, self._distance[:-1]).max()).bit_length()
         chunk_bits = int(n_theirs.max() + 1).bit_length()
         self._chunk, self._unit = 1 << distance_bits, 1 << (distance_bits + chunk_bits)
@@ -168,7 +173,7 @@ class _Search:
             raise UsageError("`predictions` and `references` must repeat no word thousands of times, got such texts")
 
     def best(self) -> Ints:
-        """Return the indexes of the candidates of the best path of each pair."""
+        """Return the indices of the candidates on the best path of each pair."""
         pair = np.arange(len(self._n_theirs))
         worst = np.full_like(pair, (1 << self._n_bits) - self._unit)
         used = np.zeros((len(self._bits), len(pair)), np.uint64)
@@ -191,14 +196,14 @@ class _Search:
         """Extend the paths by a token of the references, and keep the best.
 
         Returns:
-            The paths, the index of the path that each comes from, and the candidate that it took.
+            The paths, the index of the path that each extends, and the candidate that was added.
         """
         at = np.where(token < self._n_theirs[paths.pair], self._offsets[paths.pair] + token, self._behind)
         is_free = (paths.following == token) & (at < self._behind)
         definite = np.where(is_free, self._definite[at], self._nothing)
         skips = is_free & (definite == self._nothing)
         n_copies = np.where(skips, self._count[at], 0)
-        # Copies with a candidate each, in the order that decides between equal ones, then the path itself.
+        # Copies with one candidate each, in the order that decides between ties, followed by the path itself.
         of, chosen = ranges(self._first[at], n_copies + 1)
         itself = np.cumsum(n_copies + 1) - 1
         chosen[itself] = definite
@@ -223,7 +228,7 @@ class _Search:
 
 
 def _best(pair: Ints, number: Ints, n_bits: int) -> Ints:
-    """Indexes of the best paths of each pair, the best first; of equal ones the first."""
+    """Return the indices of the best paths of each pair, the best first. Ties keep their order."""
     _, order = sorted_with_places((pair << n_bits) | number, int(pair[-1] + 1) << n_bits)
     starts = np.flatnonzero(first_of_run(pair))
     rank = np.arange(len(pair)) - np.repeat(starts, np.diff(starts, append=len(pair)))

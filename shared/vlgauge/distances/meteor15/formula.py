@@ -1,4 +1,4 @@
-"""From matches to statistics, and from statistics to the score of a pair or of a corpus."""
+"""METEOR 1.5 scores of pairs or corpora, and the statistics of matches from which they are computed."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,10 @@ COLUMNS = (
     *(f"{stage}_{side}{kind}" for stage in STAGES for kind in ("content", "function") for side in ("", "reference_")),
     "chunks",
 )
-"""What a score is computed from; that of a corpus from the sums, in which the chunk of a perfect match is 0."""
+"""Statistics that determine a score.
+
+A corpus score is computed from their sums, in which the chunk of a perfect match counts 0.
+"""
 CHUNKS = COLUMNS.index("chunks")
 _STAGES = slice(4, CHUNKS)
 
@@ -26,16 +29,16 @@ _STAGES = slice(4, CHUNKS)
 def statistics_of(
     matches: Matches, lengths: Sequence[Ints], n_function: Sequence[Ints], matched: Sequence[Ints]
 ) -> Ints:
-    """Count what scores are computed from.
+    """Count the statistics from which scores are computed.
 
     Args:
-        matches: Those of P pairs.
-        lengths: Shape ``(P,)``, number of tokens of the hypotheses, then of the references.
-        n_function: The same of function words.
-        matched: Shape ``(n,)``, number of function words of each match in the hypothesis, then in the reference.
+        matches: Matches of P pairs.
+        lengths: Shape ``(P,)`` each, number of tokens of the hypotheses, then of the references.
+        n_function: Shape ``(P,)`` each, number of function words of the hypotheses, then of the references.
+        matched: Shape ``(n,)`` each, number of function words of each match in the hypothesis, then in the reference.
 
     Returns:
-        Shape ``(P, 21)``, in the order of `COLUMNS`.
+        Shape ``(P, 21)``, int64, in the order of `COLUMNS`.
     """
     counts = np.zeros((len(lengths[0]), len(COLUMNS)), np.int64)
     counts[:, :4] = np.stack([*lengths, *n_function], axis=1)
@@ -53,10 +56,13 @@ def statistics_of(
 
 
 def is_perfect(statistics: Floats) -> npt.NDArray[np.bool_]:
-    """Tell whether every word of both texts is matched in one chunk, which costs nothing then.
+    """Return whether all words of both texts are matched in a single chunk, which has no penalty.
 
     Args:
         statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
+
+    Returns:
+        Shape ``(...)``.
     """
     # Axes of the stages: stage, content or function, side.
     matched = statistics[..., _STAGES].reshape(*statistics.shape[:-1], len(STAGES), 2, 2).sum(axis=(-3, -2))
@@ -64,10 +70,13 @@ def is_perfect(statistics: Floats) -> npt.NDArray[np.bool_]:
 
 
 def summands(statistics: Floats) -> Floats:
-    """Turn the statistics of rows into what is added over a corpus: a perfect row has no chunk.
+    """Convert the statistics of rows to the values that are summed over a corpus, with 0 chunks for perfect rows.
 
     Args:
         statistics: Shape ``(n, 21)``.
+
+    Returns:
+        Shape ``(n, 21)``.
     """
     added = statistics.copy()
     added[is_perfect(statistics), CHUNKS] = 0.0
@@ -81,7 +90,7 @@ def scores_of(statistics: Floats) -> Floats:
         statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
 
     Returns:
-        Shape ``(...)``, in [0, 1]; 0 where nothing matches.
+        Shape ``(...)``, in [0, 1]. 0 if nothing matches.
     """
     mean, penalty = mean_and_penalty(statistics)
     scores = mean * (1 - penalty)
@@ -89,15 +98,15 @@ def scores_of(statistics: Floats) -> Floats:
 
 
 def mean_and_penalty(statistics: Floats) -> tuple[Floats, Floats]:
-    """Compute the weighted mean of precision and recall, and which part of it is subtracted for chunks.
+    """Compute the weighted mean of precision and recall, and the fraction of it that is subtracted for chunks.
 
-    The order of the operations is that of the program, so that all bits are equal.
+    The operations are in the order of the original program, so that the results are bitwise identical.
 
     Args:
         statistics: Shape ``(..., 21)``, in the order of `COLUMNS`.
 
     Returns:
-        Shape ``(...)`` each; 0 and 0 where nothing matches.
+        Shape ``(...)`` each. 0 and 0 if nothing matches.
     """
     by_stage = statistics[..., _STAGES].reshape(*statistics.shape[:-1], len(STAGES), 2, 2)
     lengths = DELTA * (statistics[..., :2] - statistics[..., 2:4]) + (1 - DELTA) * statistics[..., 2:4]
@@ -106,11 +115,11 @@ def mean_and_penalty(statistics: Floats) -> tuple[Floats, Floats]:
         for stage, weight in enumerate(WEIGHTS):
             found = found + by_stage[..., stage, kind, :] * weight * share
     matched = by_stage.sum(axis=(-3, -2))
-    with np.errstate(divide="ignore", invalid="ignore"):  # nothing matches
+    with np.errstate(divide="ignore", invalid="ignore"):  # if nothing matches
         parts = found / lengths
         mean = 1 / ((1 - ALPHA) / parts[..., 0] + ALPHA / parts[..., 1])
         fragments = statistics[..., CHUNKS] / ((matched[..., 0] + matched[..., 1]) / 2)
     fragments = np.where(is_perfect(statistics), 0.0, np.maximum(fragments, 0.0))
-    # NumPy's own power may differ from that of the C library, and of Java, in the last bit.
+    # NumPy's power function may differ from the C library and from Java in the last bit.
     powers = np.array([one**BETA for one in fragments.ravel().tolist()]).reshape(fragments.shape)
     return np.nan_to_num(mean), GAMMA * np.nan_to_num(powers)

@@ -1,4 +1,4 @@
-"""The word lists of METEOR 1.5, read from its jar: function words, prefixes, synonym sets and irregular forms."""
+"""Word lists of METEOR 1.5, read from its jar: function words, prefixes, synonym sets and irregular forms."""
 
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -16,23 +16,24 @@ PREFIXES = "nonbreaking/english.prefixes"
 SYNSETS = "synonym/english.synsets"
 EXCEPTIONS = "synonym/english.exceptions"
 
-# Endings of inflected forms and those of their base forms, the first that gives a known word.
+# Endings of inflected forms, and the corresponding endings of base forms. The first one that forms a known word is
+# used.
 _ENDINGS = (
     *(("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")),
     *(("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
     *(("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
 )
-_MOST_BYTES = 2**26  # of a list
+_MOST_BYTES = 2**26  # maximum size of a list
 
 
 class Word(NamedTuple):
-    """What a word is compared by.
+    """Properties by which a word is compared.
 
     Attributes:
-        code: Hash of its letters, 32 bits; words of one hash are equal.
-        stem: Hash of its stem.
-        synsets: Numbers of its sets of synonyms.
-        is_function: 1 for a function word, else 0.
+        code: Hash of the word, 32 bits. Words with equal hashes are treated as equal.
+        stem: Hash of the stem.
+        synsets: Numbers of the synonym sets of the word.
+        is_function: 1 for a function word, otherwise 0.
     """
 
     code: int
@@ -42,13 +43,17 @@ class Word(NamedTuple):
 
 
 class WordLists:
-    """The lists, and what they say of a word.
+    """Word lists, and the properties of words that follow from them.
 
     Args:
-        function_words: In lower case.
+        function_words: Lowercased function words.
         prefixes: Words that keep their period.
-        synsets: Numbers of the sets of each base form, parted by blanks.
+        synsets: Numbers of the synonym sets of each base form, separated by spaces.
         exceptions: Base forms of each irregular form.
+
+    Attributes:
+        prefixes: Words that keep their period.
+        word: Cached function from a word to its properties, a `Word`.
     """
 
     def __init__(
@@ -66,7 +71,7 @@ class WordLists:
         return Word(java_hash(word), java_hash(porter2_stem(word)), self._sets(word), int(word in self._function_words))
 
     def _sets(self, word: str) -> frozenset[str]:
-        """Numbers of the sets of a word and of its base forms."""
+        """Return the numbers of the synonym sets of a word and of its base forms."""
         forms = [word, *self._base_forms(word)]
         return frozenset(number for form in forms for number in self._synsets.get(form, "").split())
 
@@ -80,7 +85,7 @@ class WordLists:
 
 
 def java_hash(word: str) -> int:
-    """Compute Java's hash of a string, by which METEOR compares words; a few short words share one."""
+    """Compute Java's hash of a string, by which METEOR compares words. A few short words share a hash."""
     code = 0
     units = word.encode("utf-16-le", "surrogatepass")
     for low, high in zip(units[::2], units[1::2], strict=True):
@@ -92,7 +97,7 @@ def read_lists(path: Path) -> WordLists:
     """Read the lists from a jar, which is a zip file.
 
     Raises:
-        UsageError: If it is no zip file, is damaged, or lacks a list.
+        UsageError: If it is not a zip file, is damaged, or lacks a list.
         OSError: If it cannot be read.
     """
     names = (FUNCTION_WORDS, PREFIXES, SYNSETS, EXCEPTIONS)
@@ -121,6 +126,6 @@ def _lines(jar: zipfile.ZipFile, name: str, path: Path) -> list[str]:
 
 
 def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Two lines at a time; a last one alone is left out."""
+    """Return pairs of consecutive lines. An unpaired last line is dropped."""
     every = iter(lines)
     return zip(every, every, strict=False)

@@ -1,8 +1,7 @@
-"""The paraphrase table of METEOR 1.5 as hashes of its phrases, kept in a file that is mapped into memory.
+"""Paraphrase table of METEOR 1.5 as hashes of its phrases, stored in a memory-mapped file.
 
-The table has 5 million pairs. Their text is read once per machine; afterwards a call looks up its own phrases alone.
-Phrases are compared by hashes of 64 bits: of a million phrases, one equals another by chance in one of ten million
-calls.
+The table has 5 million pairs. Its text is read once per machine, and each call then looks up only its phrases. Phrases
+are compared by 64-bit hashes. Among a million phrases, a collision occurs in one of ten million calls.
 """
 
 import threading
@@ -25,10 +24,10 @@ from vlgauge.writing import Unwritable, replacing
 
 Hashes = npt.NDArray[np.uint64]
 
-_LINES = 3  # of a pair: probability, phrase, paraphrase
-_FORM = 1  # of the file; another hash needs another number
+_LINES = 3  # per pair: probability, phrase, paraphrase
+_FORM = 1  # version of the file format, to be increased with every change of the hash
 _FILTER_BITS = 22
-_POWERS = 2**16  # that are computed together
+_POWERS = 2**16  # number of powers that are computed together
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
 _OF_BYTE = np.random.Generator(np.random.PCG64(15)).integers(2**64, size=256, dtype=np.uint64)
@@ -37,7 +36,7 @@ _OF_BYTE[ord("\n")] = 0  # so that a line has the hash of its text
 
 # -- Hashes -----------------------------------------------------------------------------------------------------------
 def powers(multiplier: int, n: int) -> Hashes:
-    """Return the first powers of a number modulo 2^64, at least `n`."""
+    """Return the first powers of a number modulo 2^64, starting at exponent 0, at least `n` of them."""
     return _powers(multiplier, n // _POWERS + 1)
 
 
@@ -49,11 +48,14 @@ def _powers(multiplier: int, n_blocks: int) -> Hashes:
 
 
 def hashes_of_texts(data: bytes, starts: Ints) -> Hashes:
-    """Hash texts that follow each other.
+    """Hash concatenated texts.
 
     Args:
-        data: UTF-8, a line end after each text.
-        starts: Where each begins.
+        data: UTF-8, with a line end after each text.
+        starts: Shape ``(n,)``, first byte of each text.
+
+    Returns:
+        Shape ``(n,)``, uint64.
     """
     values = _OF_BYTE[np.frombuffer(data, np.uint8)]
     values *= powers(_MULTIPLIER, len(data))[: len(data)]
@@ -62,7 +64,11 @@ def hashes_of_texts(data: bytes, starts: Ints) -> Hashes:
 
 
 def hashes_of_tokens(tokens: Sequence[str]) -> tuple[Hashes, Ints]:
-    """Hash tokens; return the hashes and the number of bytes of each."""
+    """Hash tokens.
+
+    Returns:
+        The hashes, uint64, and the number of bytes of each token, shape ``(n,)`` each.
+    """
     encoded = [token.encode("utf-8", "replace") for token in tokens]
     lengths = lengths_of(encoded)
     starts = np.cumsum(lengths + 1) - lengths - 1
@@ -70,12 +76,15 @@ def hashes_of_tokens(tokens: Sequence[str]) -> tuple[Hashes, Ints]:
 
 
 def hashes_of_ngrams(hashes: Hashes, lengths: Ints, following: Hashes) -> Hashes:
-    """Hash n-grams with one more token.
+    """Hash n-grams that are extended by one token.
 
     Args:
-        hashes: Those of the n-grams.
-        lengths: Bytes of the n-grams.
-        following: Those of the next tokens.
+        hashes: Shape ``(n,)``, hashes of the n-grams.
+        lengths: Shape ``(n,)``, number of bytes of the n-grams.
+        following: Shape ``(n,)``, hashes of the next tokens.
+
+    Returns:
+        Shape ``(n,)``, uint64.
     """
     behind = powers(_MULTIPLIER, int(lengths.max(initial=0)) + 1)[lengths]
     return np.asarray(hashes + behind * (_OF_BYTE[ord(" ")] + np.uint64(_MULTIPLIER) * following))
@@ -85,7 +94,7 @@ def finder(ascending: Hashes) -> Callable[[Hashes], tuple[Ints, Ints]]:
     """Prepare a search among hashes.
 
     Returns:
-        From other hashes to the places of those that are among the first ones, and their places there.
+        Function from query hashes to the indices of those found, and their indices in `ascending`.
     """
     shift = np.uint64(64 - _FILTER_BITS)
     may_be = np.zeros(2**_FILTER_BITS, np.bool_)
@@ -103,11 +112,11 @@ def finder(ascending: Hashes) -> Callable[[Hashes], tuple[Ints, Ints]]:
 # -- Tables -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Paraphrases:
-    """The pairs of a table.
+    """Pairs of a paraphrase table.
 
     Attributes:
-        phrases: Ascending, the hash of the phrase of each run of pairs that have one phrase.
-        starts: Where the paraphrases of each run begin.
+        phrases: Ascending, hash of the phrase of each run of pairs with the same phrase.
+        starts: Index of the first paraphrase of each run.
         sizes: Number of paraphrases of each run.
         texts: Hashes of the paraphrases in the order of the file.
         longest: Number of words of the longest phrase or paraphrase.
@@ -120,7 +129,11 @@ class Paraphrases:
     longest: int
 
     def of(self, phrases: Hashes) -> tuple[Ints, Hashes]:
-        """Return the paraphrases of some phrases, and of each the index of its phrase among these."""
+        """Return the paraphrases of some phrases.
+
+        Returns:
+            For each paraphrase the index of its phrase in `phrases`, and its hash.
+        """
         first, behind = (np.searchsorted(self.phrases, phrases, side) for side in ("left", "right"))
         owners, runs = ranges(first, behind - first)
         starts, sizes = self.starts[runs].astype(np.int64), self.sizes[runs].astype(np.int64)
@@ -140,8 +153,8 @@ class Paraphrases:
         """Map a file into memory.
 
         Raises:
-            OSError: If there is none.
-            ValueError: If it is not whole.
+            OSError: If the file does not exist.
+            ValueError: If the file is incomplete.
         """
         words = np.memmap(path, np.uint64, "r")
         if len(words) < 3 or len(words) != 3 + 3 * int(words[1]) + int(words[2]):
@@ -152,12 +165,12 @@ class Paraphrases:
 
 
 class ParaphraseTable:
-    """A table in a gzip file; safe in threads.
+    """Paraphrase table in a gzip file. It is thread-safe.
 
     Args:
         path: The file.
-        is_known: Whether it is the published table, which has single spaces and no phrase without words. Its hashes
-            are kept on disk.
+        is_known: Whether it is the published table, which has single spaces and no empty phrases. Its hashes are stored
+            in the cache folder.
     """
 
     def __init__(self, path: Path, *, is_known: bool) -> None:
@@ -166,11 +179,11 @@ class ParaphraseTable:
         self._lock = threading.Lock()
 
     def pairs(self) -> Paraphrases:
-        """Return the pairs; the file is read once.
+        """Return the pairs. The file is read once.
 
         Raises:
-            ValueError: If the file is no such table, or is damaged.
-            OSError: If it cannot be read.
+            ValueError: If the file is damaged or not a paraphrase table.
+            OSError: If the file cannot be read.
         """
         with self._lock:
             if self._pairs is None:
@@ -182,16 +195,16 @@ class ParaphraseTable:
         with suppress(OSError, ValueError):
             return Paraphrases.mapped(path)
         pairs = self._read()
-        with suppress(OSError, ValueError, Unwritable):  # the next process reads the table again
+        with suppress(OSError, ValueError, Unwritable):  # the next process then reads the table again
             pairs.write(path)
             return Paraphrases.mapped(path)
         return pairs
 
     def _read(self) -> Paraphrases:
-        columns = [bytearray() for _ in range(3)]  # which grow in place, as the table fills much of the memory
+        columns = [bytearray() for _ in range(3)]  # grow in place, because the table fills a large part of the memory
         longest = 0
         for data in self._blocks():
-            separators = np.flatnonzero(np.frombuffer(data, np.uint8) <= ord(" "))  # spaces and line ends alone
+            separators = np.flatnonzero(np.frombuffer(data, np.uint8) <= ord(" "))  # spaces and line ends only
             is_end = np.frombuffer(data, np.uint8)[separators] == ord("\n")
             longest = max(longest, int(np.diff(np.flatnonzero(is_end)).max()))
             starts = np.append(0, separators[is_end][:-1] + 1)
@@ -206,7 +219,7 @@ class ParaphraseTable:
         return Paraphrases(phrases[order], (np.cumsum(sizes) - sizes)[order], sizes[order], texts, longest)
 
     def _blocks(self) -> Iterator[bytes]:
-        """Lines of whole pairs, about a MB at a time; the next are unpacked in the meantime."""
+        """Yield lines of complete pairs, about 1 MB at a time, while a thread decompresses the next ones."""
         rest = b""
         with unpacking(self._path, "`paraphrases`") as pieces, ThreadPoolExecutor(1) as reader:
             waiting = reader.submit(next, pieces, b"")
@@ -223,7 +236,7 @@ class ParaphraseTable:
             yield self._checked(rest.removesuffix(b"\n") + b"\n")
 
     def _checked(self, data: bytes) -> bytes:
-        """The lines, with single spaces between words, if they are those of a table."""
+        """Check that the lines are from a paraphrase table, and return them with single spaces between words."""
         if self._is_known:
             return data
         lines = [b" ".join(line.split()) for line in data.split(b"\n")[:-1]]

@@ -14,20 +14,20 @@ from vlgauge.distances.meteor15.texts import TextFamily
 from vlgauge.text.meteor_tokens import meteor_tokens
 from vlgauge.text.ngrams import Ints, first_of_run, lengths_of, numbered
 
-SEPARATOR = "|||"  # of the texts in the program's protocol, which no text can hold
+SEPARATOR = "|||"  # separates texts in the protocol of the program, so no text can contain it
 _CELLS_AT_ONCE = 2**18  # pairs of tokens
 _PAIRS_AT_ONCE = 2**12
 
 
 class Pair(NamedTuple):
-    """A hypothesis and a reference.
+    """Hypothesis and reference with their matches.
 
     Attributes:
         own: Tokens of the hypothesis.
         reference: Tokens of the reference.
-        matches: Start and length in the reference, start and length in the hypothesis and index of the stage, in the
+        matches: Start and length in the reference, start and length in the hypothesis, and index of the stage, in the
             order of the reference.
-        statistics: In the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
+        statistics: Statistics in the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
     """
 
     own: Sequence[str]
@@ -38,11 +38,11 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A hypothesis with its references.
+    """Hypothesis with its references.
 
     Attributes:
-        pairs: One per reference or part of it, at least one.
-        scores: Of each pair.
+        pairs: One pair per reference or part of a reference, at least one.
+        scores: Score of each pair.
         of: Index of the reference of each pair.
     """
 
@@ -52,17 +52,17 @@ class Row:
 
     @property
     def best(self) -> int:
-        """Index of the pair that counts: the first with the highest score."""
+        """Index of the first pair with the highest score, which is the score of the row."""
         return max(range(len(self.scores)), key=self.scores.__getitem__)
 
     @property
     def counted(self) -> Pair:
-        """The pair that counts."""
+        """Pair that determines the score of the row."""
         return self.pairs[self.best]
 
     @property
     def best_pairs(self) -> list[Pair]:
-        """Of each reference the pair whose score is its own."""
+        """Best pair of each reference, which determines its score."""
         found: dict[int, tuple[float, Pair]] = {}
         for index, score, pair in zip(self.of, self.scores, self.pairs, strict=True):
             if index not in found or score > found[index][0]:
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def per_reference(self) -> list[float]:
-        """The score against each reference: the highest of its parts."""
+        """Score against each reference, the maximum over its parts."""
         found: dict[int, float] = {}
         for index, score in zip(self.of, self.scores, strict=True):
             found[index] = max(score, found.get(index, 0.0))
@@ -83,9 +83,9 @@ class _Aligned:
     """Scores of P pairs of texts.
 
     Attributes:
-        own: Shape ``(P,)``, numbers of the hypotheses.
-        references: Shape ``(P,)``, numbers of the references.
-        matches: Of all pairs.
+        own: Shape ``(P,)``, indices of the hypotheses.
+        references: Shape ``(P,)``, indices of the references.
+        matches: Matches of all pairs.
         statistics: Shape ``(P, 21)``.
         scores: Shape ``(P,)``.
     """
@@ -102,18 +102,18 @@ class Rows:
     """Scores of R rows.
 
     Attributes:
-        scores: Shape ``(R,)``, the highest of each row.
-        statistics: Shape ``(R, 21)``, of the pairs that count.
+        scores: Shape ``(R,)``, maximum score of each row.
+        statistics: Shape ``(R, 21)``, statistics of the pairs with these scores.
     """
 
     scores: Floats
     statistics: Ints
     _texts: Sequence[Sequence[str]]
     _pairs: _Aligned
-    _of: Sequence[Sequence[int]]  # by row the reference of each pair
+    _of: Sequence[Sequence[int]]  # index of the reference of each pair, by row
 
     def __iter__(self) -> Iterator[Row]:
-        """Go through the rows one by one, which takes longer than the numbers."""
+        """Yield the rows one by one, which is slower than reading the arrays."""
         matches = self._pairs.matches
         ends = np.searchsorted(matches.pair, np.arange(len(self._pairs.own) + 1)).tolist()
         columns = np.stack([matches.start, matches.length, matches.own_start, matches.own_length, matches.stage], 1)
@@ -134,12 +134,12 @@ def _in_one_line(text: str) -> str:
 
 
 def sent_hypothesis(text: str) -> str:
-    """Return what the COCO caption evaluation sends of a hypothesis to the program."""
+    """Return the text that the COCO caption evaluation sends to the program for a hypothesis."""
     return _in_one_line(text).replace(SEPARATOR, "").replace("  ", " ")
 
 
 def sent_references(text: str) -> list[str]:
-    """Return what the program takes a reference of the COCO caption evaluation for: one or several."""
+    """Return the references that the program parses from a reference of the COCO caption evaluation, at least one."""
     return _in_one_line(text).split(SEPARATOR)
 
 
@@ -153,9 +153,9 @@ def coco_rows(
 
     Args:
         hypotheses: Tokenized texts.
-        references: Those of each hypothesis, at least one.
-        sources: Of the files.
-        advance: Told the number of rows that are done.
+        references: References of each hypothesis, at least one.
+        sources: Opened word lists and paraphrase table.
+        advance: Called with the number of rows that were completed.
     """
     own = [sent_hypothesis(text) for text in hypotheses]
     parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
@@ -185,11 +185,11 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
 
     Args:
         texts: Every tokenized text of the examples.
-        sources: Of the files.
+        sources: Opened word lists and paraphrase table.
 
     Returns:
-        From the texts of examples to one matrix per example, shape ``(N, N)``, in [0, 1]: entry [a, b] has text a as
-        reference and b as hypothesis.
+        Function from the texts of examples to an iterator over one matrix per example, shape ``(N, N)``, float64, in
+        [0, 1]. Entry [a, b] has text a as reference and text b as hypothesis.
     """
     every = list(dict.fromkeys(map(_sendable, texts)))
     tokens, numbers = _tokens(every, sources)
@@ -220,12 +220,12 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
 
 
 def _sendable(text: str) -> str:
-    """A text without separators and line ends, which the program's protocol cannot send."""
+    """Remove separators and line ends, which the protocol of the program cannot send."""
     return _in_one_line(text).replace(SEPARATOR, " ")
 
 
 def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], Ints]:
-    """Tokens of the distinct texts, and the place of each text among these."""
+    """Return the tokens of the distinct texts, and the index of each text among them."""
     distinct, number = numbered(texts)
     return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
 
@@ -234,7 +234,7 @@ def _aligned(
     family: TextFamily, own: Ints, references: Ints, advance: Callable[[int], object] = lambda n: None
 ) -> _Aligned:
     """Match and score pairs of texts."""
-    # Texts of similar length together, so that few pairs wait for others.
+    # Process texts of similar length together, so that few pairs wait for longer ones.
     order = np.argsort(family.lengths[references], kind="stable")
     cells = np.cumsum((family.lengths[own] * family.lengths[references])[order])
     found = []

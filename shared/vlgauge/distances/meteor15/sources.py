@@ -1,4 +1,4 @@
-"""Where the files of METEOR 1.5 are: in an installed pycocoevalcap, checked by SHA-256, or where the user says."""
+"""Files of METEOR 1.5: from an installed pycocoevalcap, checked by SHA-256, or from paths of the user."""
 
 from functools import lru_cache
 from importlib.util import find_spec
@@ -17,18 +17,18 @@ from vlgauge.weights.preflight import Preflight
 Source: TypeAlias = str | PathLike[str]
 
 INSTALLED = "pycocoevalcap"
-"""The setting that stands for a file of the installed package."""
+"""Value of a setting that selects the file of the installed package."""
 VERSION = "1.2"
 
 
 class _Known(NamedTuple):
-    """A file of the package.
+    """File of the package.
 
     Attributes:
-        setting: The setting that may name another one.
-        path: Where it is in the package.
-        sha256: Its digest.
-        what: What it holds, for messages.
+        setting: Setting that may name another file.
+        path: Path in the package.
+        sha256: Digest of the file.
+        what: Description of the content, for error messages.
     """
 
     setting: str
@@ -52,13 +52,13 @@ TABLE = _Known(
 
 
 class Sources(NamedTuple):
-    """The files of one way to compute METEOR 1.5.
+    """Files from which METEOR 1.5 is computed.
 
     Attributes:
         lists: The word lists.
-        table: The paraphrases; None without.
-        lists_name: What identifies the lists in signatures.
-        table_name: What identifies the table; "none" without.
+        table: The paraphrases. None to match without them.
+        lists_name: Identity of the lists in signatures.
+        table_name: Identity of the table in signatures. "none" without a table.
     """
 
     lists: WordLists
@@ -68,10 +68,10 @@ class Sources(NamedTuple):
 
 
 def checked_source(setting: str, source: Any) -> Source:
-    """Return the setting that names a file, checked.
+    """Check the type of a setting that names a file, and return it.
 
     Raises:
-        UsageError: If it is no path.
+        UsageError: If it is not a path.
     """
     if isinstance(source, (str, PathLike)):
         return source
@@ -80,10 +80,10 @@ def checked_source(setting: str, source: Any) -> Source:
 
 
 def look_for_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED) -> None:
-    """Check that the files are there and, in the installed package, whole; nothing is read but their bytes.
+    """Check that the files exist and, in the installed package, are intact, without parsing them.
 
     Args:
-        found: Takes what is missing.
+        found: Preflight check that collects missing files.
         lists: `INSTALLED` or the path of a meteor-1.5.jar.
         paraphrases: `INSTALLED`, the path of a table, or None.
     """
@@ -93,17 +93,17 @@ def look_for_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: S
 
 
 def open_sources(lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED, *, metric: str) -> Sources:
-    """Open the files; the word lists are read once per process, the table when texts are known.
+    """Open the files. Word lists are read once per process, and the table when its first texts are known.
 
     Args:
-        lists: As for `look_for_sources`.
-        paraphrases: As for `look_for_sources`.
-        metric: Name of the metric, for messages.
+        lists: `INSTALLED` or the path of a meteor-1.5.jar.
+        paraphrases: `INSTALLED`, the path of a table, or None.
+        metric: Name of the metric, for error messages.
 
     Raises:
         MissingExtraError: If the package is not installed.
         UsageError: If a file is damaged.
-        MissingFileError: If a file that the user names is not there.
+        MissingFileError: If a file named by the user does not exist.
     """
     file = file_of(LISTS, lists, metric=metric)
     opened = _read_lists(FileState.of(file))
@@ -121,7 +121,7 @@ def _read_lists(file: FileState) -> WordLists:
     return read_lists(Path(file.path))
 
 
-# What was read of a table serves all metrics of a process.
+# All metrics of a process share the content of a table.
 @lru_cache(maxsize=1)
 def _opened_table(file: FileState, *, is_known: bool) -> ParaphraseTable:
     return ParaphraseTable(Path(file.path), is_known=is_known)
@@ -133,12 +133,12 @@ def _name(known: _Known, file: Path) -> str:
 
 
 def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
-    """Find the file that a setting stands for.
+    """Return the path of the file that a setting selects.
 
     Raises:
         MissingExtraError: If the package is not installed.
         UsageError: If the file of the package is damaged or missing.
-        MissingFileError: If a file that the user names is not there.
+        MissingFileError: If a file named by the user does not exist.
     """
     if source != INSTALLED:
         file = Path(source).expanduser()
@@ -147,7 +147,7 @@ def file_of(known: _Known, source: Source = INSTALLED, *, metric: str) -> Path:
                 f"`{known.setting}` must be {INSTALLED!r} or an existing file, got {fspath(source)!r}"
             )
         return file
-    package = find_spec(INSTALLED)  # which does not import it
+    package = find_spec(INSTALLED)  # does not import the package
     if package is None or not package.submodule_search_locations:
         raise MissingExtraError(
             f"{metric} needs the files of {INSTALLED} {VERSION}, which is not installed here; "

@@ -1,4 +1,4 @@
-"""Texts prepared to be compared with others, and the candidates for matches of pairs of them."""
+"""Preprocessed texts, and candidate matches of pairs of texts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ _MOST_FILTER = 2**22  # entries
 
 @dataclass(frozen=True, eq=False)
 class _Occurrences:
-    """Where words or phrases occur in T texts.
+    """Occurrences of words or phrases in T texts.
 
     Attributes:
-        ids: Of each occurrence its number, text by text.
-        starts: Its first token within the text, ascending; shorter phrases come first.
-        lengths: Its number of tokens.
-        first: Shape ``(T,)``, where the occurrences in each text begin.
+        ids: Id of each occurrence, text by text.
+        starts: First token within the text, ascending. Shorter phrases come first.
+        lengths: Number of tokens.
+        first: Shape ``(T,)``, index of the first occurrence in each text.
         sizes: Shape ``(T,)``, number of occurrences in each text.
     """
 
@@ -42,12 +42,12 @@ class _Occurrences:
 
 
 class _Relation:
-    """Which numbers go with which others, each with a value.
+    """Relation between ids of two kinds, with a value per related pair.
 
     Args:
-        ones: A number of the first kind.
-        others: Of the second kind.
-        values: In the order in which they are found.
+        ones: Ids of the first kind.
+        others: Ids of the second kind.
+        values: Values, in the order in which `found` returns them.
     """
 
     def __init__(self, ones: Ints, others: Ints, values: Ints) -> None:
@@ -62,11 +62,11 @@ class _Relation:
         self._may_be[keys & self._mask] = True
 
     def found(self, ones: _Occurrences, texts: Ints, others: _Occurrences, other_texts: Ints) -> tuple[Ints, ...]:
-        """Find what goes together in pairs of texts.
+        """Find related occurrences in pairs of texts.
 
         Returns:
-            Index of the pair, of the occurrence in each text, and the value; in the order of pairs, occurrences in the
-            first texts, occurrences in the second texts, values.
+            Index of the pair, index of the occurrence in each text, and the value, in the order of pairs, occurrences
+            in the first texts, occurrences in the second texts, values.
         """
         pair, one = ranges(ones.first[texts], ones.sizes[texts])
         row, other = ranges(others.first[other_texts][pair], others.sizes[other_texts][pair])
@@ -81,18 +81,18 @@ class _Relation:
 
 
 class TextFamily:
-    """Texts that are compared with each other: what their words and phrases have in common.
+    """Texts that are compared with each other, and the relations between their words and phrases.
 
     Args:
         lists: The word lists.
-        table: The paraphrases; None to do without.
+        table: The paraphrases. None to match without paraphrases.
         texts: Tokens of every text.
 
     Attributes:
         lengths: Number of tokens of each text.
-        starts: Where the tokens of each text begin among those of all.
+        starts: Index of the first token of each text among the tokens of all texts.
         n_function: Number of function words of each text.
-        contents: Of each text a number; texts of equal words have the same.
+        contents: Number of each text, equal for texts with equal words.
     """
 
     def __init__(self, lists: WordLists, table: ParaphraseTable | None, texts: Iterable[Sequence[str]]) -> None:
@@ -112,7 +112,13 @@ class TextFamily:
         self._paraphrases = None if table is None else self._paraphrased(tokens, table.pairs())
 
     def functions_within(self, texts: Ints, starts: Ints, lengths: Ints) -> Ints:
-        """Count the function words within runs of tokens of texts."""
+        """Count the function words within runs of tokens of texts.
+
+        Args:
+            texts: Shape ``(n,)``, indices of texts.
+            starts: Shape ``(n,)``, first token of each run within its text.
+            lengths: Shape ``(n,)``, number of tokens of each run.
+        """
         begin = self.starts[texts] + starts
         return self._functions[begin + lengths] - self._functions[begin]
 
@@ -123,11 +129,15 @@ class TextFamily:
         return Matches(pair, start, one, start, one, np.full_like(start, _EXACT))
 
     def candidates(self, own: Ints, references: Ints) -> Matches:
-        """List the matches that are possible in pairs of texts.
+        """List the possible matches of pairs of texts.
 
-        Of those that start at one token of a reference, exact matches come first, then those by stem, synonym and
-        paraphrase; those of a hypothesis phrase with its paraphrase in the reference come last. What several ways give
-        is listed several times.
+        Matches that start at the same token of a reference are sorted: exact matches first, then matches by stem,
+        synonym and paraphrase. Matches of a hypothesis phrase with its paraphrase in the reference come last. A match
+        that is found in several ways is listed several times.
+
+        Args:
+            own: Shape ``(P,)``, indices of the hypotheses.
+            references: Shape ``(P,)``, indices of the references.
         """
         pair, theirs, ours, stage = self._related.found(self._words, references, self._words, own)
         parts = [(pair, self._words, theirs, self._words, ours, stage)]
@@ -147,7 +157,7 @@ class TextFamily:
         return found.chosen(sorted_with_places(keys, int(keys.max(initial=0)))[1])
 
     def _paraphrased(self, tokens: TokenIds, pairs: Paraphrases) -> tuple[_Occurrences, _Occurrences, _Relation]:
-        """The phrases of the table, their paraphrases, and which are of which, with their order."""
+        """Return the phrases of the table, their paraphrases, and the relation between them with its order."""
         phrases = self._occurrences(tokens, pairs.phrases, pairs.longest)
         known, ids = np.unique(phrases.ids, return_inverse=True)
         owners, texts = pairs.of(pairs.phrases[known])
@@ -159,7 +169,7 @@ class TextFamily:
         return replace(phrases, ids=ids), found, _Relation(owners[rank], others[rank], rank)
 
     def _occurrences(self, tokens: TokenIds, ascending: Hashes, longest: int) -> _Occurrences:
-        """Find phrases by their hashes, whose places among these become their numbers."""
+        """Find phrases by their hashes. The index of a phrase among `ascending` becomes its id."""
         find = finder(ascending)
         parts = []
         for n, (places, hashes) in enumerate(self._ngrams(tokens, longest), 1):
@@ -173,7 +183,7 @@ class TextFamily:
         return _Occurrences(ids[order], places - self.starts[text], lengths[order], np.cumsum(sizes) - sizes, sizes)
 
     def _ngrams(self, tokens: TokenIds, longest: int) -> Iterator[tuple[Ints, Hashes]]:
-        """First tokens and hashes of the n-grams of the texts, for n from 1 on."""
+        """Yield the first tokens and the hashes of the n-grams of the texts, for n from 1."""
         of_token, n_bytes = hashes_of_tokens(tokens.tokens)
         of_token, n_bytes = of_token[tokens.ids], n_bytes[tokens.ids]
         places, hashes, sizes = np.arange(len(tokens.ids)), of_token, n_bytes
@@ -189,7 +199,7 @@ class TextFamily:
 
 
 def _related_words(words: Sequence[Word]) -> _Relation:
-    """Which words match which others, by which stages."""
+    """Build the relation between words that match each other, with the stage as the value."""
     with_code: defaultdict[int, list[int]] = defaultdict(list)
     with_stem: defaultdict[int, list[int]] = defaultdict(list)
     with_synset: defaultdict[str, list[int]] = defaultdict(list)
