@@ -1,4 +1,4 @@
-"""The columns of some rows that metrics read: named by the user, else by their own names, else suggested."""
+"""Columns of a table that metrics use: named by the user, found by name, or suggested in an error message."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ _SEEN = ("images", "videos")
 TEXT_WIDTH = 60
 
 Titles = Mapping[str, str | None]
-"""Title in a table by name of the column, None where the user names none."""
+"""Column titles in a table by column name. None for columns that the user does not name."""
 
 
 def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[str, list[Any] | None]:
-    """The cells of every column that a metric has, each read once; None for optional ones that are not there.
+    """Read the cells of every column that a metric has.
+
+    Returns:
+        Cells by column name. None for optional columns that do not exist.
 
     Raises:
-        ValueError: If a needed column is missing, or one is named that no metric has.
+        ValueError: If a required column is missing, or a title is passed for a column that no metric has.
     """
     every = [column for metric in metrics for column in metric.columns]
     for name, title in titles.items():
@@ -69,7 +72,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
 
 
 def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Titles) -> str:
-    """What to do about a column that is missing: the titles that can be it, each with its first cell."""
+    """Return a hint for a missing column that lists possible columns, each with its first cell."""
     has_video = column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics)
     instead = f"score the videos with {as_option('config', 'video')}, or " if has_video else ""
     taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
@@ -84,17 +87,17 @@ def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Title
 
 
 def row_ids(rows: Rows, title: str | None) -> list[Any]:
-    """What names the rows: a column, else the column "id" where every row has it, else their numbers."""
+    """Return the IDs of the rows: a named column, the column "id" if every row has it, or otherwise the row numbers."""
     if title is None and not all("id" in row for row in rows):
         return list(range(len(rows)))
     return named_column(rows, title or "id", "id")
 
 
 def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
-    """The cells of a column that one argument names.
+    """Return the cells of a column that the user named with an argument.
 
     Raises:
-        MissingColumn: If a row lacks it; the message says which title may have been meant, and the argument.
+        MissingColumn: If a row lacks the column. The message names the argument and suggests similar column names.
     """
     try:
         return take_column(rows, title)
@@ -104,10 +107,10 @@ def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
 
 
 def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups | None:
-    """Return which rows belong together by a column; None without one.
+    """Return the groups of rows that belong together according to a column. None without a column.
 
     Raises:
-        UsageError: If a row has no label in it.
+        UsageError: If a row has no label in the column.
     """
     if title is None:
         return None
@@ -116,15 +119,15 @@ def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups |
 
 
 def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | None], *, grouped: bool = False) -> None:
-    """Warn that rows share an id, an image or a clip.
+    """Warn that rows share an ID, an image or a video.
 
-    Nothing that joins rows by their ids takes such a file of scores; and unless something says which rows belong
-    together (`grouped`), intervals and tests draw rows by themselves that depend on each other.
+    Scores with repeated IDs cannot be joined with other scores. If no groups are named (`grouped`), intervals and tests
+    treat rows as independent that depend on each other.
 
     Args:
-        ids: Ids of the rows.
-        columns: Cells by name of the column, None for a column that is not there.
-        grouped: Whether rows that belong together are drawn together.
+        ids: IDs of the rows.
+        columns: Cells by column name, None for a column that does not exist.
+        grouped: Whether rows that belong together are resampled together.
     """
     keys = row_keys(ids)
     together = (
@@ -148,7 +151,7 @@ def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | N
 
 
 def _seen_key(cell: Any) -> str:
-    """What tells pictures and clips apart; empty for none."""
+    """Return a key that identifies an image or a video. Empty for none."""
     if is_missing(cell):
         return ""
     if isinstance(cell, (list, tuple)):
@@ -163,10 +166,13 @@ def _seen_key(cell: Any) -> str:
 def draw_captions(
     columns: dict[str, list[Any] | None], ids: Sequence[Any], metrics: Sequence[Metric], number: int | None, seed: int
 ) -> list[int]:
-    """Keep so many captions of each row; numbers of those that there were, if a number is given.
+    """Sample a fixed number of captions per row, in place, if a number is passed.
+
+    Returns:
+        Number of captions of each row before sampling. Empty if no number is passed.
 
     Raises:
-        ValueError: If a metric compares no sets, or a row has fewer captions.
+        ValueError: If a metric does not use caption sets, or a row has fewer captions.
     """
     if number is None:
         return []
@@ -182,7 +188,7 @@ def draw_captions(
 
 
 def shortened(text: Any) -> str:
-    """The start of a prediction, in one line."""
+    """Return the beginning of a prediction in one line."""
     if isinstance(text, Mapping):
         joined = ", ".join(f"{name} {value}" for name, value in text.items())
     else:

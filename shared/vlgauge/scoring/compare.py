@@ -1,4 +1,4 @@
-"""`vlgauge.compare`: the rows of several systems in, which of them is better out."""
+"""Function `vlgauge.compare`, which compares the rows or scores of several systems."""
 
 from __future__ import annotations
 
@@ -66,43 +66,46 @@ def compare(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare systems on the same rows, metric by metric; see `vlgauge.leaderboard.compare` for intervals and tests.
+    """Compare systems on the same rows by one or more metrics.
+
+    See `vlgauge.leaderboard.compare` for the intervals and tests.
 
     Args:
-        rows: By name of the system its rows, of any kind that `vlgauge.score` takes, or its scores: what
-            `vlgauge.score` returned, or the path of a file of scores. Or one table for all: wide, with a column of
-            predictions for each system (``predictions=["ours", "base"]``), or long, with a row for each system and
-            each of its rows (``system="model"``).
-        metrics: As for `vlgauge.score`, a suite included, or other scores by name, such as "ref_clip_s" or "chair_s".
-        predictions: Title of the column with the predictions; for a wide table one per system.
-        references: Title of the column, as for `vlgauge.score`.
-        images: Likewise.
-        videos: Likewise.
-        styles: Likewise.
-        id: Title of the column that names the rows, by which those of the systems are joined; None for "id" if it is
-            there, else the index of a pandas frame, or the numbers of the rows. A long table needs one.
-        system: Title of the column of a long table that names the system.
-        groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
-            together.
-        baseline: Name of the system to compare all others with; None for all pairs.
-        family: Tests that Holm's correction covers: "all", the pairs of all metrics, or "metric", those of each metric.
-        level: Level of the intervals; tests use one minus it.
-        resamples: Samples of intervals and tests; None for as many as they need.
-        seed: Seed of both, and of the draw of captions if sets have unequal sizes.
+        rows: Rows of each system by system name, in any format that `vlgauge.score` accepts, or its scores: the result
+            of `vlgauge.score`, or the path of a file of scores. Alternatively a single table for all systems: wide,
+            with a column of predictions for each system (``predictions=["ours", "base"]``), or long, with one row per
+            system and example (``system="model"``).
+        metrics: As for `vlgauge.score`, including a suite, or names of other scores, such as "ref_clip_s" or "chair_s".
+        predictions: Name of the column with the predictions. For a wide table, one name per system.
+        references: Name of the column with the references, as for `vlgauge.score`.
+        images: Name of the column with the images.
+        videos: Name of the column with the videos.
+        styles: Name of the column with the styles.
+        id: Name of the column with the row IDs, by which rows of the systems are joined. None for "id" if it exists,
+            otherwise the index of a pandas frame, or the row numbers. Required for a long table.
+        system: Name of the column with the system names, for a long table.
+        groups: Name of a column, or labels by row ID. Rows with equal labels, such as captions of one image, are
+            resampled together.
+        baseline: Name of the system to compare all others with. None for all pairs.
+        family: Tests that Holm's correction covers: "all" for the pairs of all metrics, or "metric" for the pairs of
+            each metric.
+        level: Confidence level of the intervals. Tests use one minus this level.
+        resamples: Number of samples of intervals and tests. None for the required number.
+        seed: Seed of both, and of the sampled captions if caption sets have unequal sizes.
         config: Configuration, for metrics that have several.
-        profile: Profile of the metrics that are given by name.
+        profile: Profile of the metrics that are passed by name.
         annotations: As for `vlgauge.score`.
         without: Metrics of a suite to leave out.
-        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``; metrics without a suite
-            take theirs from `vlgauge.load`.
-        progress: Whether to show bars.
+        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``. Pass settings of other
+            metrics to `vlgauge.load`.
+        progress: Whether to show progress bars.
 
     Returns:
         The comparison.
 
     Raises:
-        ValueError: If there are fewer than two systems, one is there twice, their rows or references differ, a column
-            is missing, or a score is unknown.
+        ValueError: If there are fewer than two systems, a system occurs twice, rows or references differ, a column is
+            missing, or a score is unknown.
         TypeError: If rows are not a table.
     """
     suite = find_suite(metrics) if isinstance(metrics, str) else None
@@ -130,7 +133,7 @@ def compare(
         if suite is not None:
             chosen = choose_compared(suite, systems, left_out, settings)
             names = list(chosen)
-        joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # before anything is scored
+        joined_rows({name: {"ids": one.ids} for name, one in systems.items()})  # fail before anything is scored
         loaded: list[Metric] = []
         if any(one.run is None for one in systems.values()):
             how: dict[str, Any] = {"config": config, "profile": profile, "progress": progress}
@@ -159,7 +162,7 @@ def compare(
 
 
 def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
-    """The systems with references for those that come with rows; scores have theirs behind them."""
+    """Return the systems with references joined to their rows. Systems with scores only are unchanged."""
     if all(one.run is not None for one in systems.values()):
         raise UsageError("`annotations` must come with rows, got scores alone")
     captions = references_by_id(read_annotations(annotations), "`annotations`")
@@ -189,7 +192,7 @@ def _systems(
     wide: Sequence[str] | None,
     system: str | None,
 ) -> dict[str, GivenSystem]:
-    """The systems of a table for each, of a wide table with a column for each, or of a long one with rows for each."""
+    """Return the systems of a dictionary of tables, of a wide table with a column per system, or of a long table."""
     if isinstance(rows, Mapping):
         if system is not None:
             raise UsageError("`system` must be left out if `rows` are by system")

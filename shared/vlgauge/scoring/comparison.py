@@ -1,4 +1,4 @@
-"""Which of several systems is better: tables for reading and for papers, pictures, and the rows that differ."""
+"""Result of `vlgauge.compare`: tables for reading and for papers, figures, records, and rows with large differences."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from vlgauge.writing import write
 
 
 class Comparison:
-    """Systems by one metric or several.
+    """Comparison of systems by one or more metrics.
 
     Attributes:
-        statistics: All numbers, see `vlgauge.leaderboard.Comparison`.
+        statistics: All values. See `vlgauge.leaderboard.Comparison`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Comparison:
     # -- tables ------------------------------------------------------------------------------------------------------
     @property
     def systems(self) -> Any:
-        """A pandas frame with a line per metric and system: value, interval, counts, rank groups, signature."""
+        """Pandas frame with a row per metric and system: value, interval, counts, rank groups, signature."""
         import pandas as pd
 
         lines = [
@@ -69,7 +69,7 @@ class Comparison:
 
     @property
     def pairs(self) -> Any:
-        """A pandas frame with a line per metric and pair: difference, interval, p, wins, the better system if any."""
+        """Pandas frame with a row per metric and pair: difference, interval, p-values, wins, better system, if any."""
         import pandas as pd
 
         names = ("first", "second", "difference", "low", "high", "pvalue", "adjusted_pvalue", "wins", "losses", "ties")
@@ -81,24 +81,25 @@ class Comparison:
         ]
         index = ["metric", "first", "second"]
         frame = pd.DataFrame(lines).astype({"low": "float64", "high": "float64"})
-        frame["better"] = pd.Series([line["better"] for line in lines], dtype=object)  # else None becomes NaN
+        # Keep None, which pandas would convert to NaN otherwise.
+        frame["better"] = pd.Series([line["better"] for line in lines], dtype=object)
         return frame.set_index(index)
 
     def __repr__(self) -> str:
-        """The tables that `vlgauge compare` prints."""
+        """Return the tables that `vlgauge compare` prints."""
         return "\n\n".join(render(table(self.statistics), "text") for table in (systems_table, pairs_table))
 
     def _repr_html_(self) -> str:
-        """Both tables, in the colours of the notebook."""
+        """Return both tables as HTML, in the colors of the notebook."""
         return notebook_tables([systems_table(self.statistics), pairs_table(self.statistics)])
 
     def to_markdown(self, *, digits: int = 4, scale: float = 1.0, intervals: bool = True) -> str:
-        """A Markdown table with a row per system and a column per metric, then its marks and the signatures.
+        """Return a Markdown table with a row per system and a column per metric, followed by notes and signatures.
 
         Args:
-            digits: Digits after the point.
-            scale: Factor for every number, such as 100.
-            intervals: Whether to show intervals beside the values.
+            digits: Number of digits after the decimal point.
+            scale: Factor by which values are multiplied, such as 100.
+            intervals: Whether to show confidence intervals.
         """
         return render(paper_table(self.statistics, _numbers(digits, scale, intervals)), "markdown")
 
@@ -112,30 +113,32 @@ class Comparison:
         label: str = "",
         intervals: bool = True,
     ) -> str:
-        """The same as a LaTeX float: the caption explains the marks, and comments below hold the signatures.
+        """Return the same table as a LaTeX float.
+
+        The caption explains the marks. Comments below the table contain the signatures.
 
         Args:
-            digits: Digits after the point.
-            scale: Factor for every number.
+            digits: Number of digits after the decimal point.
+            scale: Factor by which values are multiplied.
             booktabs: Whether to use the rules of the package booktabs.
-            caption: LaTeX for the start of the caption.
+            caption: LaTeX code for the beginning of the caption.
             label: Label of the float.
-            intervals: Whether to show intervals beside the values.
+            intervals: Whether to show confidence intervals.
         """
         numbers = _numbers(digits, scale, intervals)
         return paper_latex(self.statistics, numbers, booktabs=booktabs, caption=caption, label=label)
 
     def plot(self) -> Any:
-        """A matplotlib figure of paired differences with their intervals, metric by metric (extra `plots`)."""
+        """Return a matplotlib figure of the paired differences with intervals, for each metric (extra `plots`)."""
         return import_module("vlgauge.scoring.figures").comparison_figure(self.statistics)
 
     # -- rows --------------------------------------------------------------------------------------------------------
     def rows_that_differ(self, n: int = 10, *, metric: str | None = None) -> Any:
-        """A pandas frame with the rows in which the systems of each pair differ most, and their texts.
+        """Return a pandas frame with the rows in which the systems of each pair differ most, with their texts.
 
         Args:
-            n: Most rows of each pair and metric.
-            metric: Only rows by this metric.
+            n: Maximum number of rows per pair and metric.
+            metric: Metric of the rows. None for all metrics.
 
         Raises:
             ValueError: If nothing was compared by the metric.
@@ -181,22 +184,22 @@ class Comparison:
         date: str | None = None,
         notes: str | None = None,
     ) -> list[Record]:
-        """Record every compared system and metric, each over all of its own rows, as `Scores.record` does.
+        """Record the scores of systems by every compared metric, over all rows of each system, like `Scores.record`.
 
         Args:
-            file: results.jsonl, to which to add them; None to only return them.
-            models: Id on the Hub, or all that is known, of each system by name. Others are not recorded.
-            dataset: Id on the Hub of the data set, or all that is known of it.
-            split: Split of the data set, if that is given by its id.
-            date: Date by ISO 8601; None for today.
-            notes: Anything else.
+            file: Path of results.jsonl, to which the records are appended. None to only return them.
+            models: ID on the Hub or description of each system, by system name. Other systems are not recorded.
+            dataset: ID on the Hub or description of the dataset.
+            split: Split of the dataset, if the dataset is passed as an ID.
+            date: ISO 8601 date. None for today.
+            notes: Additional notes.
 
         Returns:
-            The records; with a file only those that were added.
+            The records. With a file, only the records that were added.
 
         Raises:
-            ValueError: If a system is unknown, has no score in any row, or a record cannot hold a value.
-            TypeError: If ``models`` is no dictionary.
+            ValueError: If a system is unknown or has no score in any row, or a record cannot contain a value.
+            TypeError: If ``models`` is not a dictionary.
         """
         if not isinstance(models, Mapping):
             raise UsageTypeError(f"`models` must be a dictionary, got {shown(models)}; {OF_SEVERAL['models']}")
@@ -211,14 +214,14 @@ class Comparison:
 
     # -- pages -------------------------------------------------------------------------------------------------------
     def report(self, path: str | PathLike[str], *, n: int = 10) -> None:
-        """Write a page with both tables, and the rows that differ most explained side by side (extra `explain`).
+        """Write a page with both tables and explanations of the rows with the largest differences (extra `explain`).
 
         Args:
-            path: The file, .html.
-            n: Most rows of each pair and metric.
+            path: Path of the file, .html.
+            n: Maximum number of rows per pair and metric.
 
         Raises:
-            ValueError: If a system came with scores alone, which nothing explains.
+            ValueError: If a system has scores only, which cannot be explained.
         """
         whole_number("n", n, 1)
         pages = import_module("vlgauge.scoring.pages")

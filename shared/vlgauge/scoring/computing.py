@@ -1,4 +1,4 @@
-"""One metric or more over the columns of some rows: each loaded with its settings, results together."""
+"""Computation of one or more metrics over the columns of a table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PLACE = re.compile(rf"`(?:{'|'.join(COLUMNS)})\[(\d{{1,12}})\]")
 
 
 def load_metric(name: str, config_name: str | None = None, **settings: Any) -> Any:
-    """The metric of that name, with its rows in memory.
+    """Load a metric that keeps its rows in memory.
 
     Raises:
-        ValueError: If there is no such metric.
+        ValueError: If the metric does not exist.
     """
     return vlgauge.load(name, config_name, keep_in_memory=True, **settings)
 
@@ -38,10 +38,11 @@ def load_metrics(
     profile: str | None = None,
     progress: bool | None = None,
 ) -> list[Metric]:
-    """The metrics with their settings.
+    """Load metrics with their settings.
 
     Raises:
-        ValueError: If none of several metrics has configurations, or a setting has a wrong value.
+        ValueError: If a configuration is passed and none of several metrics has configurations, or a setting has an
+            invalid value.
         TypeError: If a setting is unknown.
     """
     metrics = []
@@ -52,7 +53,7 @@ def load_metrics(
                 f"and {own['profile']!r}"
             )
         common = {"profile": profile} if profile else {}
-        # A single metric refuses a configuration with a message of its own.
+        # Pass the configuration to a single metric in any case, because its error message is more specific.
         wanted = config if len(settings) == 1 or (config and load_metric(name).configs) else None
         metrics.append(load_metric(name, wanted, progress=progress, **common, **own))
     if config and len(settings) > 1 and not any(metric.configs for metric in metrics):
@@ -70,31 +71,32 @@ def compute_all(
     rows: Sequence[Mapping[str, Any]] = (),
     on_failure: Callable[[str, Exception], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Compute every metric.
+    """Compute all metrics.
 
     Args:
         metrics: The metrics.
-        columns: Cells by name of the column.
-        details: Whether the results have the details of each row.
-        rows: The rows as they were read, for messages.
-        on_failure: Called with the name of a metric and what it raised; the others are computed all the same. None to
-            raise it.
+        columns: Cells by column name.
+        details: Whether the results contain the details of each row.
+        rows: Rows as they were read, for error messages.
+        on_failure: Function that is called with the name of a failing metric and its exception. The other metrics are
+            still computed. None to raise the exception.
 
     Returns:
-        Result of each metric by its name, without those that failed.
+        Results by metric name, without failed metrics.
 
     Raises:
-        ImportError: If packages of a metric that can be asked beforehand are missing; names those of all.
-        SourcesMissing: If its weights are.
-        ValueError: If a metric refuses a row or has no details; with several, the message names it.
+        ImportError: If packages of a metric are known to be missing. The message names the packages of all metrics.
+        SourcesMissing: If weights are missing.
+        ValueError: If a metric cannot score a row or has no details. With several metrics, the message names the
+            metric.
     """
-    if len(metrics) > 1:  # a single one looks itself before it scores
+    if len(metrics) > 1:  # a single metric checks this before it scores
         try:
             look_for_all(metrics, columns)
         except UsageError as error:
             if on_failure is None:
                 raise
-            # Of a suite nobody has chosen the metrics one by one.
+            # The user chose a suite and not its metrics, so suggest to leave metrics out.
             raise error.with_message(
                 f"{error}\nOr leave metrics of the suite out with {as_option('without')}"
             ) from error
@@ -130,7 +132,7 @@ def _compute(
 
 
 def _line_of(message: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Clause with the line of the first row of CSV that a message names as its place, such as `predictions[3]`."""
+    """Return a clause with the line number of the CSV row that a message names by index, such as `predictions[3]`."""
     found = _PLACE.search(message)
     row = rows[int(found[1])] if found and int(found[1]) < len(rows) else None
     return f" (line {row.line} of {name_of_rows()})" if isinstance(row, CsvRow) else ""
@@ -145,5 +147,5 @@ def _details(metric: Metric, wanted: bool) -> dict[str, bool]:
 
 
 def without_details(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result as it is without ``return_details``."""
+    """Return a result as it would be without ``return_details``."""
     return {key: value for key, value in result.items() if key != f"{name}_details"}

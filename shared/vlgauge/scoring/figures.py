@@ -1,4 +1,4 @@
-"""Pictures of scores and of systems, by matplotlib (extra `plots`): right is better on every axis of a score."""
+"""Matplotlib figures of scores and systems (extra `plots`). Better scores are on the right of every score axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vlgauge.statistics.rating_agreement import coefficient
 KINDS = ("distribution", "correlation", "length")
 NEEDS_MATPLOTLIB = 'pictures need matplotlib; run: pip install "vlgauge[plots]"'
 
-# Of Okabe and Ito, which people who cannot tell red from green can tell apart.
+# Colors of Okabe and Ito, which are distinguishable with red-green color blindness.
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK = (
     *("#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00"),
     "#CC79A7",
@@ -38,7 +38,7 @@ _GREY = "#555555"
 
 
 def empty_figure(width: float, height: float) -> Any:
-    """A figure of matplotlib on a white ground, which a notebook shows without pyplot.
+    """Create a matplotlib figure with a white background that notebooks show without pyplot.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -49,7 +49,7 @@ def empty_figure(width: float, height: float) -> Any:
         raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
     class Picture(Figure):
-        """A figure that notebooks show as PNG."""
+        """Figure that notebooks show as PNG."""
 
         def _repr_png_(self) -> bytes:
             stream = io.BytesIO()
@@ -75,7 +75,7 @@ class _Column:
 
     @property
     def label(self) -> str:
-        """Its name, whether a toy made it, and which scores are better."""
+        """Axis label: name of the score, whether a demo model computed it, and its direction."""
         name = number_title(self.name, signature=self.signature, of_row=True)
         return f"{name}, {'higher' if self.higher_is_better else 'lower'} is better"
 
@@ -93,16 +93,16 @@ def _columns(scored: Scored, only: Sequence[str] | None) -> list[_Column]:
 
 
 def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str] | None = None) -> Any:
-    """A picture of the scores of rows.
+    """Plot the scores of rows.
 
     Args:
-        scored: The scores.
-        kind: "distribution" of each score with the value of the whole and its interval; "correlation", Spearman's
-            coefficient of each two of them over the rows; or "length", each against the number of words.
-        only: Names of the scores; None for those that metrics are named after.
+        scored: Scores.
+        kind: "distribution" of each score with the corpus-level value and its interval, "correlation" for Spearman's
+            coefficient of each pair of scores over the rows, or "length" for each score against the number of words.
+        only: Names of the scores. None for the main score of each metric.
 
     Raises:
-        ValueError: If there is no such kind or score, or too few for the kind.
+        ValueError: If the kind or a score does not exist, or there are too few scores for the kind.
         ImportError: If matplotlib is not installed.
     """
     one_of("kind", kind, KINDS)
@@ -143,7 +143,7 @@ def _distribution(axes: Any, column: _Column, scored: Scored) -> None:
 
 
 def _score_axis(axes: Any, column: _Column | MetricComparison, label: str = "") -> None:
-    """An axis on which right is better, with the frame of a page."""
+    """Format an axis such that better scores are on the right."""
     axes.set_xlabel(label or getattr(column, "label", ""))
     if not column.higher_is_better:
         axes.invert_xaxis()
@@ -163,7 +163,7 @@ def _against_length(axes: Any, column: _Column, texts: Sequence[Any]) -> None:
 
 
 def _words(text: Any) -> float:
-    """Number of words; of a set of captions their mean, of a story all of its sentences."""
+    """Return the number of words. All captions of a set and all sentences of a story are counted."""
     if isinstance(text, str):
         return float(len(text.split()))
     if isinstance(text, Sequence):
@@ -200,9 +200,10 @@ def _spearman(one: _Column, other: _Column) -> float:
 
 
 def comparison_figure(comparison: Comparison) -> Any:
-    """A forest plot: per metric the paired differences of systems with their intervals; right of 0 the first is better.
+    """Draw a forest plot with the paired differences of systems and their intervals for each metric.
 
-    A filled mark is a pair that the test tells apart, after the correction for all tests; an open one is not.
+    The first system of a pair is better on the right of 0. A filled mark is a pair with a significant difference after
+    correction for all tests. Other marks are open.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -238,15 +239,15 @@ def comparison_figure(comparison: Comparison) -> Any:
 
 
 def training_figure(records: Sequence[Mapping[str, Any]], scores: Sequence[str] | None = None) -> Any:
-    """Curves of scores over the steps of a training.
+    """Plot scores over the steps of a training run.
 
     Args:
-        records: A dictionary per evaluation, with ``step`` and numbers, such as ``trainer.state.log_history``; those
-            without a score are left out. A name may begin with ``eval_`` or ``test_``.
-        scores: Names of the scores; None for the main score of each metric, and those with references.
+        records: A dictionary per evaluation with ``step`` and values, such as ``trainer.state.log_history``. Records
+            without a score are ignored. Names may begin with ``eval_`` or ``test_``.
+        scores: Names of the scores. None for the main score of each metric, and scores with references.
 
     Raises:
-        UsageError: If no record has a step and a score, a score is in none, or it has no direction.
+        UsageError: If no record has a step and a score, a score is in no record, or its direction is unknown.
         ImportError: If matplotlib is not installed.
     """
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -288,6 +289,6 @@ def _is_score(name: str, wanted: Sequence[str] | None) -> bool:
 
 
 def _tell_of_toys(figure: Any, signatures: Sequence[str]) -> None:
-    """One line below the picture where a toy made a number."""
+    """Add a note below the figure if a demo model computed a score."""
     if any(map(made_by_toy, signatures)):
         figure.supxlabel(f"toy: scores that {TOY_NUMBERS}", fontsize=8, color=_GREY)

@@ -1,4 +1,4 @@
-"""Two systems by every metric at once: what is found in a sentence, and the differences on lines with one nought."""
+"""Forest plot in HTML of two systems by all metrics, and a sentence that summarizes it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from vlgauge.explain.pages import fragment
 from vlgauge.leaderboard import Comparison, MetricComparison, Pair
 from vlgauge.leaderboard.table import TOO_FEW, pair_pvalue_text, title, verdict
 
-_HALF = 48.0  # percent of the width on either side of nought
+_HALF = 48.0  # percent of the width on either side of zero
 
 
 def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, str] = ("", "")) -> Markup:
-    """The differences of two systems, metric by metric; right is better for the first."""
+    """Draw the differences of two systems for each metric. The first system is better on the right."""
     pairs = _pairs_of(comparison, first, second)
     names = [letter or name for letter, name in zip(letters, (first, second), strict=True)]
     lines = [_line(comparison, compared, pair, names) for compared, pair in pairs]
@@ -30,7 +30,7 @@ def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, 
 
 
 def finding_of_two(comparison: Comparison, first: str, second: str) -> str:
-    """By how many metrics which of two systems is better, in a sentence."""
+    """Summarize in a sentence which of two systems is better, and by how many metrics."""
     pairs = [pair for _, pair in _pairs_of(comparison, first, second)]
     better = {name: sum(pair.better == name for pair in pairs) for name in (first, second)}
     lead, other = (first, second) if better[first] >= better[second] else (second, first)
@@ -58,7 +58,7 @@ def _pairs_of(comparison: Comparison, first: str, second: str) -> list[tuple[Met
 
 
 def _line(comparison: Comparison, compared: MetricComparison, pair: Pair, names: Sequence[str]) -> dict[str, Any]:
-    """A metric, turned so that right is better for the first system."""
+    """Return the template values of a metric, with signs such that the first system is better on the right."""
     sign = 1 if compared.higher_is_better else -1
     ends = None if pair.low is None or pair.high is None else sorted((sign * pair.low, sign * pair.high))
     value = sign * pair.difference

@@ -1,4 +1,4 @@
-"""Tables for notebooks, in the colours that these have, light or dark."""
+"""HTML tables for notebooks, in the light or dark colors of the notebook."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from html import escape
 
 from vlgauge.leaderboard.table import Table, notes_of, render
 
-# Nothing here names a colour of ink or paper: both are those of the notebook.
+# Do not set text or background colors, so that the notebook determines both.
 _STYLE = (
     ".vlgauge table{border-collapse:collapse;color:inherit;background:transparent}"
     ".vlgauge th,.vlgauge td{padding:.25em .7em;color:inherit;background:transparent;"
@@ -19,7 +19,7 @@ _STYLE = (
 
 
 def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
-    """Tables, one below the other, with their notes and some of all."""
+    """Return tables as HTML, one below the other, each with its notes and followed by common notes."""
     parts = []
     for one in tables:
         parts.append(f'<div class="wide">{render(replace(one, notes=[], bold=""), "html")}</div>')
@@ -29,7 +29,7 @@ def notebook_tables(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
 
 
 def framed(page: str, title: str) -> str:
-    """A page in a frame, so that its style does not touch that of a notebook."""
+    """Return a page as an iframe, so that its style does not affect the notebook."""
     return (
         f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox '
         f'style="width: 100%; height: 480px; border: 0"></iframe>'

@@ -1,4 +1,4 @@
-"""The numbers of a whole call: values with intervals, directions and ranges, as a table."""
+"""Table of corpus-level values with intervals, directions and ranges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ from vlgauge.scoring.columns import shortened
 from vlgauge.signatures import TOY_NUMBERS, made_by_toy
 from vlgauge.statistics import FEW_MARK, FEW_NOTE
 
-CONFIDENCE = 0.95  # of the intervals that metrics compute themselves, too
+CONFIDENCE = 0.95  # also the level of the intervals that metrics compute
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a whole call.
+    """Corpus-level value.
 
     Attributes:
-        name: Its key in the result.
+        name: Key in the result.
         metric: Name of the metric.
-        value: The number.
-        low: Lower end of its interval; None without one.
-        high: Upper end.
-        better: "higher" or "lower"; None where that is not known, as of counts.
-        score_range: Range of a score, in words; likewise.
-        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
+        value: The value.
+        low: Lower end of the interval. None without an interval.
+        high: Upper end of the interval. None without an interval.
+        better: "higher" or "lower". None if it is unknown, as for counts.
+        score_range: Range of a score as text. None if it is unknown.
+        few: Whether the interval is marked, because it is computed from few rows or groups of rows.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Number:
 def numbers_of(
     results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE, groups: RowGroups | None = None
 ) -> list[Number]:
-    """Return the numbers of the results, each once.
+    """Return the corpus-level values of the results, without duplicates.
 
-    What tests the corpus leads: its p-value, then how large the effect is.
+    The p-value and the effect size of a corpus-level test come first.
 
     Args:
-        results: By name of the metric.
+        results: Results by metric name.
         confidence: Level of the intervals.
-        groups: Which rows belong together; None where each stands for itself.
+        groups: Groups of rows that belong together. None if rows are independent.
     """
     return [
         number
@@ -69,7 +69,10 @@ def numbers_of(
 
 
 def _stands_elsewhere(key: str, name: str, results: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a number is of a part, such as rovist_c of rovist, that is also scored by itself, in the same way."""
+    """Return whether a value belongs to a component that also has a separate result with the same signature.
+
+    An example is rovist_c, a component of rovist.
+    """
     parts = [other for other in results if other != name and f"{key}_".startswith(f"{other}_")]
     return any(results[name].get(f"{part}_signature") == results[part][f"{part}_signature"] for part in parts)
 
@@ -85,13 +88,13 @@ def _corpus_numbers(name: str, result: Mapping[str, Any], confidence: float, gro
         if has_interval(key, result) and (found := corpus_interval(key, result, level=confidence, groups=labels)):
             low, high, few = found.low, found.high, found.of_few
         if confidence == CONFIDENCE and key + INTERVAL in result and groups is None:
-            low, high = result[key + INTERVAL]  # of the metric's own seed
+            low, high = result[key + INTERVAL]  # from the seed of the metric
         numbers.append(Number(key, name, shown_number(key, result[key]), low, high, *_reading(key, result), few))
     return numbers
 
 
 def _reading(key: str, result: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return direction and range of a number, each None if it is not known; only signed scores have a range."""
+    """Return direction and range of a value, each None if it is unknown. Only scores with a signature have a range."""
     higher = direction_of(key)
     score_range = score_facts(key).score_range if f"{key}_signature" in result and higher is not None else ""
     return None if higher is None else "higher" if higher else "lower", score_range or None
@@ -108,7 +111,7 @@ def summary(
     groups: RowGroups | None = None,
     where: str = "--rows 0 prints all, --output FILE writes all",
 ) -> str:
-    """The table of scores; below it numbers of the whole with intervals and directions, signatures."""
+    """Return the table of scores, then corpus-level values with intervals and directions, notes and signatures."""
     scores = [result[f"{name}_scores"] for name, result in results.items()]
     n_shown = len(ids) if limit <= 0 else min(limit, len(ids))
     rows = [[ids[i], *(column[i] for column in scores), shortened(texts[i])] for i in range(n_shown)]
@@ -129,13 +132,13 @@ def summary(
 def numbers_table(
     results: Mapping[str, Mapping[str, Any]], confidence: float = CONFIDENCE, groups: RowGroups | None = None
 ) -> Table:
-    """Return the numbers as a table for a page; numbers of toys say so next to their names."""
+    """Return the corpus-level values as a table for a page. Names of values from demo models are marked."""
     rows = []
     for one in numbers_of(results, confidence, groups):
         signature = str(results[one.metric][f"{one.metric}_signature"])
         higher = None if one.better is None else one.better == "higher"
         if one.name.endswith("_undefined"):
-            continue  # it is what n lacks
+            continue  # column n shows the undefined rows already
         if isinstance(one.value, int) or one.low is None:
             value = to_cell(one.value)
         else:
@@ -160,7 +163,7 @@ def _toys_of(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None = None) -> list[str]:
-    """Return what is to be said of the numbers: which are no means, and how their intervals are drawn."""
+    """Return notes on the values: which ones are not means, and how their intervals are computed."""
     notes = []
     if added := [name for name, own in results.items() if counted_of(name, str(own[f"{name}_signature"]))]:
         notes.append(f"{', '.join(added)}: the value is that of the corpus, not the mean of the scores of its rows")
@@ -169,7 +172,7 @@ def notes_of(results: Mapping[str, Mapping[str, Any]], groups: RowGroups | None 
     numbers = numbers_of(results, groups=groups)
     if groups is not None and any(one.low is not None for one in numbers):
         notes.append(f"intervals draw whole groups of {groups.name}, {len(set(groups.labels))} of them")
-    # The parts of a metric that is marked are of no more rows than it is, and go without saying.
+    # Components of a marked metric have at most as many rows as the metric, so they are not listed.
     marked = {one.name for one in numbers if one.few and one.name in results}
     if few := [one.name for one in numbers if one.few and (one.name in marked or one.metric not in marked)]:
         notes.append(f"{FEW_MARK} {', '.join(few)}: {FEW_NOTE}")

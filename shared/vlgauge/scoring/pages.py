@@ -1,4 +1,4 @@
-"""Pages that say why scores are what they are, and where systems differ; they need the extra `explain`."""
+"""Pages that explain scores and differences between systems (extra `explain`)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,30 +13,30 @@ from vlgauge.results import row_keys
 from vlgauge.scoring.forest import finding_of_two, forest
 from vlgauge.scoring.scored import Scored
 
-MOST_CHARTS = 10  # of pairs; all are in the tables
+MOST_CHARTS = 10  # of pairs; the tables have all
 
 __all__ = ["differences_page", "explanations", "report", "row_page"]
 
 
 def explanations(scored: Scored) -> list[Explanation]:
-    """What explains the scores of each metric; they must have details."""
+    """Return the explanations of each metric, whose results must have details."""
     columns = {**scored.columns, "id": scored.ids}
     groups = None if scored.groups is None else scored.groups.labels
     return [explain(name, columns, result, groups=groups) for name, result in scored.results.items()]
 
 
 def row_page(explained: Sequence[Explanation], row: int) -> str:
-    """A page about one row."""
+    """Return a page about one row."""
     sections = [one.example(row, title=one.name if len(explained) > 1 else None) for one in explained]
     return whole_page(sections, names=[one.name for one in explained], title=explained[0].title(row), table="")
 
 
 def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit: int, told: Sequence[str] = ()) -> str:
-    """A page about the rows in which systems differ most, side by side."""
+    """Return a page about the rows with the largest differences between systems, with explanations side by side."""
     places = {name: {key: row for row, key in enumerate(row_keys(one.ids))} for name, one in scored.items()}
     pairs = []
     for compared in comparison.metrics:
-        # What stands in the result of another metric, such as whether a toy made it, is nothing of this one.
+        # Use the result of the metric that computes the score, because e.g. the use of a demo model differs by metric.
         owner = metric_of_score(compared.metric)
         explained = {
             name: explain(owner, {**one.columns, "id": one.ids}, one.results[owner]) for name, one in scored.items()

@@ -1,4 +1,4 @@
-"""Records of what was scored or compared in Python: who wrote the texts, on which data set, and when."""
+"""Records of scores and comparisons computed in Python, with model, dataset and date."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from vlgauge.leaderboard.runs import Run
 
 _DATASET = {"dataset": '`dataset` is the id of the data set, such as dataset="owner/pictures"'}
 _MODELS = '`models` has ids by system, such as models={"ours": "owner/captioner"}'
-# What to give where it was not.
+# Hints for missing arguments.
 OF_ONE = {"model": '`model` is the id of what wrote the texts, such as model="owner/captioner"', **_DATASET}
 OF_SEVERAL = {"models": _MODELS, "model": _MODELS, **_DATASET}
 
@@ -24,10 +24,10 @@ def records_of(
     date: str | None,
     notes: str | None,
 ) -> list[Record]:
-    """The records of some scores of one system.
+    """Return the records of scores of one system.
 
     Raises:
-        ValueError: If no row has a score, or something is nothing that a record can hold.
+        ValueError: If no row has a score, or a record cannot contain a value.
     """
     whose = model if isinstance(model, Model) else Model(model, model.rpartition("/")[2])
     of = dataset if isinstance(dataset, Dataset) else Dataset(dataset, dataset.rpartition("/")[2], "default", split)

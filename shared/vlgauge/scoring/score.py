@@ -1,4 +1,4 @@
-"""`vlgauge.score`: the rows of any table in, their scores out."""
+"""Function `vlgauge.score`, which scores the rows of any table."""
 
 from __future__ import annotations
 
@@ -69,49 +69,50 @@ def score(
     details: bool = False,
     progress: bool | None = None,
 ) -> Scores:
-    """Score the rows of a table with one metric, several or a suite.
+    """Score the rows of a table with one metric, several metrics or a suite.
 
-    `Metric.compute` and `vlgauge score` give the same numbers, bit by bit.
+    `Metric.compute` and `vlgauge score` return bitwise identical values.
 
     Args:
-        rows: A pandas frame; a polars frame, an Arrow table or anything else with the Arrow C interface; a
-            `datasets.Dataset`; a list of dicts; or what `vlgauge score` takes as FILE: the path of a table, a folder,
-            ``"hub:OWNER/NAME"``.
-        metrics: Names with commas, such as ``"cider,clip_s"``, loaded metrics with their settings, a list of both, or
-            the name of a suite: ``"coco"``, ``"stories"`` or ``"sets"``.
-        predictions: Title of the column with the predictions; None for "predictions".
-        references: Likewise; several titles, in a list or with commas, are joined row by row.
-        images: Likewise.
-        videos: Likewise.
-        styles: Likewise.
-        id: Title of the column or of the index that names the rows; None for "id" if it is there, else the index of a
-            pandas frame, or the numbers of the rows.
-        groups: Title of a column, or a label by id: rows of one label, such as the captions of one image, are drawn
-            together by the intervals. Without it each row counts as independent of the others, and intervals of rows
-            that share an image are too narrow.
+        rows: A pandas frame, a polars frame, an Arrow table or another object with the Arrow C interface, a
+            `datasets.Dataset`, a list of dicts, or anything that `vlgauge score` accepts as FILE: the path of a table,
+            a folder, or ``"hub:OWNER/NAME"``.
+        metrics: Names separated by commas, such as ``"cider,clip_s"``, loaded metrics with their settings, a list of
+            both, or the name of a suite: ``"coco"``, ``"stories"`` or ``"sets"``.
+        predictions: Name of the column with the predictions. None for "predictions".
+        references: Name of the column with the references. None for "references". Several columns, as a list or
+            separated by commas, are joined row by row.
+        images: Name of the column with the images. None for "images".
+        videos: Name of the column with the videos. None for "videos".
+        styles: Name of the column with the styles. None for "styles".
+        id: Name of the column or index with the row IDs. None for "id" if it exists, otherwise the index of a pandas
+            frame, or the row numbers.
+        groups: Name of a column, or labels by row ID. Intervals resample rows with equal labels, such as captions of
+            one image, together. Without groups, rows count as independent, and intervals of rows that share an image
+            are too narrow.
         config: Configuration, for metrics that have several.
-        profile: Profile of the metrics that are given by name.
-        skip: Number of rows to leave out first.
-        limit: Most rows; None for all.
-        split: Split of a Hub data set.
-        revision: Commit, branch or tag of a Hub data set.
-        captions_per_row: Number of captions to score per row, for metrics of caption sets; None for all.
-        seed: Seed of the draw of these captions.
-        annotations: Captions by image, joined to the rows by their column `id` or `image_id`: the path of COCO's
-            annotations or of a table, or a dictionary as pycocoevalcap takes it.
+        profile: Profile of the metrics that are passed by name.
+        skip: Number of rows to skip.
+        limit: Maximum number of rows. None for all.
+        split: Split of a Hub dataset.
+        revision: Commit, branch or tag of a Hub dataset.
+        captions_per_row: Number of captions to score per row, for metrics of caption sets. None for all.
+        seed: Seed of the sampling of these captions.
+        annotations: Captions by image, joined to the rows by their column `id` or `image_id`: the path of COCO
+            annotations or of a table, or a dictionary in the format of pycocoevalcap.
         without: Metrics of a suite to leave out.
-        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``; metrics without a suite
-            take theirs from `vlgauge.load`.
-        details: Whether to say at once how each score came about; `Scores.explain` and `Scores.report` otherwise score
-            once more when they are called.
-        progress: Whether to show bars; None for long work in a terminal or a notebook.
+        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``. Pass settings of other
+            metrics to `vlgauge.load`.
+        details: Whether to compute explanations of the scores together with the scores. Otherwise, `Scores.explain` and
+            `Scores.report` score the rows again when they are called.
+        progress: Whether to show progress bars. None for long computations in a terminal or a notebook.
 
     Returns:
         The scores.
 
     Raises:
-        ValueError: If a column is missing or there twice, a metric cannot read a row, a metric is unknown or
-            comes twice.
+        ValueError: If a column is missing or occurs twice, a metric cannot score a row, or a metric is unknown or
+            occurs twice.
         TypeError: If `rows` is not a table.
     """
     titles = named_titles(predictions, references, images, videos, styles)
@@ -151,7 +152,7 @@ def score(
                     raise UsageError(f"`{name}` must come with a data set of the Hub, `rows` is none")
             refuse_no_file(rows)
             if suite is None:
-                loaded = load(())  # wrong names are reported before the rows are read
+                loaded = load(())  # report unknown names before the rows are read
             wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
             given = given_rows(rows, wanted, skip=skip, limit=limit)
             if annotations is not None:
@@ -175,10 +176,10 @@ def score(
 
 
 def named_titles(*titles: Titles) -> dict[str, str | None]:
-    """Titles by name of the column; several as the command line has them, with commas.
+    """Return column titles by column name. Several titles are joined with commas, as on the command line.
 
     Raises:
-        TypeError: If a title is no text.
+        TypeError: If a title is not a string.
     """
     for name, one in zip(COLUMNS, titles, strict=True):
         every = [one] if one is None or isinstance(one, str) or not isinstance(one, Iterable) else [*one]
@@ -192,7 +193,7 @@ def named_titles(*titles: Titles) -> dict[str, str | None]:
 
 
 def given_ids(given: Given, id: str | None) -> list[Any]:
-    """What the rows are called: by a column, or by what names them where no column does."""
+    """Return the IDs of the rows, from a column or otherwise from the IDs of the table."""
     is_named = id is not None or given.ids is None or "id" in given.titles
     return row_ids(given.rows, id) if is_named else list(given.ids or [])
 
@@ -200,7 +201,7 @@ def given_ids(given: Given, id: str | None) -> list[Any]:
 def read_given(
     given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
 ) -> tuple[list[Any], dict[str, list[Any] | None]]:
-    """What the rows are called, and the columns that the metrics read."""
+    """Return the IDs of the rows, and the columns that the metrics use."""
     ids = given_ids(given, id)
     columns = read_columns(given.rows, metrics, titles)
     return ids, columns if given.file is None else located(columns, given.file)
@@ -213,10 +214,10 @@ def loaded_metrics(
     profile: str | None = None,
     progress: bool | None = None,
 ) -> list[Metric]:
-    """The metrics, those that are given by name loaded.
+    """Return the metrics, and load those that are passed by name.
 
     Raises:
-        ValueError: If there is none, one comes twice or is unknown, or a setting is for none of them.
+        ValueError: If no metric is passed, a metric is unknown or occurs twice, or a setting applies to none of them.
     """
     every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
@@ -247,7 +248,7 @@ def _is_source(file: str) -> bool:
 
 
 def read_annotations(annotations: Any) -> Rows:
-    """Return the rows of annotations that are a path or a dictionary."""
+    """Return the rows of annotations that are passed as a path or a dictionary."""
     if not isinstance(annotations, Mapping):
         refuse_no_file(annotations)
         return read_rows(fspath(annotations))

@@ -1,4 +1,4 @@
-"""Scores of a suite: which of its metrics can be computed on some rows, and its table."""
+"""Scores of a suite: selection of the metrics that can be computed, table of the results, and the distance d_HM."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
 
 
 def find_suite(names: str) -> Suite | None:
-    """Return the suite that stands in place of metrics; None if these are metrics.
+    """Return the suite that is named instead of metrics. None for names of metrics.
 
     Raises:
-        UsageError: If a suite stands next to other names.
+        UsageError: If a suite is named together with other names.
     """
     every = [name.strip() for name in names.split(",") if name.strip()]
     found = [name for name in every if name in SUITES]
@@ -50,17 +50,17 @@ def choose_metrics(
     without: Sequence[str] = (),
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Settings]:
-    """Return the settings of the metrics of a suite that can score some rows.
+    """Return the settings of the metrics of a suite that can score the rows.
 
     Args:
         suite: The suite.
-        titles: Columns that the rows have; a metric whose column is missing is left out.
+        titles: Names of the columns of the rows. A metric whose required column is missing is left out.
         without: Metrics to leave out.
-        settings: Settings of metrics, which win over those of the suite.
+        settings: Settings of metrics, which override the settings of the suite.
 
     Raises:
-        UsageError: If `without` names a metric that the suite has not, or leaves nothing, or settings are of a metric
-            that is not computed.
+        UsageError: If `without` names a metric that is not in the suite, or all of its metrics, or settings are for a
+            metric that is not computed.
     """
     given = settings or {}
     if unknown := [name for name in without if name not in suite.metrics]:
@@ -73,7 +73,7 @@ def choose_metrics(
         for name in suite.metrics
         if name not in without and suite.needs.get(name, "predictions") in {*titles, "predictions"}
     ]
-    if not {*chosen} - {DISTANCE}:  # which is made of the others
+    if not {*chosen} - {DISTANCE}:  # computed from the other metrics
         raise UsageError(f"{as_option('without')} must leave a metric of the suite {suite.name}, got all of them")
     there = [name for name in suite.metrics if name not in without]
     if strange := [name for name, own in given.items() if own and name not in there]:
@@ -94,9 +94,12 @@ def choose_compared(
 
     Args:
         suite: The suite.
-        systems: Rows or scores of each system; a metric that the scores of one lack is left out.
+        systems: Rows or scores of each system. A metric that is missing in the scores of a system is left out.
         without: Metrics to leave out.
         settings: As for `choose_metrics`.
+
+    Raises:
+        UsageError: If no metric of the suite is left.
     """
     titles = set.intersection(
         *(set(suite.needs.values() if one.run is not None else one.rows[0]) for one in systems.values())
@@ -114,8 +117,8 @@ def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:
 
     Args:
         suite: The suite.
-        scored: Results by metric, and why others failed.
-        numbers: How numbers are written.
+        scored: Results by metric, and reasons of the failures.
+        numbers: Number format.
     """
     columns = [column for column in suite.columns if _is_there(column, scored)]
     header, cells, notes = [], [], list(numbers.notes)
@@ -133,7 +136,7 @@ def suite_table(suite: Suite, scored: Scored, numbers: Numbers) -> Table:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return why a metric of a suite failed; the traceback of a bug goes to standard error."""
+    """Return why a metric of a suite failed. Print the traceback of a bug to standard error."""
     if is_of_user(error):
         return describe(error)
     traceback.print_exception(error, file=sys.stderr)
@@ -141,20 +144,20 @@ def describe_failure(error: Exception) -> str:
 
 
 def columns_of_source(source: Source) -> set[str]:
-    """Return which of the columns that metrics of suites need a folder, an archive or a Hub dataset has."""
+    """Return the columns of a folder, an archive or a Hub dataset that metrics of suites require."""
     return {"images"} if "image" in source.kinds.values() else set()
 
 
 def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[Any]) -> Scored:
-    """Add d_HM to the scores of stories, from the same scores of human stories.
+    """Add d_HM to the scores of stories, computed from the same scores of human stories.
 
     Args:
-        scored: Scores of the stories of the model, with those of `groovist` and `rovist`.
-        metrics: The metrics that computed them.
-        human_stories: The human stories of the same rows.
+        scored: Scores of the generated stories, with the scores of `groovist` and `rovist`.
+        metrics: Metrics that computed them.
+        human_stories: Human stories of the same rows.
 
     Returns:
-        The scores with d_HM; with the reason why there is none if it fails, or `groovist` or `rovist` is missing.
+        The scores with d_HM, or with the reason if it fails, or if `groovist` or `rovist` is missing.
     """
     needed = [one for one in metrics if one.name in ("groovist", "rovist") and one.name in scored.results]
     if len(needed) < 2:
@@ -164,7 +167,7 @@ def add_distance(scored: Scored, metrics: Sequence[Metric], human_stories: list[
         human_results = compute_all(needed, {**scored.columns, "predictions": human_stories})
         sides = [_components(results) for results in (scored.results, human_results)]
         result = load_metric(DISTANCE).compute(predictions=sides[0], references=sides[1]) or {}
-    except Exception as error:  # what was scored before is not lost by it
+    except Exception as error:  # keep the scores that were computed before
         return replace(scored, failed={**scored.failed, DISTANCE: describe_failure(error)})
     return replace(scored, results={**scored.results, DISTANCE: result})
 

@@ -1,4 +1,4 @@
-"""Columns scored by one metric or several: what the command writes and Python returns."""
+"""Scores of columns by one or more metrics, in the form that the CLI writes and Python functions return."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Scored:
     """Scores of rows.
 
     Attributes:
-        ids: What the rows are called.
-        columns: What was scored, by name of the column.
-        results: By name of the metric, with details where they were asked for.
-        sizes: Numbers of candidates and references of each row, for metrics of sets of captions.
-        told: What is known of the rows, such as the data set that they are of.
-        failed: Why metrics of a suite have no result, by their names.
-        groups: Which rows belong together; None where each stands for itself.
+        ids: IDs of the rows.
+        columns: Scored columns by name.
+        results: Results by metric name, with details if they were requested.
+        sizes: Numbers of candidates and references of each row, for metrics of caption sets.
+        told: Metadata of the rows, such as their dataset.
+        failed: Reasons why metrics of a suite have no result, by metric name.
+        groups: Groups of rows that belong together. None if rows are independent.
     """
 
     ids: Sequence[Any]
@@ -39,19 +39,19 @@ class Scored:
 
     @property
     def plain(self) -> dict[str, dict[str, Any]]:
-        """The results without details."""
+        """Results without details."""
         return {name: without_details(name, result) for name, result in self.results.items()}
 
     def with_details(self, again: Scored) -> Scored:
-        """The same with the details of another call on the same rows."""
+        """Return a copy with the details of another call on the same rows."""
         results = {name: {**again.results[name], **self.results[name]} for name in self.results}
         return replace(self, results=results)
 
     def run(self, *, details: bool = False) -> dict[str, Any]:
-        """All of it as one dictionary: what `vlgauge score --output` writes and `vlgauge.leaderboard` reads."""
+        """Return everything as a dictionary, which `vlgauge score --output` writes and `vlgauge.leaderboard` reads."""
         run: dict[str, Any] = {"ids": self.ids, **self.told, **({} if self.groups is None else self.groups.told)}
         if self.sizes is not None:
-            # Without them nobody can tell later whether two systems can be compared.
+            # Set sizes are required to check later whether two systems are comparable.
             run["sizes"] = self.sizes
         for result in (self.results if details else self.plain).values():
             run |= result
@@ -71,13 +71,13 @@ def score_columns(
     describe_failure: Callable[[Exception], str] | None = None,
     groups: RowGroups | None = None,
 ) -> Scored:
-    """Score columns with every metric.
+    """Score columns with all metrics.
 
-    With `describe_failure`, a metric that fails costs no scores of the others, unless all fail; the function makes the
-    reason from what it raised.
+    With `describe_failure`, the other metrics are still computed if a metric fails, unless all fail. The function
+    converts its exception to the reason of the failure.
 
     Raises:
-        ValueError: As `compute_all` and `draw_captions`.
+        ValueError: As for `compute_all` and `draw_captions`.
     """
     warn_of_repeated(ids, columns, grouped=groups is not None)
     kept = dict(columns)

@@ -1,4 +1,4 @@
-"""What is to be known of the scores of rows: tables, reasons, files, records."""
+"""Result of `vlgauge.score`: tables, explanations, files and records of the scores of rows."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from vlgauge.writing import write
 if TYPE_CHECKING:
     from vlgauge.explain import Explanation
 
-_SHOWN = 5  # rows in the text of a result
+_SHOWN = 5  # rows in the text representation
 
 
 class Scores:
-    """Scores of rows by one metric or several, with the scored columns.
+    """Scores of rows by one or more metrics, with the scored columns.
 
     Attributes:
-        ids: Ids of the rows.
-        results: Results of the metrics, by name.
+        ids: IDs of the rows.
+        results: Results by metric name.
     """
 
     def __init__(
@@ -51,34 +51,34 @@ class Scores:
 
     @property
     def ids(self) -> list[Any]:
-        """What the rows are called."""
+        """IDs of the rows."""
         return list(self._scored.ids)
 
     @property
     def results(self) -> dict[str, dict[str, Any]]:
-        """What each metric returned, by its name."""
+        """Results by metric name, without details."""
         return self._scored.plain
 
     @property
     def columns(self) -> Mapping[str, list[Any] | None]:
-        """What was scored, by name of the column."""
+        """Scored columns by name."""
         return self._scored.columns
 
     def run(self) -> dict[str, Any]:
-        """All of it as one dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` take for a system."""
+        """Return everything as a dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` accept as a system."""
         return self._scored.run()
 
     # -- tables ------------------------------------------------------------------------------------------------------
     @property
     def rows(self) -> Any:
-        """The table with its index and columns, and one column more per score, as a pandas frame."""
+        """Pandas frame of the input table with its index and columns, and an additional column per score."""
         frame = self._frame()
         for name, scores in self.scores().items():
             frame[name] = scores
         return frame
 
     def scores(self) -> dict[str, list[float]]:
-        """The scores of the rows, by their names: "clip_s", and with references "ref_clip_s"."""
+        """Return the scores of the rows by name, such as "clip_s", and with references "ref_clip_s"."""
         found: dict[str, list[float]] = {}
         for result in self.results.values():
             for key, value in result.items():
@@ -87,7 +87,9 @@ class Scores:
         return found
 
     def summary(self, *, confidence: float = CONFIDENCE) -> Any:
-        """The numbers of all rows as a pandas frame: value, interval, n, undefined, direction, range, signature.
+        """Return the corpus-level values as a pandas frame.
+
+        The columns are value, interval, n, undefined, direction, range and signature.
 
         Args:
             confidence: Level of the bootstrap intervals.
@@ -119,14 +121,14 @@ class Scores:
         return numbers_of(self.results, confidence, self._scored.groups)
 
     def __repr__(self) -> str:
-        """The table that `vlgauge score` prints, with a few rows."""
+        """Return the table that `vlgauge score` prints, with a few rows."""
         texts = self.columns["predictions"] or []
         how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` has all"}
         told = summary(self.results, self.ids, texts, _SHOWN, **how)
         return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), told])
 
     def _repr_html_(self) -> str:
-        """The numbers of all rows, in the colours of the notebook."""
+        """Return the corpus-level values as HTML, in the colors of the notebook."""
         groups = self._scored.groups
         tables = [*self._suite_tables(), numbers_table(self.results, groups=groups)]
         return notebook_tables(tables, notes_of(self.results, groups))
@@ -135,16 +137,16 @@ class Scores:
         """Return the table of a suite in Markdown.
 
         Args:
-            digits: Digits after the point.
-            scale: Factor for every value.
+            digits: Number of digits after the decimal point.
+            scale: Factor by which values are multiplied.
 
         Raises:
-            UsageError: If these are no scores of a suite.
+            UsageError: If the scores are not of a suite.
         """
         return self._rendered("markdown", digits, scale)
 
     def to_latex(self, *, digits: int = 1, scale: float = 100.0) -> str:
-        """Return the table of a suite in LaTeX, by default in percent; otherwise as `to_markdown`."""
+        """Return the table of a suite in LaTeX, by default in percent. See `to_markdown`."""
         return self._rendered("latex", digits, scale)
 
     def _rendered(self, form: str, digits: int, scale: float) -> str:
@@ -158,25 +160,25 @@ class Scores:
         return [] if self._suite is None else [suite_table(self._suite, self._scored, numbers)]
 
     def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
-        """A matplotlib figure of the scores (extra `plots`).
+        """Return a matplotlib figure of the scores (extra `plots`).
 
         Args:
-            kind: "distribution" of each score with its value and interval, "correlation" of each two over the rows, or
-                "length", each against the number of words.
-            scores: Names of the scores, such as "ref_clip_s"; None for the main score of each metric.
+            kind: "distribution" of each score with its corpus-level value and interval, "correlation" of each pair of
+                scores over the rows, or "length" for each score against the number of words.
+            scores: Names of the scores, such as "ref_clip_s". None for the main score of each metric.
         """
         return import_module("vlgauge.scoring.figures").scores_figure(self._scored, kind, scores)
 
     # -- reasons -----------------------------------------------------------------------------------------------------
     def explain(self, row: int | str) -> RowReasons:
-        """Why a row has its scores (extra `explain`).
+        """Explain the scores of a row (extra `explain`).
 
         Args:
-            row: Number from 0, or its id, if that is a text.
+            row: Row number, starting at 0, or a row ID that is a string.
 
         Raises:
-            ValueError: If no row has this id, or several have.
-            IndexError: If there is no such row.
+            ValueError: If no row has this ID, or several have it.
+            IndexError: If the row number does not exist.
         """
         number = self._number_of(row)
         return RowReasons(self._explained(), number)
@@ -185,10 +187,10 @@ class Scores:
         """Write a page that explains the rows with the worst and best scores (extra `explain`).
 
         Args:
-            path: The file, .html.
-            worst: How many rows with the worst scores of each metric.
-            best: How many of the others with the best scores.
-            title: Headline; by default the number of rows and the metrics.
+            path: Path of the file, .html.
+            worst: Number of rows with the worst scores of each metric.
+            best: Number of other rows with the best scores.
+            title: Headline. By default the number of rows and the metrics.
         """
         pages = import_module("vlgauge.scoring.pages")
         write(path, pages.report(self._explained(), worst=worst, best=best, title=title))
@@ -198,7 +200,7 @@ class Scores:
             pages = import_module("vlgauge.scoring.pages")
             if any(f"{name}_details" not in result for name, result in self._scored.results.items()):
                 with rows_called("`rows`"), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # they were told when the rows were scored
+                    warnings.simplefilter("ignore")  # already shown when the rows were scored
                     own = self._scored
                     again = score_columns(self._metrics, own.ids, own.columns, details=True, groups=own.groups)
                 self._scored = self._scored.with_details(again)
@@ -220,15 +222,18 @@ class Scores:
 
     # -- files -------------------------------------------------------------------------------------------------------
     def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
-        """All of it as `vlgauge score --output` writes it: to a file, or as a text without one."""
+        """Write everything to a JSON file like `vlgauge score --output`, or return it as a string without a path."""
         return self._written(path, ".json")
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
-        """A line per row, and beside a file what is no column; as `to_json`."""
+        """Write a CSV file with a line per row, and a second file with everything else.
+
+        Without a path, return the CSV file as a string.
+        """
         return self._written(path, ".csv")
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """A line per row, with what is no column in the metadata."""
+        """Write a Parquet file with a line per row and everything else in the metadata."""
         self._written(path, ".parquet")
 
     def _written(self, path: str | PathLike[str] | None, ending: str) -> str | None:
@@ -253,22 +258,22 @@ class Scores:
         notes: str | None = None,
         scores: Iterable[str] | None = None,
     ) -> list[Record]:
-        """Records of the numbers, for exports and leaderboards.
+        """Return records of the corpus-level scores, for exports and leaderboards.
 
         Args:
-            file: results.jsonl, to which to add them; None to only return them.
-            model: Id on the Hub of the model that wrote the predictions, or all that is known of it.
-            dataset: Id on the Hub of the data set, or all that is known of it.
-            split: Split of the data set, if that is given by its id.
-            date: Date by ISO 8601; None for today.
-            notes: Anything else.
-            scores: Names of the scores, such as "ref_clip_s"; None for the main score of each metric.
+            file: Path of results.jsonl, to which the records are appended. None to only return them.
+            model: ID on the Hub or description of the model that generated the predictions.
+            dataset: ID on the Hub or description of the dataset.
+            split: Split of the dataset, if the dataset is passed as an ID.
+            date: ISO 8601 date. None for today.
+            notes: Additional notes.
+            scores: Names of the scores, such as "ref_clip_s". None for the main score of each metric.
 
         Returns:
-            The records; with a file only those that were added.
+            The records. With a file, only the records that were added.
 
         Raises:
-            ValueError: If a score is unknown, no row has one, or a record cannot hold a value.
+            ValueError: If a score is unknown, no row has a score, or a record cannot contain a value.
         """
         run, known = self.run(), self.scores()
         names = list(self.results) if scores is None else list(scores)
@@ -280,12 +285,12 @@ class Scores:
 
 
 class RowReasons:
-    """Why a row has its scores: as a text, in a notebook, as a page.
+    """Explanation of the scores of a row, as text, in a notebook or as a page.
 
     Attributes:
-        row: Number of the row, from 0.
-        scores: By name of the metric.
-        reasons: In a few words, likewise.
+        row: Row number, starting at 0.
+        scores: Scores by metric name.
+        reasons: Short reasons by metric name.
     """
 
     def __init__(self, explained: Sequence[Explanation], row: int) -> None:
@@ -295,13 +300,13 @@ class RowReasons:
         self._explained = explained
 
     def __repr__(self) -> str:
-        """A line per metric."""
+        """Return a line per metric."""
         return "\n".join(f"{name} {self.scores[name]:.4f}: {printable(why)}" for name, why in self.reasons.items())
 
     def html(self) -> str:
-        """A page of its own."""
+        """Return a complete HTML page."""
         return import_module("vlgauge.scoring.pages").row_page(self._explained, self.row)
 
     def _repr_html_(self) -> str:
-        """The page in a frame, so that its style does not touch that of a notebook."""
+        """Return the page as an iframe, so that its style does not affect the notebook."""
         return framed(self.html(), f"row {self.row}")

@@ -1,4 +1,4 @@
-"""Rows that are no table: a data set of the Hub, a WebDataset archive, or a folder."""
+"""Rows of a Hub dataset, a WebDataset archive, or a folder."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,11 +33,11 @@ def source_of(
         revision: Commit, tag or branch of the dataset.
         split: Split of the dataset.
         limits: Maximum size of a row.
-        most_rows: Number of rows that will be read, those to skip included; of an archive the others are not listed.
+        most_rows: Number of rows that will be read, including skipped rows. Further rows of an archive are not listed.
 
     Raises:
-        ValueError: If it is none, or an argument is missing or does not belong to it.
-        OSError: If it cannot be had.
+        ValueError: If the source does not exist, or an argument is missing or not supported by it.
+        OSError: If the source cannot be accessed.
     """
     if file.startswith(PREFIX):
         identity, _, config = file.removeprefix(PREFIX).partition(":")
@@ -57,11 +57,11 @@ def rows_of(
     limit: int | None = None,
     progress: bool | None = None,
 ) -> RowReader:
-    """The rows that can be scored, and the others.
+    """Read the rows that can be scored, and the reasons why others cannot.
 
     Raises:
         ValueError: If a column is missing, or no row can be scored.
-        NetworkError: If the way to the Hub breaks; it says from which row on.
+        NetworkError: If the connection to the Hub fails. The message contains the row from which to continue.
     """
     wanted = [column for metric in metrics for column in metric.columns]
     reader = RowReader(source, wanted, titles_of(source, wanted, titles), limits, next_row=skip)
@@ -84,7 +84,7 @@ def rows_of(
 
 
 def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """Titles by name of the column: those that are given, the others guessed, which is said."""
+    """Return the titles of each column. Titles not passed are guessed, and printed to standard error."""
     read = {column.name for column in wanted} | {"id", "groups"}
     for name, title in given.items():
         if title is not None and name not in read:
@@ -98,18 +98,18 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
 
 
 def told(reader: RowReader) -> dict[str, Any]:
-    """What a result says of its rows: the data set, and those that were left out."""
+    """Return the metadata of the rows for the result: their dataset, and the rows that were left out."""
     return {"dataset": asdict(reader.source.origin), "left_out": [asdict(one) for one in reader.left_out]}
 
 
 def groups_of(reader: RowReader) -> RowGroups | None:
-    """Return which rows belong together, by the column that is titled so; None without one."""
+    """Return the groups of rows that belong together, by the column titled "groups". None without this column."""
     titles = reader.titles.get("groups")
     return RowGroups(titles[0], reader.groups) if titles else None
 
 
 def lines_of(reader: RowReader) -> list[str]:
-    """The same, as lines below the table."""
+    """Return the dataset and the rows that were left out as lines below the table."""
     origin = reader.source.origin
     parts = [origin.id, origin.config, origin.split, origin.revision and f"commit {origin.revision}"]
     head = f"{', '.join(part for part in parts if part)}: {len(reader.ids)} of {reader.n_read} rows scored"
@@ -117,12 +117,12 @@ def lines_of(reader: RowReader) -> list[str]:
 
 
 def skipped(reader: RowReader) -> str:
-    """How many rows were skipped, in a line."""
+    """Return a line with the number of skipped rows."""
     return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are in no number"
 
 
 def reasons(left_out: Sequence[LeftOut]) -> list[str]:
-    """Why rows were left out and which was the first, the most frequent reason first."""
+    """Return the reasons why rows were left out with the first row of each, the most frequent reason first."""
     firsts: dict[str, str] = {}
     for one in left_out:
         firsts.setdefault(one.reason, shown(one.id))

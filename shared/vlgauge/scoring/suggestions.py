@@ -1,4 +1,4 @@
-"""Which columns of a table can be one that a metric reads; suggested to the user, never taken."""
+"""Suggestions of table columns for a column that a metric requires. Suggestions are never used automatically."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,21 +15,21 @@ from vlgauge.sandbox.kinds import CLIPS, kind_of_cell
 
 _LOOKED_AT = 50  # rows
 _MOST = 4  # suggestions
-_LONGEST_TITLE = 100  # what is longer nobody types, and it would be the whole message
+_LONGEST_TITLE = 100  # a longer title is unlikely to be typed and would fill the message
 _PICTURES = ("png", "jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff")
-# Names and numbers of rows, whatever they look like.
+# Titles of row IDs and row numbers, whatever their content.
 _ID = re.compile(r"(?i:(?:.*[_\W])?(?:id|ids|key|uuid|guid|index|idx|hash|sha\d*|split)_*)|.*[a-z]Ids?")
 _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.[A-Za-z]\w{1,4}")
 
 
 def suggested(rows: Rows, column: Column, taken: Collection[str]) -> list[tuple[str, Any]]:
-    """Titles that can be a column of a metric, each with its first cell."""
+    """Return titles that can be a column of a metric, each with its first cell."""
     found = []
     for title in rows[0]:
         if title in taken or not isinstance(title, str) or len(title) > _LONGEST_TITLE or _ID.fullmatch(title):
             continue
         cells = [row[title] for row in islice(rows, _LOOKED_AT) if title in row and not is_missing(row[title])]
-        # COCO's results have their captions under two titles; a caption is no reference of itself.
+        # COCO results have their captions under two titles. A caption is not a reference for itself.
         if column.name == "references" and _are_captions_again(cells, rows):
             continue
         if cells and all(_fits(column, cell) for cell in cells) and not _names_rows(column, cells):
@@ -70,7 +70,7 @@ def _is_file(cell: Any, endings: Sequence[str]) -> bool:
 
 
 def _is_text(cell: Any) -> bool:
-    """Whether a cell is what people say: no number, no path, no address."""
+    """Return whether a cell is natural language instead of a number, a path or a URL."""
     if not isinstance(cell, str) or not any(map(str.isalpha, cell)):
         return False
     text = cell.strip()
@@ -82,7 +82,7 @@ def _are_texts(cell: Any) -> bool:
 
 
 def _names_rows(column: Column, cells: Sequence[Any]) -> bool:
-    """Whether single words name the rows, such as "a17": each another one, none of them said twice."""
+    """Return whether cells are likely row IDs: single words of which some have digits, such as "a17"."""
     if (
         column.name == "styles"
         or isinstance(column, (Images, Videos))
@@ -93,7 +93,7 @@ def _names_rows(column: Column, cells: Sequence[Any]) -> bool:
 
 
 def _likeness(column: Column, cell: Any) -> int:
-    """Texts of several words before those of one, for a style the other way round."""
+    """Return 1 for text of several words and 0 for other cells, or the reverse for a column of styles."""
     one = cell[0] if isinstance(cell, list) and cell else cell
     has_words = isinstance(one, str) and len(one.split()) > 1
     return int(has_words != (column.name == "styles"))

@@ -1,4 +1,4 @@
-"""Several systems on the same rows: each scored in the same way, unless its scores are given."""
+"""Several systems on the same rows, all scored in the same way, or with existing scores."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from vlgauge.settings import shown
 if TYPE_CHECKING:
     from vlgauge.base import Metric
 
-# Columns that must say the same of a row in every system; paths of pictures depend on the folder.
+# Columns whose values must be equal in every system. Paths of images are excluded, because they depend on the folder.
 _SAME = ("references", "styles")
 
 
 @dataclass(frozen=True)
 class GivenSystem:
-    """One system: its scores, or the rows of its predictions, and what names the rows.
+    """System with its row IDs, and either its scores or the rows with its predictions.
 
-    It may have titles of columns of its own, such as that of its predictions.
+    It may have separate column titles, such as the title of its predictions.
     """
 
     ids: Sequence[Any]
@@ -49,14 +49,13 @@ def scored_systems(
     seed: int = 0,
     grouped: bool = False,
 ) -> dict[str, Scored]:
-    """Return the scores of the systems whose scores are not given, by name.
+    """Return the scores of the systems that have no scores yet, by name.
 
-    Warns if rows share an image or a clip and nothing says which rows belong together (`grouped`).
-
-    Of sets of captions as many of each row are scored as the system with fewest has.
+    Warns if rows share an image or a video and no groups are named (`grouped`). Caption sets are reduced to the
+    smallest set size of each row over all systems.
 
     Raises:
-        ValueError: If columns are missing, references differ between systems, or a metric refuses a row.
+        ValueError: If columns are missing, references differ between systems, or a metric cannot score a row.
     """
     unscored = {name: one for name, one in systems.items() if one.run is None}
     columns = {}
@@ -91,7 +90,7 @@ def scored_systems(
 def wide_systems(
     rows: Rows, ids: Sequence[Any], predictions: Sequence[str], file: str | None = None
 ) -> dict[str, GivenSystem]:
-    """The systems of one table that has a column of predictions for each.
+    """Return the systems of a table that has a column of predictions for each system.
 
     Raises:
         ValueError: If a column is named twice.
@@ -102,10 +101,10 @@ def wide_systems(
 
 
 def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None = None) -> dict[str, GivenSystem]:
-    """The systems of one table that has a row for each system and each of its rows, in the order of their names in it.
+    """Return the systems of a table that has one row per system and example, in the order of their first rows.
 
     Raises:
-        ValueError: If a row names no system, or all name one.
+        ValueError: If a row names no system, or all rows name the same one.
     """
     own: dict[str, tuple[Rows, list[Any]]] = {}
     for number, (name, row, one) in enumerate(zip(named_column(rows, column, "system"), rows, ids, strict=True)):
@@ -123,10 +122,10 @@ def long_systems(rows: Rows, ids: Sequence[Any], column: str, file: str | None =
 
 
 def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None:
-    """Refuse names of scores that a metric does not have, or does not have with these columns.
+    """Check that all systems have the named scores.
 
     Raises:
-        ValueError: At the first one; the message lists those that there are.
+        ValueError: If a system lacks a score. The message lists the scores that it has.
     """
     for system, run in runs.items():
         known = [key.removesuffix("_signature") for key in run if key.endswith("_signature")]
@@ -135,15 +134,15 @@ def refuse_unknown_scores(names: Sequence[str], runs: Mapping[str, Run]) -> None
 
 
 def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: str) -> dict[str, str]:
-    """Return the label of each row in a column that the rows of the systems have; empty where there are only scores.
+    """Return the label of each row in a column of the rows of the systems. Empty if all systems have scores only.
 
     Args:
-        systems: By name.
-        title: Of the column; systems whose rows lack it are grouped by the others.
-        option: What chose it, for messages.
+        systems: Systems by name.
+        title: Title of the column. Systems whose rows lack it use the labels of the others.
+        option: Option that names the column, for error messages.
 
     Raises:
-        UsageError: If a row has no label, or is in different groups by two systems.
+        UsageError: If a row has no label, or different labels in two systems.
     """
     rows = {name: one for name, one in systems.items() if one.rows}
     there = {name: one for name, one in rows.items() if title in one.rows[0]} or dict([*rows.items()][:1])
@@ -152,12 +151,12 @@ def labels_of_systems(systems: Mapping[str, GivenSystem], title: str, option: st
 
 
 def runs_of(systems: Mapping[str, GivenSystem], scored: Mapping[str, Scored]) -> dict[str, Run]:
-    """The scores of every system, in their order."""
+    """Return the scores of every system, in the order of the systems."""
     return {name: scored[name].run() if name in scored else one.run or {} for name, one in systems.items()}
 
 
 def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, GivenSystem]) -> None:
-    """Refuse references or styles of one row that differ between two systems."""
+    """Check that references and styles of each row are equal in all systems."""
     (first, own), *others = columns.items()
     for column in _SAME:
         if own.get(column) is None:
@@ -176,7 +175,11 @@ def _check_same(columns: Mapping[str, Mapping[str, Any]], systems: Mapping[str, 
 def _draw_equal_sets(
     columns: Mapping[str, dict[str, Any]], systems: Mapping[str, GivenSystem], sizes: Mapping[str, Any], seed: int
 ) -> dict[str, list[int]]:
-    """Keep as many captions of each row as the system with fewest has; numbers of those there were, where some go."""
+    """Reduce the captions of each row to the smallest set size over all systems, in place.
+
+    Returns:
+        Number of captions of each row before sampling, for the systems that changed.
+    """
     by_key = {name: dict(zip(row_keys(systems[name].ids), own, strict=False)) for name, own in sizes.items() if own}
     least: dict[str, int] = {}
     for own in by_key.values():

@@ -1,4 +1,4 @@
-"""Tables that people have in Python, as rows of which metrics read columns: frames, Arrow, data sets, lists, files."""
+"""Conversion of tables to rows: pandas frames, Arrow tables, datasets, lists of dicts and files."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or th
 
 @dataclass(frozen=True)
 class Given:
-    """Rows that were handed over.
+    """Rows of a table.
 
     Attributes:
-        rows: Rows with the cells that are read; the first has all, from which messages name columns.
-        titles: Of all columns.
-        frame: Makes the pandas frame with all columns that the scores are added to.
-        ids: What names the rows where no column does; None for their numbers.
-        file: Where they lie; None for rows in memory, whose paths start at the working folder.
+        rows: Rows with the cells that metrics use. The first row has all cells, from which messages name columns.
+        titles: Names of all columns.
+        frame: Function that returns the pandas frame with all columns, to which the scores are added.
+        ids: Row IDs if there is no ID column. None for the row numbers.
+        file: Path of the file. None for rows in memory, whose paths are relative to the working directory.
     """
 
     rows: Rows
@@ -36,11 +36,11 @@ class Given:
 
 
 def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> Given:
-    """The rows of a table of any kind.
+    """Return the rows of a table of any supported type.
 
     Raises:
-        ValueError: If it has two columns of one name or no rows.
-        TypeError: If it is no table.
+        ValueError: If two columns have the same name, or there are no rows.
+        TypeError: If it is not a table.
     """
     titles = [title for title in wanted if title]
     chosen = slice(skip, None if limit is None else skip + limit)
@@ -75,7 +75,7 @@ def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
     if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
         return _of_dicts(add_columns([dict(row) for row in rows[chosen]]))
     if isinstance(rows, Mapping):
-        # A dictionary of columns is not one of captions by image.
+        # Distinguish a dictionary of columns from a dictionary of captions by image.
         is_by_image = all(str(key).isdigit() or _holds_objects(value) for key, value in rows.items())
         captions = rows_of_object(rows) if is_by_image or "annotations" in rows else None
         if captions is not None:
@@ -94,10 +94,10 @@ def _holds_objects(value: Any) -> bool:
 
 
 def refuse_no_file(rows: Any) -> None:
-    """Refuse the path of a file that is not there.
+    """Check that a path exists.
 
     Raises:
-        FileNotFoundError: With the names of files beside it that are near.
+        FileNotFoundError: If it does not. The message lists similar file names in the folder.
     """
     if not isinstance(rows, (str, PathLike)) or fspath(rows) == STDIN or Path(rows).exists():
         return
@@ -122,7 +122,7 @@ def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
         return Given([], titles, lambda: frame) if not len(frame) else Given([{}], titles, lambda: frame)
     first = {title: _pandas_cells(frame[title].iloc[:1])[0] for title in titles}
     cells = {title: _pandas_cells(frame[title]) for title in _read(titles, wanted)}
-    for name in frame.index.names:  # a title may be that of the index, as in pandas
+    for name in frame.index.names:  # pandas also accepts names of index levels as titles
         if name in wanted and name not in titles:
             cells[name] = _pandas_cells(frame.index.get_level_values(name).to_series())
     ids = [_plain_id(one) for one in frame.index.tolist()]
@@ -130,7 +130,7 @@ def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
 
 
 def _pandas_cells(column: Any) -> list[Any]:
-    """Cells as Python has them: None for what is missing, lists for arrays of texts."""
+    """Convert the cells of a column to Python objects: missing cells to None, arrays of strings to lists."""
     cells: list[Any] = column.astype(object).tolist()
     missing = column.isna()
     if missing.any():
@@ -141,7 +141,7 @@ def _pandas_cells(column: Any) -> list[Any]:
 
 
 def _plain_cell(cell: Any) -> Any:
-    """A cell; an array of objects, such as pandas reads lists of texts from Parquet, as a list."""
+    """Convert a NumPy scalar to a Python object and an array of strings, as pandas reads from Parquet, to a list."""
     if getattr(getattr(cell, "dtype", None), "kind", "") in ("O", "U", "T") and hasattr(cell, "tolist"):
         return [_plain_cell(one) for one in cell.tolist()]
     if isinstance(cell, list):
@@ -150,7 +150,7 @@ def _plain_cell(cell: Any) -> Any:
 
 
 def _plain_id(one: Any) -> Any:
-    """A label of an index as a number, a text, or what it looks like."""
+    """Return an integer or a string unchanged, and the string of any other index label."""
     return one if isinstance(one, (str, int)) and not isinstance(one, bool) else str(one)
 
 
@@ -178,7 +178,7 @@ def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> Gi
 
 
 def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
-    """A data set, whose pictures stay undecoded; columns that are not read are left on the disk."""
+    """Return the rows of a dataset without decoding images. Columns that are not used are not read from disk."""
     start, stop, _ = chosen.indices(len(rows))
     part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
     titles = list(part.column_names)
@@ -204,7 +204,7 @@ def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int
 
 
 def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
-    """Refuse a table that has a column of the name of a score that is to be added."""
+    """Check that no column has the name of a score that will be added."""
     there = set(titles)
     for name in added:
         if name in there:
