@@ -1,4 +1,4 @@
-"""The `vlgauge` command."""
+"""Entry point and argument parsers of the command `vlgauge`."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ from vlgauge.sandbox import reading
 from vlgauge.weights.files import SourcesMissing
 from vlgauge.writing import refuse_shared
 
-# Name of a command -> its module, with the function where that is not `add_options`, and its purpose.
+# Module of each command, with the function that adds its options if it is not `add_options`, and its purpose.
 COMMANDS = {
     "list": ("listing", "list the metrics"),
     "backbones": ("backbones", "list the encoders of pictures and texts that metrics can use"),
@@ -56,7 +56,7 @@ COMMANDS = {
     "info": ("info", "print versions, devices and caches"),
 }
 
-# Headline on the first screen -> its commands.
+# Headings of the first screen, with their commands.
 GROUPS = {
     "Score": ("score", "compare", "list", "workbench"),
     "Results": ("record", "export", "agreement"),
@@ -65,27 +65,27 @@ GROUPS = {
     "This machine": ("cache", "info"),
 }
 
-# Options that name a file to write, whatever the command.
+# Options that name an output file in any command.
 _WRITTEN = ("theta", "record", "report", "plot", "write_rows", "output")
 
-# A cell or a name may be of any length; the longest message of our own lists the six sources that rovist lacks.
+# Cells and names can have any length. The longest message of vlgauge itself lists the six missing sources of rovist.
 _LONGEST_LINE = 4000
-_LEAST_HELP, _MOST_HELP = 40, 100  # characters of a line of the first screen
+_LEAST_HELP, _MOST_HELP = 40, 100  # characters per line of the first screen
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """Parser with error messages in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the message in one line and end with code 2."""
+        """Print the message in one line and exit with code 2."""
         self.exit(2, f"{self.prog}: error: {printable(message)}; see {self.prog} --help\n")
 
 
 class FirstScreen(OneLineParser):
-    """The parser of the program, whose help has the commands in groups."""
+    """Parser of the program, whose help lists the commands in groups."""
 
     def format_help(self) -> str:
-        """Usage, groups of commands, options."""
+        """Return usage, groups of commands, and options."""
         width = min(max(_LEAST_HELP, shutil.get_terminal_size().columns), _MOST_HELP)
         lines = [self.format_usage(), self.description or ""]
         for headline, names in GROUPS.items():
@@ -98,15 +98,18 @@ class FirstScreen(OneLineParser):
 
 
 class CommandParser(OneLineParser):
-    """The parser of a command, which asks the module of the command for its options when it is chosen.
+    """Parser of a command that gets its options from the module of the command when it is selected.
 
-    So a command imports what it works with at the top of its module, and none waits for the imports of another.
+    Modules of commands can therefore import their dependencies at the top without slowing down other commands.
     """
 
     source = ""
 
     def parse_known_args(self, *arguments: Any) -> Any:  # type: ignore[override]
-        """Read the words, after the options were added; what runs is the module's `run` unless it says another one."""
+        """Add the options of the command and parse the arguments.
+
+        The command runs the function `run` of its module, unless the module sets another one.
+        """
         name, _, function = self.source.partition(":")
         module = import_module(f"vlgauge.cli.{name}")
         self.set_defaults(run=getattr(module, "run", None))
@@ -114,12 +117,12 @@ class CommandParser(OneLineParser):
         return super().parse_known_args(*arguments)
 
     def add_subparsers(self, **how: Any) -> Any:
-        """Parsers of experiments and actions, whose options are there already."""
+        """Add parsers of experiments and actions, whose options are added immediately."""
         return super().add_subparsers(parser_class=OneLineParser, **how)
 
 
 def build_parser(command: str = "") -> argparse.ArgumentParser:
-    """The parser with all commands, or with one if it is known; imports none of them."""
+    """Return the parser with all commands, or with a single known command. No module of a command is imported."""
     parser = FirstScreen(prog="vlgauge", description="Metrics for image captions and visual stories.")
     parser.add_argument("--version", action="version", version=f"vlgauge {vlgauge.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
@@ -134,11 +137,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: Words after the program's name; those of the process if None.
+        arguments: Arguments after the program name. None for the arguments of the process.
 
     Returns:
-        Exit code: 0, 2 after an error, or 130 when interrupted; either is one line on standard error, several
-            for several sources that are missing.
+        Exit code: 0 for success, 2 after an error, 130 after an interrupt, or the code that the command returns. Errors
+        are one line on standard error, or several lines if several sources are missing.
     """
     try:
         return _run(arguments)
@@ -149,17 +152,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        # Whoever starts us may have closed them, and Python says None then.
+        # Standard streams are None if the parent process closed them.
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal lacks must not cost the scores.
+        # A character that the terminal cannot encode must not lose the scores.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         options = build_parser(*words[:1]).parse_args(words, argparse.Namespace(words=words))
-    except MissingExtraError as error:  # of the extra that a command needs
+    except MissingExtraError as error:  # missing extra of the command
         sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
         return 2
     unseen = getattr(options, "no_progress", False)
@@ -177,7 +180,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             code: int = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; keep Python from complaining when it closes the pipe.
+        # The reader, such as `head`, closed the pipe. Redirect the output, so that Python does not report it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -189,7 +192,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """The files that a command is to write, with their options; beside a table of scores stands a second one."""
+    """Return the output files of a command with their options, including the second file next to a table of scores."""
     given = [(f"--{name.replace('_', '-')}", getattr(options, name, None)) for name in _WRITTEN]
     targets = [(name, str(path)) for name, path in given if path is not None]
     return targets + [(name, path + SIDECAR) for name, path in targets if name == "--output"]
@@ -197,20 +200,20 @@ def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 @contextmanager
 def plain_warnings(program: str) -> Iterator[list[str]]:
-    """Show what the user should know as one line, each once, without the line of code that it comes from.
+    """Show each warning for users once, as one line without its source line.
 
     Args:
-        program: What the lines begin with.
+        program: Prefix of the lines.
 
     Yields:
-        What was shown so far.
+        Warnings that were shown so far.
     """
     told: list[str] = []
 
     def show(message: Any, category: type[Warning], *where: Any, **named: Any) -> None:
         if issubclass(category, UserWarning):
             text = printable(str(message))
-            if text not in told:  # every system that is compared gives the same one
+            if text not in told:  # every compared system may raise the same warning
                 told.append(text)
                 sys.stderr.write(f"{program}: warning: {text}\n")
         else:
@@ -222,12 +225,12 @@ def plain_warnings(program: str) -> Iterator[list[str]]:
         yield told
 
 
-# Settings of metrics that have an option.
+# Settings of metrics that have a separate option.
 _SETTINGS_WITH_OPTION = {"profile": "profile", "config_name": "config"}
 
 
 def _named(options: argparse.Namespace, name: str, value: object, is_setting: bool) -> str:
-    """Return how a command takes an argument of Python: as an option, or as a setting of the metric."""
+    """Return the command-line form of a Python argument: an option, or a setting of the metric."""
     option = _SETTINGS_WITH_OPTION.get(name, "") if is_setting else name
     if option and hasattr(options, option):
         return f"--{option.replace('_', '-')}" + ("" if value is ... else f" {shlex.quote(str(value))}")
@@ -239,7 +242,7 @@ def _named(options: argparse.Namespace, name: str, value: object, is_setting: bo
 def one_line(error: Exception, options: argparse.Namespace | None = None) -> str:
     """Return the message of an error in one line.
 
-    Of several sources that are missing each has a line. An error about a setting names it as ``--set NAME=...``.
+    Several missing sources have one line each. An error about a setting names it as ``--set NAME=...``.
     """
     if isinstance(error, SourcesMissing):
         return "\n".join(map(printable, str(error).splitlines()))

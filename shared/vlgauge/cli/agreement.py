@@ -1,4 +1,4 @@
-"""`vlgauge agreement FILE`: how well metrics agree with ratings or rankings by people."""
+"""Measure how well metrics agree with human ratings or rankings."""
 
 import argparse
 import math
@@ -26,7 +26,7 @@ from vlgauge.statistics.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agree
 
 TITLES = {"tau_b": "tau-b", "tau_c": "tau-c", "spearman": "Spearman", "pearson": "Pearson"}
 
-Scores = dict[str, dict[str, float]]  # name -> key of the row -> score
+Scores = dict[str, dict[str, float]]  # scores by row key, by name
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, score or join, correlate, print."""
+    """Run the command: read the ratings, compute or join the scores, and print their correlations."""
     check_target(options.output, [file for file in (options.file, options.scores_file) if file])
     settings = settings_by_metric(options.set, metric_list(options.metrics)) if options.metrics else {}
     if not options.metrics and (options.set or options.profile or options.config):
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float]]:
-    """The column of what people said, and its numbers, higher for better."""
+    """Return the name of the column of human judgments, and its values with higher for better."""
     if options.ratings:
         return options.ratings, ratings_of(rows, options.ratings, "--ratings")
     return options.rankings, [-rank for rank in ratings_of(rows, options.rankings, "--rankings")]
@@ -113,7 +113,7 @@ def judgements(rows: Rows, options: argparse.Namespace) -> tuple[str, list[float
 def scores_of(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
-    """The scores that the options name, and their signatures, which columns have not."""
+    """Return the scores that the options select, and their signatures. Scores from columns have no signature."""
     if options.metrics:
         return computed_scores(rows, keys, settings, options)
     if options.scores_file:
@@ -125,7 +125,7 @@ def scores_of(
 def computed_scores(
     rows: Rows, keys: Sequence[str], settings: Mapping[str, Settings], options: argparse.Namespace
 ) -> tuple[Scores, dict[str, str]]:
-    """The scores of metrics on the rows, and their signatures."""
+    """Compute the scores of metrics on the rows, and return them with their signatures."""
     metrics = load_metrics(settings, config=options.config, profile=options.profile)
     columns = read_columns(rows, metrics, {column: getattr(options, column) for column in COLUMNS})
     results = compute_all(metrics, located(columns, options.file), rows=rows)
@@ -134,7 +134,7 @@ def computed_scores(
 
 
 def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
-    """The scores and signatures of every metric in a file that `vlgauge score --output` wrote."""
+    """Return the scores and signatures of every metric in a file written by `vlgauge score --output`."""
     found = read_run(path, [])
     names = [] if found is None else [name for name in metric_names() if f"{name}_scores" in found]
     if found is None or not names:
@@ -147,7 +147,7 @@ def run_scores(path: str) -> tuple[Scores, dict[str, str]]:
 
 
 def listed(text: str) -> list[str]:
-    """Names with commas between them."""
+    """Split a list of names at commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise UsageError(f"--scores must name one column or several different ones with commas, got {text!r}")
@@ -157,7 +157,7 @@ def listed(text: str) -> list[str]:
 def as_table(
     found: dict[str, Agreement], unmatched: dict[str, int], title: str, confidence: float, groups: str | None = None
 ) -> Table:
-    """A row per metric: each coefficient with its interval, and the p-value of tau-b."""
+    """Return a table with a row per metric: each coefficient with its interval, and the p-value of tau-b."""
     rows = []
     for name, one in found.items():
         cells = [Cell(number_title(name, of_row=True, higher_is_better=direction_of(name)))]

@@ -1,4 +1,4 @@
-"""`vlgauge backbones`: the encoders of pictures and texts that metrics can use, and which are on this machine."""
+"""List the image and text encoders that metrics can use, and which ones are on this machine."""
 
 import argparse
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def facts(row: ClipArchitecture) -> dict[str, object]:
-    """What the list tells of a backbone; the revision is "newest" where no commit is pinned."""
+    """Return the properties of a backbone. The revision is "newest" if no commit is pinned."""
     return {
         "name": row.name,
         "aliases": [*row.aliases, *([row.repository] if row.repository else [])],

@@ -1,4 +1,4 @@
-"""`vlgauge cache info` and `vlgauge cache clear`: the vectors that were kept on disk."""
+"""List or clear the features that are stored on disk."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_info(options: argparse.Namespace) -> int:
-    """Print one line per encoder and side."""
+    """Print one line per encoder and modality."""
     root = chosen_folder(options.folder)
     rows, total = [], 0
     for folder in store_folders(root):
@@ -43,14 +43,14 @@ def run_info(options: argparse.Namespace) -> int:
 
 
 def run_clear(options: argparse.Namespace) -> int:
-    """Remove the vectors."""
+    """Delete the stored features."""
     root = chosen_folder(options.folder)
     print(f"removed {clear(root) / 2**20:.1f} MiB from {root}")
     return 0
 
 
 def chosen_folder(folder: str | None) -> Path:
-    """The folder of the option, or of the environment."""
+    """Return the folder of the option or of the environment variable."""
     chosen = folder or os.environ.get(VARIABLE)
     if not chosen:
         raise UsageError(f"--folder is needed, because {VARIABLE} is not set")

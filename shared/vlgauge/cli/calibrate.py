@@ -1,4 +1,4 @@
-"""`vlgauge calibrate`: a scale of its own for a backbone, fitted on pairs of captions and pictures of the user's."""
+"""Fit a scale for a backbone to pairs of captions and images."""
 
 import argparse
 from functools import partial
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode, fit, write, and tell."""
+    """Run the command: encode the pairs, fit the scale, write it, and print a summary."""
     check_target(options.output, [options.file], endings=(".json",))
     check_resampling(options.level, options.resamples)
     profile = {"profile": options.profile} if options.profile else {}

@@ -1,4 +1,4 @@
-"""`vlgauge protocol coco_systems CAPTIONS RESULT...`: every metric on the captions of several captioners."""
+"""Compute metrics on the captions of several captioning systems (`vlgauge protocol coco_systems`)."""
 
 import argparse
 import math
@@ -15,14 +15,14 @@ from vlgauge.studies.protocols import CocoSystems, SystemValue, read_coco_system
 from vlgauge.studies.protocols.coco_systems import NAME
 
 RULES = ("images", "references")
-# Metrics of which the papers print 100 times the value.
+# Metrics whose values the papers multiply by 100.
 HUNDREDFOLD = ("bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
 
 __all__ = ["NAME", "RULES", "run", "values_of"]
 
 
 def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
-    """Read, score, print a row per captioner."""
+    """Run the protocol: read the captions, score them, and print a row per captioner."""
     for option in ("scores", "write_rows", "against", "plot"):
         if getattr(options, option):
             raise UsageError(f"--{option.replace('_', '-')} must be left out for {NAME}")
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
 
 
 def values_of(found: Mapping[str, Mapping[str, SystemValue]]) -> dict[str, dict[str, SystemValue]]:
-    """The values as the papers print them: those of metrics of texts times 100."""
+    """Return the values as in the papers, with the values of text metrics multiplied by 100."""
     return {family: {name: _scaled(family, one) for name, one in own.items()} for family, own in found.items()}
 
 
@@ -52,7 +52,7 @@ def _scaled(family: str, one: SystemValue) -> SystemValue:
 
 
 def table_of(systems: CocoSystems, found: Mapping[str, Mapping[str, SystemValue]]) -> Table:
-    """A row per captioner, a column per family of scores."""
+    """Return a table with a row per captioner and a column per family of scores."""
     rows = [
         [Cell(name), *(Cell(_text(family, own[name]), right=True) for family, own in found.items())]
         for name in systems.columns

@@ -1,4 +1,4 @@
-"""`vlgauge compare METRIC A B`: compare systems by their predictions or scores."""
+"""Compare systems by their predictions or scores."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read or compute the scores of every system, compare, print."""
+    """Run the command: read or compute the scores of every system, compare them, and print the tables."""
     _check_tables(options)
     check_target(options.output, options.files)
     suite = find_suite(options.metric)
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
     if suite is not None:
         settings = choose_compared(suite, files, without, settings)
         scores = list(settings)
-    joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # what cannot be joined is not scored first
+    joined_rows({name: {"ids": file.ids} for name, file in files.items()})  # check the IDs before scoring
     scored = _scored(files, settings, options)
     runs = runs_of(files, scored)
     refuse_unknown_scores(scores, runs)
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def score_list(text: str) -> list[str]:
-    """Names of scores from a list with commas: of metrics, and of others that they have, such as ref_clip_s."""
+    """Split a list of score names at commas: names of metrics, and of other scores of metrics, such as ref_clip_s."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     others = [name for name in names if metric_of_score(name) != name]
     metrics = [name for name in names if name not in others]
@@ -191,7 +191,10 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
 
 
 def system_names(files: Sequence[str], given: str | None) -> list[str]:
-    """Names of the systems: those given, else of their files, without folder and ending where that tells them apart."""
+    """Return the system names passed by the user, or otherwise the file names.
+
+    Folders and extensions are removed from file names unless this would make them ambiguous.
+    """
     stems = [Path(file).stem for file in files]
     names = [name.strip() for name in given.split(",")] if given else stems
     if not given and len(set(stems)) < len(stems):
@@ -229,7 +232,7 @@ def _scored(
 
 
 def _texts(scored: Mapping[str, Scored]) -> dict[str, dict[str, str]]:
-    """What the systems that were scored here said, by the keys of their rows."""
+    """Return the predictions of the systems that were scored here, by row key."""
     return {
         name: dict(zip(row_keys(one.ids), map(shortened, one.columns["predictions"] or []), strict=True))
         for name, one in scored.items()
@@ -256,7 +259,7 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
 
 
 def as_record(comparison: Comparison, limit: int) -> dict[str, Any]:
-    """The comparison as JSON has it, with the rows of each pair that differ most."""
+    """Return the comparison for JSON output, with the rows of each pair that have the largest differences."""
     record = {"n_rows": len(comparison.ids)} | plain(comparison)
     del record["ids"]
     for compared, told in zip(comparison.metrics, record["metrics"], strict=True):

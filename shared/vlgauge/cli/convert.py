@@ -1,4 +1,4 @@
-"""`vlgauge convert`: a released CLIP checkpoint, such as that of PAC-S, to a small adapter; that of Polos to a head."""
+"""Convert a released CLIP checkpoint, such as PAC-S, to a small adapter, or a Polos checkpoint to a head."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, write, and tell what differs."""
+    """Run the command: compare the checkpoint with its base, write the difference, and print a summary."""
     if options.backbone is None and options.kind != "polos":
         raise UsageError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
     row = architecture_of(options.backbone or DEFAULT)
@@ -92,14 +92,14 @@ def _base(row: ClipArchitecture, base: str | None) -> Path:
 
 
 def paper_place(row: ClipArchitecture, found: Conversion) -> Path:
-    """Where pac_s finds weights by itself; those with low-rank updates are of PAC-S++."""
+    """Return the default path of PAC-S weights. Weights with low-rank updates are for PAC-S++."""
     target = paper_adapter_path(row, "pac_s++" if found.lora else "pac_s")
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 
 
 def report(found: Conversion, row: ClipArchitecture, target: Path) -> str:
-    """What differs from the base, and what was written."""
+    """Describe the differences from the base and the file that was written."""
     changed = found.changed
     rows = [[name, f"{value:.3g}"] for name, value in changed.items()]
     equal = len(found.differences) - len(changed)

@@ -1,4 +1,4 @@
-"""FILE that is no table: a data set of the Hub, a WebDataset archive, or a folder, by the options of the command."""
+"""Rows of a Hub dataset, a WebDataset archive or a folder, selected by the options of the command."""
 
 import argparse
 import sys
@@ -21,24 +21,24 @@ MOSTLY_SKIPPED = 3
 
 
 def source_of(file: str, options: argparse.Namespace) -> Source:
-    """The source that FILE names, see `vlgauge.scoring.sources.source_of`."""
+    """Return the source that FILE names. See `vlgauge.scoring.sources.source_of`."""
     most_rows = None if options.limit is None else options.skip + options.limit
     chosen = {"revision": options.revision, "split": options.split, "most_rows": most_rows}
     return sources.source_of(file, limits=row_limits(options), **chosen)
 
 
 def row_limits(options: argparse.Namespace) -> RowLimits:
-    """The limits of the options."""
+    """Return the limits set by the options."""
     given = {limit.name: getattr(options, f"max_{limit.name}") for limit in fields(RowLimits)}
     return RowLimits(**{name: value for name, value in given.items() if value is not None})
 
 
 def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> None:
-    """Let a record name the data set that the rows come from."""
+    """Set the record options to the dataset that the rows come from."""
     if not file.startswith(PREFIX):
         return
     if options.record is None:
-        options.split = None  # it is of FILE then, not of a record
+        options.split = None  # the option selects the split of FILE in this case
         return
     own = {"dataset": origin.id, "dataset_config": origin.config, "dataset_revision": origin.revision}
     for name, value in (own | {"split": origin.split}).items():
@@ -48,14 +48,14 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
 
 
 def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespace) -> RowReader:
-    """The rows that can be scored, and the others, see `vlgauge.scoring.sources.rows_of`."""
+    """Read the rows that can be scored. See `vlgauge.scoring.sources.rows_of`."""
     titles = {name: getattr(options, name) for name in (*COLUMNS, "id", "groups")}
     limits = row_limits(options)
     return sources.rows_of(source, metrics, titles, limits=limits, skip=options.skip, limit=options.limit)
 
 
 def code_after(reader: RowReader) -> int:
-    """Say in the last line of a run how many rows were skipped, and return its exit code.
+    """Print the number of skipped rows as the last line of a run, and return its exit code.
 
     Rows whose score is undefined are not skipped.
     """

@@ -1,4 +1,4 @@
-"""`vlgauge d-hm MODEL HUMAN`: how far a model's stories are from human ones, from scores or from the stories."""
+"""Compute the distance between generated and human stories, from scores or from the stories."""
 
 import argparse
 import sys
@@ -26,7 +26,7 @@ from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, rea
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")
 PARTS = ("d_g", "d_c", "d_r")
-# All published distances take coherence with everything that came before.
+# All published distances use the complete preceding text as context of coherence.
 DEFAULTS = {"rovist_c": {"context": "prefix"}}
 
 
@@ -35,8 +35,8 @@ class Side:
     """Scores of one side.
 
     Attributes:
-        table: By story id.
-        signatures: How they were made, by metric, where that is known.
+        table: Scores by story ID.
+        signatures: Signatures by metric, if they are known.
     """
 
     table: Table
@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read or compute the scores, pair them, print the distances."""
+    """Run the command: read or compute the scores, pair them, and print the distances."""
     check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
         raise UsageError("--set, --predictions, --images and --profile must come with --score, which was left out")
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
-    """Scores by story id of one side, in whatever form it comes."""
+    """Return the scores of one side by story ID, from any supported input."""
     if _is_published(source):
         return Side(read_published(source), {})
     results: dict[str, Any] | None = _result_file(source)
@@ -116,7 +116,7 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
             f"{what.upper()} must have the scores {', '.join(METRICS)} in every row, lacks {missing!r} (there is: "
             f"{there}); pass --score to compute them from stories"
         )
-    # What `vlgauge score --output` wrote beside a table.
+    # Read the signatures that `vlgauge score --output` wrote next to a table.
     beside = read_json(f"{source}{SIDECAR}", "FILE") if Path(f"{source}{SIDECAR}").is_file() else None
     known = results or (beside if isinstance(beside, dict) else {})
     signatures = {name: str(known[f"{name}_signature"]) for name in METRICS if f"{name}_signature" in known}
@@ -124,10 +124,10 @@ def read_side(source: str, what: str, options: argparse.Namespace) -> Side:
 
 
 def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
-    """Say where scores were made in another way than those of the published distances, or the two sides in two ways.
+    """Warn if scores were computed with other settings than the published distances, or differently on the two sides.
 
     Warns:
-        UserWarning: For each metric and each of the two.
+        UserWarning: For each metric and each of the two cases.
     """
     for name in METRICS:
         known = {what: signatures[name] for what, signatures in sides.items() if name in signatures}
@@ -144,7 +144,7 @@ def warn_of_signatures(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _field(signature: str, key: str, otherwise: str) -> str:
-    """A field of a signature; the other value where the signature does not tell."""
+    """Return a field of a signature, or the other value if the signature does not contain it."""
     try:
         return parse_signature(signature)[1].get(key, otherwise)
     except UsageError:
@@ -152,7 +152,7 @@ def _field(signature: str, key: str, otherwise: str) -> str:
 
 
 def _unlike(one: str, other: str) -> str:
-    """Where two signatures differ, as far as they can be read."""
+    """Describe the difference of two signatures, parsed if possible."""
     try:
         return unlike_fields(one, other) or "in order"
     except UsageError:
@@ -160,7 +160,7 @@ def _unlike(one: str, other: str) -> str:
 
 
 def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Results of the three metrics on stories."""
+    """Compute the results of the three metrics on stories."""
     settings = settings_by_metric(options.set, METRICS)
     settings = {name: DEFAULTS.get(name, {}) | own for name, own in settings.items()}
     metrics = load_metrics(settings, profile=options.profile)
@@ -173,7 +173,7 @@ def scored(rows: list[dict[str, Any]], file: str, options: argparse.Namespace) -
 
 
 def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Interval of each mean, over the stories that are defined; None with fewer than two."""
+    """Return the interval of each mean over the defined stories. None with fewer than two."""
     columns = {NAME: result[f"{NAME}_scores"]}
     columns |= {f"{NAME}_{part}": [detail[part] for detail in result[f"{NAME}_details"]] for part in PARTS}
     found = {
@@ -186,7 +186,7 @@ def intervals(result: Mapping[str, Any], options: argparse.Namespace) -> dict[st
 
 
 def summary(record: Mapping[str, Any], paired: PairedRows, limit: int) -> str:
-    """The table of distances, with means, 95% intervals and signatures below it, also those of the scores."""
+    """Return the table of distances, followed by means, 95% intervals and signatures, including those of the scores."""
     shown = len(paired.ids) if limit <= 0 else min(limit, len(paired.ids))
     details = record[f"{NAME}_details"]
     rows = [[paired.ids[i], details[i]["score"], *(details[i][part] for part in PARTS)] for i in range(shown)]
@@ -212,7 +212,7 @@ def _is_published(source: str) -> bool:
 
 
 def _result_file(source: str) -> dict[str, Any] | None:
-    """The content of a file that `vlgauge score --output` wrote; None if it is something else."""
+    """Return the content of a file written by `vlgauge score --output`. None for any other file."""
     if not source.endswith(".json") or not Path(source).is_file():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Pictures that commands draw with matplotlib, and write when they are complete."""
+"""Figures that commands draw with matplotlib. Files appear only when they are complete."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
 
 
 def check_picture(target: str | None, sources: Sequence[str]) -> None:
-    """Refuse a picture that cannot be drawn or written, before the work is done."""
+    """Check that a figure can be drawn and written, before the work is done."""
     check_target(target, sources, "--plot", PICTURES)
     if target and find_spec("matplotlib") is None:
         raise MissingExtraError(NEEDS_MATPLOTLIB)
@@ -26,7 +26,7 @@ def check_picture(target: str | None, sources: Sequence[str]) -> None:
 
 @contextmanager
 def picture(path: str | Path) -> Iterator[Any]:
-    """An empty figure, which is written when the block ends."""
+    """Create an empty figure and write it to a file when the block ends."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -39,7 +39,7 @@ def picture(path: str | Path) -> Iterator[Any]:
 
 
 def written_picture(figure: Any, path: str) -> None:
-    """Write a figure of matplotlib and say so; it is there when it is complete."""
+    """Write a matplotlib figure and print its path. The file appears only when it is complete."""
     with replacing(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=150)
     sys.stderr.write(f"wrote {printable(path)}\n")

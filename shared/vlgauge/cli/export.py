@@ -1,4 +1,4 @@
-"""`vlgauge export FORM results.jsonl`: records in the forms of the Hub, printed, written or sent as pull requests."""
+"""Export records in formats of the Hub, to standard output, to files, or as pull requests."""
 
 import argparse
 import sys
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, choose, export, and print, write or send."""
+    """Run the command: read and select records, export them, and print, write or send the result."""
     records = _chosen(read_all_records(options.files), options)
     exports = _exports(records, options)
     if not exports:
@@ -88,10 +88,10 @@ def _write(exports: Sequence[Export], folder: Path, *, whole: bool) -> None:
     """Write files below a folder.
 
     Args:
-        exports: The files.
+        exports: Files to write.
         folder: The folder.
-        whole: Whether they are all of their repository: scores of an earlier export, which no record beside them is
-            of any more, do not stay there.
+        whole: Whether these are all files of their repository. If so, score files of an earlier export are deleted,
+            because no record refers to them anymore.
     """
     for export in exports:
         target = folder / export.repository / export.path
@@ -139,7 +139,7 @@ def _exports(records: Sequence[Record], options: argparse.Namespace) -> list[Exp
 
 
 def _card(path: str) -> str:
-    """A card with every byte of it, a byte order mark too."""
+    """Read a card without changing any byte, including a byte order mark."""
     data = read_bytes(path, "--card")
     decoded(data, "--card", path)
     return data.decode("utf-8")

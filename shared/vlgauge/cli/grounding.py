@@ -1,4 +1,4 @@
-"""`vlgauge grounding EXPERIMENT FILE`: the experiments of GROOViST on a file of stories and their images."""
+"""Run the experiments of GROOViST on a file of stories and their images."""
 
 import argparse
 import math
@@ -32,7 +32,7 @@ from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
 from vlgauge.text.story_idf import fit_idf, idf_table
 
 NAME = "groovist"
-# Metrics that random pairs are scored by, and how the others are where it is not the metric itself.
+# Metrics that score random pairs, with the function that scores them. None for the metric itself.
 PAIRED: dict[str, Callable[..., PairedScores] | None] = {
     NAME: None,
     "rovist_vg": noun_pairs,
@@ -86,7 +86,7 @@ def _add(experiments: Any, name: str, words: str) -> argparse.ArgumentParser:
 
 
 def run_random_pairs(options: argparse.Namespace) -> int:
-    """Criterion 1 of the paper."""
+    """Run the first evaluation criterion of the paper."""
     names = _paired_names(options.metrics)
     settings = settings_by_metric(options.set, names)
     data, _ = _read(options)
@@ -139,7 +139,7 @@ def _print_random_pairs(name: str, n_random: int, result: RandomPairs, left_out:
 
 
 def run_correlation(options: argparse.Namespace) -> int:
-    """Criterion 2 and Figure 3 of the paper."""
+    """Run the second evaluation criterion of the paper, with Figure 3."""
     data, rows = _read(options)
     ratings = ratings_of(rows, options.ratings)
     metric = loader(options)(analysis=["temporal_misalignment", "np_proportion"])
@@ -164,14 +164,14 @@ def run_correlation(options: argparse.Namespace) -> int:
 
 
 def run_ablations(options: argparse.Namespace) -> int:
-    """Tables 2 and 3 of the paper."""
+    """Compute Tables 2 and 3 of the paper."""
     if options.noun_phrases:
         raise UsageError("--noun-phrases must be left out, because the variants with nouns extract their own units")
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
     data, rows = _read(options)
     _check_random(options, len(data.stories), 0)
     ratings = ratings_of(rows, options.ratings) if options.ratings else None
-    # Phrases are in lower case.
+    # Phrases are lowercase.
     idf = idf_table(options.idf) if options.idf else fit_idf(data.stories, lowercase=True)
     with progress_bar(2 * len(data.stories), "Comparing") as advance:
         variants = ablations(loader(options), data, idf, n_random=options.random, seed=options.seed, advance=advance)
@@ -197,7 +197,7 @@ def run_ablations(options: argparse.Namespace) -> int:
 
 
 def run_fit_theta(options: argparse.Namespace) -> int:
-    """Theta of a data set, with the settings of the metric."""
+    """Fit theta on the stories with the settings of the metric."""
     check_target(options.theta, [options.file], "--theta")
     data, _ = _read(options)
     given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
@@ -208,7 +208,7 @@ def run_fit_theta(options: argparse.Namespace) -> int:
 
 
 def loader(options: argparse.Namespace) -> Callable[..., Any]:
-    """Loads groovist with the settings of the command and further ones."""
+    """Return a function that loads groovist with the settings of the command and additional ones."""
     return _loader(options, NAME, settings_by_metric(options.set, [NAME])[NAME])
 
 
@@ -227,7 +227,7 @@ def _check_random(options: argparse.Namespace, n_stories: int, least: int) -> No
 
 
 def _check_ablated(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that the table of ablations varies itself, or has no place for."""
+    """Check that no settings are passed that the ablations vary or do not support."""
     varied = [name for name in ("units", "penalize", "idf", "normalize") if name in settings]
     if settings.get("concreteness", "brysbaert") in (None, "idf"):
         varied.append("concreteness")
@@ -244,7 +244,7 @@ def _read(options: argparse.Namespace) -> tuple[Stories, Rows]:
     columns = {name: getattr(options, name) for name in ("predictions", "images", "regions", "noun_phrases")}
     cells = {name: take_column(rows, title) if title else None for name, title in columns.items()}
     for name in ("images", "regions"):
-        # Relative paths of images and crops start at the folder of the file.
+        # Relative paths of images and crops are relative to the folder of the file.
         cells[name] = located({"images": cells[name]}, options.file)["images"]
     return Stories(cells["predictions"] or [], cells["images"] or [], cells["regions"], cells["noun_phrases"]), rows
 
@@ -263,7 +263,7 @@ def _agreement(
 
 
 def _marked(name: str, found: Agreement) -> str:
-    """Return the name of a row, with the mark of intervals of few stories where its interval is one."""
+    """Return the name of a row, with the mark of intervals of few stories if its interval is one."""
     return f"{name} {FEW_MARK}" if found.is_of_few and not math.isnan(found.correlations["tau_c"].low) else name
 
 

@@ -1,4 +1,4 @@
-"""`vlgauge idf`: weights of a corpus: of the words of stories, or of the n-grams of references."""
+"""Compute word weights from a corpus of stories, or n-gram counts from references."""
 
 import argparse
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Count or convert, and write."""
+    """Run the command: count words or n-grams, or convert a pickle, and write the result."""
     if options.references:
         return _count_references(options)
     check_target(options.output, [options.stories or options.pickle], "OUT")

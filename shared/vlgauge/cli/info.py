@@ -1,4 +1,4 @@
-"""`vlgauge info`: versions, devices, caches and switches, for bug reports."""
+"""Print versions, devices, caches and environment variables, for bug reports."""
 
 import argparse
 import os
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the facts."""
+    """Print all properties."""
     facts = {
         **versions(),
         **devices(),
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, of this package and of what it stands on."""
+    """Return the versions of Python, of vlgauge and of its dependencies."""
     found = {"vlgauge": vlgauge.__version__, "metrics": str(metrics_root()), "python": platform.python_version()}
     found["platform"] = platform.platform()
     for package in PACKAGES:
@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 
 def devices() -> dict[str, str]:
-    """Processors that encoders can run on."""
+    """Return the processors that encoders can use."""
     found = {"cpu cores": str(os.cpu_count())}
     if find_spec("torch") is None:
         return found
@@ -83,7 +83,7 @@ def devices() -> dict[str, str]:
 
 
 def caches() -> dict[str, str]:
-    """Folders where rows and weights are kept, with their sizes."""
+    """Return the folders of cached rows and weights, with their sizes."""
     from evaluate import config
     from huggingface_hub import constants
 
@@ -92,11 +92,14 @@ def caches() -> dict[str, str]:
 
 
 def sandbox() -> dict[str, str]:
-    """Limits of the worker processes that decode untrusted files on this platform."""
+    """Return the limits of the worker processes that decode untrusted files on this platform."""
     return {"limits of untrusted files": "memory and time" if sys.platform == "linux" else "time"}
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below a folder; links count once, where they point inside."""
+    """Return the total size of the files below a folder in bytes.
+
+    Symbolic links are skipped, so that linked files in the folder count once.
+    """
     files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return sum(path.stat().st_size for path in files)

@@ -1,4 +1,4 @@
-"""Options of the files that commands read."""
+"""Options and checks of the files that commands read."""
 
 import argparse
 import math
@@ -12,7 +12,7 @@ from vlgauge.media.limits import RowLimits
 from vlgauge.media.tables import Rows, take_column
 from vlgauge.settings import shown
 
-# What each of `RowLimits` bounds, in words.
+# Description of each limit of `RowLimits`.
 _LIMITED = {
     "picture_bytes": "bytes of the file of a picture",
     "clip_bytes": "bytes of the file of a clip",
@@ -23,7 +23,7 @@ _LIMITED = {
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """The options that raise or lower what may be read."""
+    """Add the options that change the limits of input files."""
     usual = Limits()
     for option, what in (
         ("max_bytes", "bytes of a file"),
@@ -38,12 +38,12 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def is_source(file: str) -> bool:
-    """Whether FILE is a data set of the Hub, an archive or a folder rather than a table."""
+    """Return whether FILE is a Hub dataset, an archive or a folder instead of a table."""
     return file.startswith("hub:") or file.lower().endswith(".tar") or Path(file).is_dir()
 
 
 def at_least(minimum: int, text: str) -> int:
-    """Return the whole number of an option."""
+    """Return the integer of an option."""
     try:
         number = int(text)
     except ValueError:
@@ -54,7 +54,7 @@ def at_least(minimum: int, text: str) -> int:
 
 
 def add_row_options(parser: argparse.ArgumentParser) -> None:
-    """The options that choose rows, and say how much one of a data set, an archive or a folder may hold."""
+    """Add the options that select rows, and the limits of rows of datasets, archives and folders."""
     group = parser.add_argument_group(
         "rows", "rows of hub:, .tar and folders that cannot be scored are left out and counted"
     )
@@ -70,7 +70,7 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
 
 
 def ratings_of(rows: Rows, title: str, option: str = "--ratings") -> list[float]:
-    """A column of ratings as numbers; a list of several people's is averaged, an empty cell is none."""
+    """Return a column of ratings as floats. Lists of ratings are averaged, and empty cells become NaN."""
     ratings = []
     for number, cell in enumerate(take_column(rows, title)):
         values = cell if isinstance(cell, list) else [cell]

@@ -1,4 +1,4 @@
-"""`vlgauge list`: the metrics, what each measures, and whether what it needs is there."""
+"""List the metrics, their purposes, and whether their requirements are installed."""
 
 import argparse
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def row(facts: MetricFacts) -> list[str]:
-    """Cells of the table."""
+    """Return the cells of a metric in the table."""
     if not facts.needs:
         needs = "nothing more"
     elif facts.missing:

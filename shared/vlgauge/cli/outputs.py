@@ -1,4 +1,4 @@
-"""Files that commands write: refused before the work if they cannot be, complete as soon as they are there."""
+"""Output files of commands. Paths are checked before the work is done, and files appear only when they are complete."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from vlgauge.writing import checked_target, write
 
 JSON = (".json",)
 
-# Spreadsheets compute a cell that begins so.
+# Spreadsheets evaluate cells that begin with one of these characters.
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -27,17 +27,17 @@ def check_target(
     endings: Sequence[str] = JSON,
     beside: str = "",
 ) -> None:
-    """Refuse a file that cannot be written, before the work is done.
+    """Check that a file can be written, before the work is done.
 
     Args:
-        target: The file, None for none.
-        sources: The inputs, ``"-"`` for standard input.
-        option: What names the file.
-        endings: What its name may end in.
-        beside: Ending of a second file, which is written beside it.
+        target: Path of the file. None for no file.
+        sources: Paths of the inputs, ``"-"`` for standard input.
+        option: Option that names the file.
+        endings: Valid file extensions.
+        beside: Suffix of a second file that is written next to it.
 
     Raises:
-        ValueError: If its ending is unknown, its folder missing or closed, or it is an input.
+        ValueError: If the extension is unknown, the folder is missing or not writable, or the file is an input.
     """
     if target is None:
         return
@@ -49,7 +49,7 @@ def check_target(
 
 
 def check_result_target(target: str | None, source: str, *, details: bool = False) -> None:
-    """Refuse a file that the result of `vlgauge score` cannot be written to, before the work is done."""
+    """Check that the result of `vlgauge score` can be written to a file, before the work is done."""
     ending = "" if target is None else Path(target).suffix.lower()
     if details and ending in TABLES:
         raise UsageError(f"--output must end in .json next to --details, which fit no table, got {target!r}")
@@ -57,11 +57,11 @@ def check_result_target(target: str | None, source: str, *, details: bool = Fals
 
 
 def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[str]) -> None:
-    """Refuse a report that cannot be written, before the work is done."""
+    """Check that a report can be written, before the work is done."""
     if target is None:
         return
     check_target(target, sources, "--report", (".html",))
-    try:  # what makes the page: a package may be listed as installed, and not be there
+    try:  # import the package, because a listed package may not be importable
         import_module("vlgauge.explain")
     except ImportError as error:
         extras = ",".join(["explain", *(extra for name in metrics for extra in metric_facts(name).missing)])
@@ -71,7 +71,7 @@ def check_report(target: str | None, sources: Sequence[str], metrics: Sequence[s
 
 
 def write_output(target: str | Path, content: str | bytes, option: str = "--output") -> None:
-    """Write the file of an option and say so; it appears, or is replaced, when it is complete."""
+    """Write the file of an option and print its path. The file appears or is replaced only when it is complete."""
     write(target, content, option)
     sys.stderr.write(f"wrote {printable(str(target))}\n")
 
@@ -82,7 +82,7 @@ def write_json(target: str | Path, record: Mapping[str, Any]) -> None:
 
 
 def write_result(target: str, record: Mapping[str, Any]) -> None:
-    """Write the result of `vlgauge score` in the form that the ending of the file names, see `run_files`."""
+    """Write the result of `vlgauge score` in the format of the file extension. See `run_files`."""
     ending = Path(target).suffix.lower()
     for added, content in run_files(record, ending).items():
         write_output(f"{target}{added}", content)

@@ -1,4 +1,4 @@
-"""`vlgauge prefetch`: fetch what metrics and encoders need, so that scoring works without network."""
+"""Download the files that metrics and encoders require, so that scoring works offline."""
 
 import argparse
 
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, check or fetch."""
+    """Run the command: list, check or download."""
     assets = wanted(options.names)
     if not assets:
         print(f"{', '.join(options.names)}: nothing to fetch")
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def wanted(names: list[str]) -> list[Asset]:
-    """What the names stand for, each once."""
+    """Return the assets of the names, without duplicates."""
     expanded = [one for name in names for one in (metric_names() if name == "all" else [name])]
     assets: list[Asset] = []
     for name in expanded:
@@ -59,7 +59,7 @@ def wanted(names: list[str]) -> list[Asset]:
 
 
 def check(assets: list[Asset]) -> int:
-    """Tell of each asset whether it is there; 1 if one is not."""
+    """Print for each asset whether it is available, and return 1 if one is missing, otherwise 0."""
     code = 0
     for asset in assets:
         there = is_there(asset)
@@ -69,10 +69,11 @@ def check(assets: list[Asset]) -> int:
 
 
 def fetch(assets: list[Asset]) -> int:
-    """Say what is to be done by hand, then fetch and check the files, first those of the Hub.
+    """Print the instructions for manual downloads, then download and check the files, starting with files of the Hub.
 
     Raises:
-        WeightsNotFoundError: If files cannot be had; says so of all of them, after the others were fetched.
+        WeightsNotFoundError: If files cannot be downloaded. It is raised after the other files were downloaded and
+            names all that failed.
     """
     for asset in assets:
         if isinstance(asset, ByHand) and is_there(asset):
@@ -114,5 +115,5 @@ def _download(file: Download) -> None:
 
 
 def megabytes(n_bytes: int) -> str:
-    """A size in words."""
+    """Format a size in megabytes."""
     return f"{n_bytes / 1e6:.1f} MB"

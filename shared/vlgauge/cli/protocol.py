@@ -1,4 +1,4 @@
-"""`vlgauge protocol NAME DATA... --metric METRIC,...`: evaluate metrics on a published data set."""
+"""Evaluate metrics on a published dataset."""
 
 import argparse
 import inspect
@@ -96,7 +96,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read the data, score the rows or read their scores, print the figures."""
+    """Run the command: read the data, compute or read the scores, and print the results."""
     _check(options)
     if options.name == coco_systems.NAME:
         _refuse_rules(options, coco_systems.RULES)
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
-    """The data set by number of references; by None if there is one."""
+    """Return the dataset for each number of references. The only key is None for a single one."""
     reader = PROTOCOLS[options.name]
     known = list(inspect.signature(reader).parameters)
     _refuse_rules(options, known)
@@ -136,10 +136,10 @@ def _tasks(options: argparse.Namespace) -> dict[str | None, Task]:
 
 
 def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> Judged:
-    """The families of scores of a task, and how they do.
+    """Return the scores of a task and their evaluation.
 
-    A metric that reads references is left out where the rows have none, unless no other is asked for: then it refuses
-    the rows itself.
+    A metric that requires references is left out if the rows have none. If it is the only one, it is kept and raises an
+    error itself.
     """
     readable = [metric for metric in metrics if "references" in task.columns or not _needs_references(metric)]
     found = [length_scores(task.columns)] if LENGTH in _names(options) else []
@@ -149,11 +149,11 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
         readable = readable or list(metrics)
         names = families_of([name for name in _names(options) if name == LENGTH], readable)
         names = [name for name in names if "references" in task.columns or not name.startswith(WITH_REFERENCES)]
-        # Before anything is scored.
+        # Check this before anything is scored.
         n_pairs = len(names) - 1 if options.against else len(names) * (len(names) - 1) // 2
         checked_resamples(options.resamples, n_pairs, options.level)
         with warnings.catch_warnings():
-            # A table is scored in one call; that of another table, with other references, is no part of it.
+            # Each table is scored in one call, so the references of other tables do not matter.
             warnings.filterwarnings("ignore", message="CIDEr-D counts n-grams in the references of a call")
             found += metric_scores(readable, task.columns, missing=options.missing)
     how = {"level": options.level, "resamples": options.resamples, "seed": options.seed}
@@ -161,7 +161,7 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
     left_out = [metric for metric in metrics if metric not in readable]
     unscored = [metric.name for metric in left_out]
     if options.against and options.against in families_of([], left_out):
-        # There is nothing to compare with here; with other numbers of references there is.
+        # There is no baseline in this table. It exists in the tables with references.
         return Judged(task, found, replace(judge(task, values, **how), differences=[]), unscored)
     if options.against:
         _check_against(options.against, list(values))
@@ -169,7 +169,7 @@ def _judged(task: Task, metrics: Sequence[Any], options: argparse.Namespace) -> 
 
 
 def families_of(names: Sequence[str], metrics: Sequence[Any]) -> list[str]:
-    """Families of scores that metrics may give, and the length if it is among the names."""
+    """Return the families of scores that the metrics can return, and the length if it is one of the names."""
     found = [LENGTH] if LENGTH in names else []
     for metric in metrics:
         scored_with_references = [f"ref_{metric.name}"] if metric.configs else []
@@ -196,7 +196,7 @@ def _asked(options: argparse.Namespace) -> bool:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse words that do not go together before anything is read."""
+    """Check that the options can be combined, before anything is read."""
     if options.scores and (options.metric or options.baselines):
         raise UsageError("--metric and --baselines must be left out next to --scores, got both")
     if not (_asked(options) or options.write_rows):
@@ -227,7 +227,7 @@ def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
 
 
 def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
-    """The metrics of the options, loaded; those with a configuration for videos in it, for data of videos."""
+    """Load the metrics of the options. For data of videos, use the configuration for videos of metrics that have it."""
     names = [name for name in _names(options) if name != LENGTH]
     if not names:
         return []
@@ -253,7 +253,7 @@ def _write_rows(task: Task, target: str) -> None:
 
 
 def _counts(text: str) -> dict[str, int | None]:
-    """Numbers of references by what was written; None for all."""
+    """Parse numbers of references. The keys are the words of the user, the values are None for all."""
     found: dict[str, int | None] = {}
     for word in [part.strip() for part in text.split(",")]:
         count = None if word == "all" else 0 if word == "none" else _whole(word, "a whole number, all or none")

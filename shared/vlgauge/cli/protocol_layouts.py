@@ -1,4 +1,4 @@
-"""What the files of each protocol hold, as `vlgauge protocol --help` tells it."""
+"""Descriptions of the files of each protocol for `vlgauge protocol --help`."""
 
 LAYOUTS = {
     "flickr8k_expert": (
@@ -55,11 +55,11 @@ LAYOUTS = {
         "caption}]}; and a file per captioner: [{image_id, caption}]",
     ),
 }
-"""Lines by name of the protocol."""
+"""Lines of help text by protocol name."""
 
 
 def layouts() -> str:
-    """A paragraph per protocol: its files, and what is in them."""
+    """Return a paragraph per protocol with its files and their content."""
     width = max(map(len, LAYOUTS)) + 2
     found = ["DATA, as it was published; a folder that holds such files does, too:"]
     for name, (first, *others) in LAYOUTS.items():

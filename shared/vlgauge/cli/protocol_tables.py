@@ -1,4 +1,4 @@
-"""What `vlgauge protocol` shows: tables with the published rows in them, JSON, and the plot over the references."""
+"""Output of `vlgauge protocol`: tables with the published rows, JSON, and a plot over the number of references."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figure
 
 @dataclass(frozen=True)
 class Judged:
-    """A data set with the scores of several metrics, and how they do.
+    """Dataset with the scores of several metrics and their evaluation.
 
     Attributes:
-        task: The data set.
+        task: The dataset.
         scores: Families of scores.
         judgement: Figures and differences.
-        unscored: Metrics that read references, where the rows have none.
+        unscored: Metrics that require references, if the rows have none.
     """
 
     task: Task
@@ -32,7 +32,7 @@ class Judged:
 
 
 def tables_of(judged: Judged) -> list[Table]:
-    """Figures with the published ones beneath, then the differences between metrics."""
+    """Return the table of the figures with the published values below, and the table of differences between metrics."""
     task, found, judgement = judged.task, judged.scores, judged.judgement
     evaluations = judgement.evaluations
     first = evaluations[found[0].name]
@@ -86,7 +86,7 @@ def tables_of(judged: Judged) -> list[Table]:
 
 
 def _correction(judgement: Judgement) -> str:
-    """What Holm's correction is for."""
+    """Describe the tests that Holm's correction covers."""
     pairs = f"{judgement.n_pairs} {'pairs' if judgement.n_pairs > 1 else 'pair'} of metrics"
     n_figures = len({one.figure for one in judgement.differences})
     by_itself = f", each of the {n_figures} figures by itself" if n_figures > 1 else ""
@@ -94,7 +94,7 @@ def _correction(judgement: Judgement) -> str:
 
 
 def _beside(task: Task, scores: Scores) -> list[Row]:
-    """The published row of a family of scores, if it has one: a list of one or none."""
+    """Return the published row of a family of scores, as a list of at most one row."""
     if _is_embedded(scores):
         return []
     return rows_beside(task.name, task.rules, scores.name, scores.signature)[:1]
@@ -122,7 +122,7 @@ def _verdict(row: Row, column: str, own: Evaluation) -> str:
 
 
 def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
-    """The first figure of every metric over the numbers of references, with intervals."""
+    """Plot the first figure of every metric over the number of references, with intervals."""
     counts = [count or "all" for count in judged]
     evaluated = [one.judgement.evaluations for one in judged.values()]
     names = dict.fromkeys(name for own in evaluated for name in own)
@@ -131,7 +131,7 @@ def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
         figures = [next(iter(evaluation.figures.values())) for _, evaluation in there]
         places = [i for i, _ in there]
         (line,) = axes.plot(places, [figure.value for figure in figures], marker="o", label=name)
-        # An interval need not have the value in it.
+        # An interval need not contain the value.
         axes.vlines(
             places,
             [figure.low for figure in figures],
@@ -147,7 +147,7 @@ def draw(axes: Any, judged: Mapping[str | None, Judged]) -> None:
 
 
 def shown(judged: Mapping[str | None, Judged], form: str) -> str:
-    """All tables, by number of references where there are several."""
+    """Render all tables, with the number of references as a heading if there are several numbers."""
     texts = []
     for count, one in judged.items():
         tables = tables_of(one)
@@ -159,7 +159,7 @@ def shown(judged: Mapping[str | None, Judged], form: str) -> str:
 
 
 def record_of(judged: Judged) -> dict[str, Any]:
-    """What JSON has of a task."""
+    """Return the record of a task for JSON output."""
     record: dict[str, Any] = {}
     for scores in judged.scores:
         own = judged.judgement.evaluations[scores.name]
@@ -189,5 +189,5 @@ def _cell(figure: Figure) -> str:
 
 
 def _figure_text(value: float) -> str:
-    """Return a figure as a table has it."""
+    """Format a figure for a table."""
     return "undefined" if math.isnan(value) else f"{value:.2f}"

@@ -7,12 +7,12 @@ from vlgauge.cli.inputs import is_source
 from vlgauge.errors import UsageError
 from vlgauge.files import STDIN
 
-# Option -> attribute and keyword of `score_files`; without --engine ray none of them is read.
+# Options and their attributes, which are also keyword arguments of `score_files`. They require --engine ray.
 _RAY_ONLY = {
     **{"--workers": "workers", "--parts": "parts", "--batch-rows": "batch_rows", "--address": "address"},
     **{"--worker-cpus": "cpus", "--worker-gpus": "gpus"},
 }
-# What needs all rows on this machine.
+# Options that require all rows on this machine.
 _HERE_ONLY = {
     **{"--details": "details", "--report": "report", "--limit": "limit", "--skip": "skip"},
     **{"--revision": "revision", "--annotations": "annotations", "--without": "without", "--plot": "plot"},
@@ -36,7 +36,7 @@ def add_ray_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None:
-    """Refuse options that do not go together."""
+    """Check that the options can be combined."""
     if options.engine is None:
         for option, name in _RAY_ONLY.items():
             if getattr(options, name) is not None:
@@ -55,6 +55,6 @@ def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None
 
 
 def ray_options(options: argparse.Namespace) -> dict[str, object]:
-    """Those that were given, by the keywords of `score_files`."""
+    """Return the options that were passed, by keyword argument of `score_files`."""
     names = set(_RAY_ONLY.values()) - {"parts"}
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}

@@ -1,4 +1,4 @@
-"""`vlgauge score --engine ray`: from the options to the folder of the result."""
+"""Implementation of `vlgauge score --engine ray`."""
 
 import argparse
 import shutil
@@ -22,7 +22,7 @@ SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 def scored_with_ray(
     options: argparse.Namespace, settings: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """The record of the rows; writes ``scores.parquet``, one line per row, and ``result.json``."""
+    """Score the rows and return their record. Write ``scores.parquet``, with one line per row, and ``result.json``."""
     imported_ray()
     if len(settings) != 1:
         raise UsageError(f"METRIC must be one metric with --engine ray, got {', '.join(settings)}")
@@ -30,7 +30,7 @@ def scored_with_ray(
     columns = {column: title for column in COLUMNS if (title := getattr(options, column)) is not None}
     given = {"profile": options.profile, **own} if options.profile else dict(own)
     if options.untrusted:
-        given["reading"] = "boxed"  # of the workers, too
+        given["reading"] = "boxed"  # also applies to the workers
     scorer = RowScorer(name, options.config, id=options.id or "id", columns=columns, **given)
     if options.input_format is None:
         pictured = any(column.name in PICTURED for column in scorer.metric.columns)

@@ -1,4 +1,4 @@
-"""`vlgauge record check FILE`: whether a file holds records of results, and whether scores are those of them."""
+"""Check that a file contains valid records, and that their values match the scores."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ from vlgauge.results import printable, to_table
 from vlgauge.settings import shown
 
 ENDINGS = (".jsonl",)
-_SHOWN_MODELS = 5  # of those that a message names
+_SHOWN_MODELS = 5  # models named in a message
 _NEEDED = ("model", "dataset", "split")
 _OTHERS = {
     "model_name": "name of the model for people (default: the end of its id)",
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Read every record, compare it with its scores where they are given, and list them."""
+    """Run the command: read the records, compare them with their scores if these are passed, and list them."""
     records = read_records(options.file)
     if not records:
         raise UsageError(f"FILE must hold at least one record, got none in {options.file!r}")
@@ -86,13 +86,13 @@ def _summary(records: Sequence[Record], scored: Collection[Checked]) -> str:
 
 
 def add_scores_option(command: argparse.ArgumentParser, purpose: str) -> None:
-    """The option that names files of scores."""
+    """Add the option that names files of scores."""
     words = f"scores of a model per row, from `vlgauge score --output`; {purpose}"
     command.add_argument("--scores", action="append", default=[], metavar="MODEL=FILE", help=words)
 
 
 def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, list[Run]]:
-    """Files of scores by the id of the model, one or several each."""
+    """Return the files of scores by model ID, one or several per model."""
     runs: dict[str, list[Run]] = {}
     for text in given:
         model, equals, path = text.partition("=")
@@ -111,7 +111,7 @@ def given_scores(records: Sequence[Record], given: Sequence[str]) -> dict[str, l
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """The options by which a command records what it scored."""
+    """Add the options of commands that record their scores."""
     group = parser.add_argument_group("records", "lines in a file of results, for exports and leaderboards")
     group.add_argument("--record", metavar="FILE", help="add a record per metric to this file (results.jsonl)")
     group.add_argument("--model", metavar="OWNER/NAME", help="id on the Hub of the model that made the predictions")
@@ -124,10 +124,10 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_record_options(options: argparse.Namespace, source: str) -> None:
-    """Refuse what cannot be recorded, before the work is done.
+    """Check that the results can be recorded, before the work is done.
 
     Raises:
-        ValueError: If an option is missing or wrong, or the file holds something else.
+        ValueError: If an option is missing or invalid, or the file has other content.
     """
     given = [name for name in (*_NEEDED, *_OTHERS, "record_scores") if getattr(options, name) is not None]
     if options.record is None:
@@ -146,7 +146,7 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
         raise UsageError(
             "--source-name, --source-user and --source-org must come with --source-url, which was left out"
         )
-    # The numbers are made up; whatever else is wrong with the record is told here.
+    # Build a record with made-up values, which raises an error if any other field is invalid.
     made_up = {"trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
     _record(made_up, "trm", options, [0])
     if Path(options.record).exists():
@@ -159,7 +159,7 @@ def record_results(
     ids: Sequence[Any],
     groups: RowGroups | None = None,
 ) -> None:
-    """Add a record per metric to the file of the options, and say so."""
+    """Append a record per metric to the file of the options, and print a summary."""
     if options.record is None:
         return
     found = []
@@ -179,7 +179,7 @@ def record_results(
 
 
 def _chosen_scores(options: argparse.Namespace) -> list[str]:
-    """Names of `--record-scores`; none without it."""
+    """Return the names of `--record-scores`. Empty without the option."""
     return [name.strip() for name in (options.record_scores or "").split(",") if name.strip()]
 
 

@@ -1,4 +1,4 @@
-"""`vlgauge score METRIC FILE`: score a file of rows with one metric or several."""
+"""Score a file of rows with one or more metrics."""
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ _FILE_HELP = (
     "hub:OWNER/NAME:CONFIG, a data set of the Hub; a .tar of WebDataset; a folder of pictures or clips"
 )
 MARKUP = ("markdown", "latex")
-_NOT_RESULTS = ("ids", "sizes", GROUPS, GROUPED_BY)  # what a file of scores has besides the result of a metric
-MOST_DIGITS = 17  # more than a number has
+# Fields of a file of scores that are not part of the result of a metric.
+_NOT_RESULTS = ("ids", "sizes", GROUPS, GROUPED_BY)
+MOST_DIGITS = 17  # more than a float has
 MOST_SCALE = 1e9
 
 
 class _InPlaceOfMetric(argparse.Action):
-    """`--metrics` takes the place of METRIC, so that FILE is the only word left."""
+    """Action of `--metrics`, which replaces the positional METRIC, so that FILE is the only positional argument."""
 
     def __init__(self, file: argparse.Action, **settings: Any) -> None:
         super().__init__(**settings)
         self.file = file
 
     def __call__(self, parser: argparse.ArgumentParser, options: Any, values: Any, option: str | None = None) -> None:
-        """Keep the names, and let the second word be missing."""
+        """Store the names, and make the second positional argument optional."""
         setattr(options, self.dest, values)
         self.file.required = False
 
@@ -123,7 +124,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, score, print."""
+    """Run the command: read the rows, score them, and print the result."""
     if options.metrics is not None and options.file is not None:
         raise UsageError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
@@ -143,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     (file,) = files
     if options.details and options.format == "table" and not options.output:
         raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
-    # Wrong names are reported before the file is read.
+    # Report unknown names before the file is read.
     without = names_in(options.without)
     if suite is not None:
         choose_metrics(suite, (), without)
@@ -199,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
     results = dict(scored.results) if options.details else scored.plain
     record = scored.run(details=options.details)
     of_rows = [] if data_sets is None else data_sets.lines_of(reader)
-    # Before anything is written: what took hours is seen, whatever becomes of the files.
+    # Print before anything is written, so that long computations are not lost if a file cannot be written.
     table = None if suite is None else suite_table(suite, scored, Numbers(options.digits, options.scale))
     print_results(results, record, scored.columns["predictions"] or [], of_rows, options, table, groups)
     if options.output:
@@ -208,7 +209,7 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         figures = import_module("vlgauge.scoring.figures")
         written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
-    # Last, as most can go wrong with it.
+    # Write the report last, because it is the most likely step to fail.
     if options.report:
         pages = import_module("vlgauge.scoring.pages")
         write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
@@ -226,7 +227,7 @@ def print_results(
     table: Table | None = None,
     groups: RowGroups | None = None,
 ) -> None:
-    """Print in the form that the options choose; the table of a suite comes first, or alone."""
+    """Print the results in the format that the options select. The table of a suite comes first, or alone."""
     if table is not None and options.format in MARKUP:
         print(render(table, options.format), flush=True)
         return
@@ -241,7 +242,7 @@ def print_results(
         print(to_json(record), flush=True)
     else:
         ids, n_rows = record["ids"], options.rows
-        # What is not multiplied needs more digits to say as much.
+        # Values that are not scaled need more digits for the same precision.
         more = max(0, math.ceil(math.log10(options.scale)))
         how: dict[str, Any] = {
             "digits": min(options.digits + more, MOST_DIGITS),
@@ -253,7 +254,7 @@ def print_results(
 
 
 def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]) -> int:
-    """Score files on many processes or machines; write the folder, print."""
+    """Score files on several processes or machines, write the folder, and print the result."""
     settings = settings_by_metric(options.set, metric_list(names))
     check_record_options(options, files[0])
     found = import_module("vlgauge.cli.ray_scoring").scored_with_ray(options, settings, files)
@@ -274,7 +275,7 @@ def score_with_ray(options: argparse.Namespace, names: str, files: Sequence[str]
 def table_columns(
     rows: Rows, metrics: Sequence[Metric], options: argparse.Namespace, file: str
 ) -> tuple[list[Any], dict[str, list[Any] | None], RowGroups | None]:
-    """Return ids, columns and groups of the rows of a table, of those that the options choose."""
+    """Return IDs, columns and groups of the table rows that the options select."""
     if options.revision is not None:
         raise UsageError(f"--revision must come with a data set of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
@@ -292,13 +293,13 @@ def table_columns(
 
 
 def numbers_alone(results: Mapping[str, Mapping[str, Any]], digits: int) -> str:
-    """The number of each metric, with its name before it where there are several."""
+    """Return the corpus-level value of each metric, preceded by its name if there are several."""
     cells = {name: to_cell(result[name], digits) for name, result in results.items()}
     return "\n".join(f"{name} {cell}" if len(cells) > 1 else cell for name, cell in cells.items())
 
 
 def digits(text: str) -> int:
-    """How many digits a number is printed with."""
+    """Parse the number of digits of printed values."""
     number = int(text)
     if not 0 <= number <= MOST_DIGITS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MOST_DIGITS}, got {text!r}")
@@ -306,7 +307,7 @@ def digits(text: str) -> int:
 
 
 def scale(text: str) -> float:
-    """What numbers are multiplied by."""
+    """Parse the factor by which values are multiplied."""
     number = float(text)
     if not 0.0 < number <= MOST_SCALE:
         raise argparse.ArgumentTypeError(f"must be a number above 0, such as 100, got {text!r}")
@@ -314,7 +315,7 @@ def scale(text: str) -> float:
 
 
 def level(text: str) -> float:
-    """The level of an interval."""
+    """Parse the level of an interval."""
     number = float(text)
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, such as 0.95, got {text!r}")

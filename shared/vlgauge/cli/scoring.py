@@ -1,4 +1,4 @@
-"""The options of commands that score: where the columns of a file are, and the settings of each metric."""
+"""Options shared by commands that score: columns of a file, and settings of metrics."""
 
 import argparse
 import ast
@@ -14,19 +14,19 @@ from vlgauge.scoring.columns import COLUMNS
 from vlgauge.scoring.computing import Settings, load_metric
 from vlgauge.settings import PROFILES, nearest, setting_names
 
-# Keywords of `load` that the commands pass themselves, or that only make sense in Python.
+# Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
 NOT_SETTINGS = (
     *("name", "path", "config_name", "module_type", "process_id", "num_process", "cache_dir", "experiment_id", "hash"),
     *("keep_in_memory", "download_config", "download_mode", "revision", "progress", "reading", "timeout"),
     "max_concurrent_cache_files",
 )
 
-# Values of settings that go with a keyword of `compute`.
+# Values of settings that require a keyword argument of `compute`.
 _OF_PYTHON = {("distance", "precomputed"): "distances"}
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """The options that say where the columns of a file are, and how it is scored."""
+    """Add the options for the columns of a file and for its scoring."""
     parser.add_argument("--input-format", choices=list(READERS), help="format of FILE (default: by its ending)")
     add_limits(parser)
     for column in COLUMNS:
@@ -48,23 +48,23 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
 
 
 def annotated_rows(rows: Rows, options: argparse.Namespace) -> Rows:
-    """Return the rows with the references of `--annotations`, if it is given."""
+    """Return the rows with the references of `--annotations`, if it is passed."""
     if options.annotations is None:
         return rows
     name = f"--annotations {options.annotations}"
-    if getattr(options, "captions", None) is None:  # read once for all systems
+    if getattr(options, "captions", None) is None:  # read only once for all systems
         with rows_called("--annotations"):
             options.captions = references_by_id(read_rows(options.annotations), name)
     return join_references(rows, options.captions, name)
 
 
 def names_in(text: str | None) -> list[str]:
-    """Return the names in a list with commas."""
+    """Split a list of names at commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def metric_list(text: str) -> list[str]:
-    """Names of metrics from a list with commas."""
+    """Split a list of metric names at commas."""
     names = names_in(text)
     if not names:
         raise UsageError(f"METRIC must be the name of a metric, or several with commas between them, got {text!r}")
@@ -76,7 +76,7 @@ def metric_list(text: str) -> list[str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Name and value of ``NAME=VALUE``; numbers, true, false and none are taken as such."""
+    """Parse ``NAME=VALUE``. Numbers, true, false and none are converted to Python values."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"--set must be NAME=VALUE, got {text!r}")
@@ -91,14 +91,15 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, Settings]:
-    """Settings of each metric from the values of ``--set``.
+    """Return the settings of each metric from the values of ``--set``.
 
-    ``METRIC.NAME=VALUE`` is for one metric, ``NAME=VALUE`` for all that have a setting of this name. Further dots lead
-    into a setting that is a dictionary: ``c.context=prefix`` of rovist is ``c={"context": "prefix"}``.
+    ``METRIC.NAME=VALUE`` is for one metric, ``NAME=VALUE`` for all metrics that have a setting of this name. Further
+    dots refer to items of a setting that is a dictionary: ``c.context=prefix`` of rovist is ``c={"context":
+    "prefix"}``.
 
     Raises:
-        ValueError: If one is given twice, belongs to the command or the host library, is of no metric, or has a value
-            that only Python can use.
+        ValueError: If a setting is passed twice, belongs to the command or to `evaluate`, belongs to no metric, or has
+            a value that can be used only in Python.
     """
     settings: dict[str, Settings] = {name: {} for name in names}
     seen = set()
@@ -119,7 +120,7 @@ def settings_by_metric(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 def refuse_settings_of_python(settings: Settings) -> None:
-    """Refuse values for which every call brings data of its own."""
+    """Check that no value requires per-call inputs."""
     for (name, value), keyword in _OF_PYTHON.items():
         if settings.get(name) == value:
             raise UsageError(
@@ -129,7 +130,10 @@ def refuse_settings_of_python(settings: Settings) -> None:
 
 
 def _owners(name: str, names: Sequence[str]) -> list[str]:
-    """The metrics that have a setting; a single metric is taken at its word, as its own message is better."""
+    """Return the metrics that have a setting.
+
+    A single metric is always returned, because its error message is better.
+    """
     if len(names) == 1 or name in NOT_SETTINGS:
         return list(names)
     known = {metric: setting_names(type(load_metric(metric))) for metric in names}

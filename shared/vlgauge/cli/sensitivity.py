@@ -1,4 +1,4 @@
-"""`vlgauge sensitivity FILE`: p-values of the caption-set metrics for 1 to k candidates, as table and picture."""
+"""Compute p-values of the caption-set metrics for 1 to k candidates, as a table and a figure."""
 
 import argparse
 import sys
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, test, print, draw."""
+    """Run the command: read the captions, test them, print the table, and draw the figure."""
     sizes = None if options.sizes is None else _numbers(options.sizes)
     check_target(options.output, [options.file])
     check_picture(options.plot, [options.file])
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 def _against_people(
     predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], metrics: Mapping[str, Any], seed: int
 ) -> list[dict[str, Any]]:
-    """People's captions against other people's, and the model's in their place: the same sizes on both sides."""
+    """Return rows of human captions against other human captions, and of model captions at the same set sizes."""
     people, others = human_split(references, seed=seed)
     size = max(map(len, people), default=0)
     if not size:
@@ -97,7 +97,10 @@ def _as_table(source: str, rows: Sequence[SensitivityRow]) -> list[dict[str, Any
 
 
 def loaded_metrics(options: argparse.Namespace, pvalue: str | None = "auto") -> dict[str, Any]:
-    """Metrics by label, with exact p-values where these are cheap enough, unless `--set` or `pvalue` say otherwise."""
+    """Return the metrics by label, with exact p-values if they are cheap enough.
+
+    Settings of `--set` and the argument `pvalue` take precedence.
+    """
     common: dict[str, Any] = {"pvalue": pvalue} | dict(map(setting, options.set))
     if options.profile:
         common["profile"] = options.profile
@@ -134,7 +137,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def draw(table: Sequence[dict[str, Any]], path: Path) -> None:
-    """Mean ln p of each metric over the number of candidates, after Figure 3 of Chan et al."""
+    """Plot the mean ln p of each metric over the number of candidates, as in Figure 3 of Chan et al."""
     with picture(path) as figure:
         _plot(figure, table)
 

@@ -1,4 +1,4 @@
-"""`vlgauge study NAME FILE`: the studies of Chan et al. on your caption sets, as table, JSON and picture."""
+"""Run the studies of Chan et al. on your caption sets, as a table, JSON and a figure."""
 
 import argparse
 import math
@@ -91,7 +91,7 @@ def _add(studies: Any, name: str, words: str, metrics: str | None, seed: int = 0
 
 
 def run_curve(options: argparse.Namespace) -> int:
-    """Figures 5 and 6 of the paper."""
+    """Compute Figures 5 and 6 of the paper."""
     rows, references = _read(options)
     titles = [title.strip() for title in options.predictions.split(",")]
     sampled = {title: by_temperature(take_column(rows, title), title) for title in titles}
@@ -105,7 +105,7 @@ def run_curve(options: argparse.Namespace) -> int:
 
 
 def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
-    """The candidates of each temperature, from cells that have them by temperature."""
+    """Return the candidates of all rows for each temperature, from cells that contain them by temperature."""
     found: dict[float, list[Any]] = {}
     for row, cell in enumerate(cells):
         own = {}
@@ -132,7 +132,7 @@ def by_temperature(cells: Sequence[Any], title: str) -> dict[float, list[Any]]:
 
 
 def run_unique_versus_correct(options: argparse.Namespace) -> int:
-    """Figures B.2 and B.3 of the paper."""
+    """Compute Figures B.2 and B.3 of the paper."""
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     size = options.per_side
@@ -142,7 +142,7 @@ def run_unique_versus_correct(options: argparse.Namespace) -> int:
 
 
 def run_splits(options: argparse.Namespace) -> int:
-    """Table B.1 of the paper."""
+    """Compute Table B.1 of the paper."""
     _, references = _read(options)
     metrics = loaded_metrics(options)
     found = people_splits(references, metrics, size=options.size, draws=options.draws, seed=options.seed)
@@ -150,7 +150,7 @@ def run_splits(options: argparse.Namespace) -> int:
 
 
 def run_central(options: argparse.Namespace) -> int:
-    """Figures B.4 to B.7 of the paper."""
+    """Compute Figures B.4 to B.7 of the paper."""
     _, references = _read(options)
     metrics = loaded_metrics(options, pvalue=None)
     if len(metrics) > 1 or not hasattr(next(iter(metrics.values())), "compared"):
@@ -174,10 +174,10 @@ def run_central(options: argparse.Namespace) -> int:
 
 
 def run_mauve(options: argparse.Namespace) -> int:
-    """MAUVE as the paper's appendix B.5 sets it beside the others."""
+    """Compute MAUVE for comparison with the other metrics, as in Appendix B.5 of the paper."""
     rows, references = _read(options)
     predictions = take_column(rows, options.predictions)
-    mauve_package()  # before anything is encoded
+    mauve_package()  # check before anything is encoded
     profile = {"profile": options.profile} if options.profile else {}
     metric = load_metric("mmd_bert", encoder=options.encoder, **profile)
     found = mauve_against_people(predictions, references, metric, seed=options.seed)
@@ -191,7 +191,7 @@ def run_mauve(options: argparse.Namespace) -> int:
 
 
 def _print_lengths(found: Sequence[CentralCaption | None], chance: Sequence[CentralCaption | None], seed: int) -> None:
-    """Print whether central captions are longer than the others, and than chance makes them."""
+    """Print whether central captions are longer than the others, and longer than expected by chance."""
     pairs = [(own, other) for own, other in zip(found, chance, strict=True) if own is not None and other is not None]
     left_out = f", {len(found) - len(pairs)} left out" if len(pairs) < len(found) else ""
     lines = {
@@ -247,7 +247,7 @@ def _panels(figure: Any, table: Table) -> dict[str, Any]:
 
 
 def _higher(label: str) -> bool:
-    """Whether a statistic is that of plain scores of single captions; those of sets are divergences."""
+    """Return whether higher is better, as for plain scores of single captions. Statistics of sets are divergences."""
     return label.endswith(":base")
 
 

@@ -1,4 +1,4 @@
-"""`vlgauge style-fit` and `vlgauge style-report`: style tables, and what they recognize."""
+"""Fit style tables, and report how well they recognize styles (`vlgauge style-fit` and `vlgauge style-report`)."""
 
 import argparse
 import re
@@ -73,7 +73,7 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def run_fit(options: argparse.Namespace) -> int:
-    """Read, count, write."""
+    """Run `vlgauge style-fit`: read the captions, count n-grams, and write the table."""
     check_target(options.output, [options.corpus], endings=(".parquet",))
     corpus = _read(options, options.corpus, None)
     about = {"name": options.name, "source": options.source, "licence": options.licence}
@@ -91,7 +91,7 @@ def run_fit(options: argparse.Namespace) -> int:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Read, score, print."""
+    """Run `vlgauge style-report`: read the captions, score them, and print the report."""
     share = SHARE if options.held_out is None else options.held_out
     if not 0.0 <= share < 1.0:
         raise UsageError(f"--held-out must be at least 0 and below 1, got {share}")
@@ -120,7 +120,7 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def seed(text: str) -> int | None:
-    """A whole number, or None for "none"."""
+    """Parse an integer, or None for "none"."""
     if text.lower() == "none":
         return None
     try:
@@ -130,7 +130,7 @@ def seed(text: str) -> int | None:
 
 
 def _read(options: argparse.Namespace, path: str, group: str | None, name: str = "FILE") -> StyledCaptions:
-    """The captions of a file of the kind that the options name; what was left out is told."""
+    """Return the captions of a file of the kind that the options select. Print the number of captions left out."""
     try:
         corpus = _corpus(options, path, group)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""What commands print, within the width of the terminal; in a file or a pipe every line stays whole."""
+"""Wrapping of printed lines at the width of the terminal. Lines in files and pipes are not wrapped."""
 
 import argparse
 import re
@@ -10,16 +10,16 @@ from typing import Any
 
 from vlgauge.results import tables_within
 
-_LEAST = 40  # characters of a line, however narrow the terminal
-_READ = (None, "text", "table")  # forms for people; the others are for programs and papers
+_LEAST = 40  # minimum number of characters per line, even in a narrower terminal
+_READ = (None, "text", "table")  # formats for reading, as opposed to formats for programs and papers
 _INDENT = "    "
-# Where a line may end: behind a blank, and within a signature behind a field.
+# Lines end after a space, or within a signature after a field.
 _PIECES = re.compile(r"[^ |]*[ |]?")
 
 
 @contextmanager
 def within_terminal(options: argparse.Namespace) -> Iterator[None]:
-    """Let no line on a terminal be wider than it is."""
+    """Wrap lines at the width of the terminal."""
     is_read = getattr(options, "format", None) in _READ and not getattr(options, "json", False)
     if not (is_read and sys.stdout.isatty()):
         yield
@@ -34,13 +34,13 @@ def within_terminal(options: argparse.Namespace) -> Iterator[None]:
 
 
 class _Folded:
-    """A stream whose long lines go on below, indented."""
+    """Stream that wraps long lines with an indent."""
 
     def __init__(self, stream: Any, width: int) -> None:
         self._stream, self._width = stream, width
 
     def write(self, text: str) -> int:
-        """Write lines, the long ones folded."""
+        """Write text with long lines wrapped."""
         self._stream.write("\n".join(folded(line, self._width) for line in text.split("\n")))
         return len(text)
 
@@ -49,7 +49,7 @@ class _Folded:
 
 
 def folded(line: str, width: int) -> str:
-    """A line in lines of a width, which end behind a blank or a field of a signature where there is one."""
+    """Wrap a line at a width, after a space or a field of a signature if possible."""
     if len(line) <= width:
         return line
     lines, own = [], ""

@@ -1,4 +1,4 @@
-"""`vlgauge train RECIPE`: train your own weights by the recipes of the papers."""
+"""Train weights with the recipes of the papers."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train; 130 with advice where it is interrupted."""
+    """Run the training. Return 130 and print advice if it is interrupted."""
     try:
         RECIPES[options.recipe].run(options, say)
     except KeyboardInterrupt:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def say(text: str) -> None:
-    """Tell what is being done, at once; a training goes on when its reader, such as `head`, has seen enough."""
+    """Print a progress message immediately. Training continues if the reader of a pipe, such as `head`, closes it."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

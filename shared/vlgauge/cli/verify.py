@@ -1,4 +1,4 @@
-"""`vlgauge verify [METRIC...]`: recompute published numbers; `--list` lists every table and figure."""
+"""Recompute published numbers. `--list` lists every table and figure."""
 
 import argparse
 import re
@@ -19,7 +19,7 @@ from vlgauge.studies.published import PAPERS, PublishedTable, Row, published_tab
 from vlgauge.studies.verification import Data, Finding, Tools, Unchecked, metric_of, verified
 
 DIFFERS, LACKS = 1, 3
-# Rows of a table that the list shows.
+# Maximum number of rows per table in the list.
 SHOWN = 6
 
 
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, or recompute and compare."""
+    """Run the command: list the tables, or recompute and compare their values."""
     check_target(options.output, [])
     names = [*metric_names(), "length"]
     for name in options.metrics:
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def record_of(found: Sequence[Finding], lacking: Sequence[Unchecked]) -> dict[str, Any]:
-    """Everything as JSON has it."""
+    """Return everything as a record for JSON output."""
     compared = [
         {
             **_place(one.row),
@@ -103,7 +103,7 @@ def _place(row: Row) -> dict[str, Any]:
 
 
 def shown(found: Sequence[Finding], lacking: Sequence[Unchecked], form: str) -> str:
-    """What was compared, then what was not and how to change that."""
+    """Render the values that were compared, then those not checked with instructions."""
     rows = [
         [
             Cell(one.row.source),
@@ -151,7 +151,7 @@ def _numbers(one: Finding) -> list[str]:
 
 
 def _sources(one: Unchecked) -> str:
-    """Tables and metrics of rows, each once."""
+    """Return the tables of the rows with their metrics, without duplicates."""
     by_source: dict[str, list[str]] = {}
     for row in one.rows:
         by_source.setdefault(f"{row.source}{_rules_text(row)}", []).append(row.metric or row.row)
@@ -185,7 +185,7 @@ def _print_list(options: argparse.Namespace) -> int:
 
 
 def _in_lines(one: PublishedTable) -> str:
-    """What is known of a table or figure, one thing per line: its texts are too long for columns."""
+    """Describe a table or figure with one fact per line, because its texts are too long for columns."""
     lines = [f"{PAPERS[one.paper]}, {one.table}: {one.about}"]
     lines += [f"  command: {_command(one)}"] if one.command else []
     lines += [f"  needs: {one.needs}"] if one.needs else []
@@ -201,7 +201,7 @@ def _is_of(one: PublishedTable, metrics: Sequence[str]) -> bool:
 
 
 def _command(one: PublishedTable) -> str:
-    """The command; one that this version has not is marked."""
+    """Return the command. Commands that this version does not have are marked."""
     if one.command is None:
         return "-"
     words = re.findall(r"vlgauge ([a-z-]+)", one.command)
@@ -209,7 +209,7 @@ def _command(one: PublishedTable) -> str:
 
 
 def _published(one: PublishedTable, most: int | None) -> list[str]:
-    """The rows of a table, of our own metrics first."""
+    """Return the rows of a table. Rows of metrics in vlgauge come first."""
     own = [row for row in rows() if (row.paper, row.table) == (one.paper, one.table)]
     own.sort(key=lambda row: row.metric is None)
     texts = [f"{_row_text(row)} {', '.join(f'{column} {row.text(column)}' for column in row.values)}" for row in own]

@@ -1,4 +1,4 @@
-"""`vlgauge workbench`: try metrics in a browser, on this machine."""
+"""Open a browser workbench to try metrics on this machine."""
 
 import argparse
 import sys
@@ -21,12 +21,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve the page until interrupted."""
+    """Serve the page until the command is interrupted."""
     if options.metric is not None:
         one_of("--metric", options.metric, metric_names())
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
         raise UsageError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
-    # Its extra is asked for when the page is wanted, and not for --help.
+    # Import here, so that the extra is required only for the page and not for --help.
     workbench = import_module("vlgauge.workbench")
     page = workbench.app(options.metric, results=options.results)
     workbench.launch(
