@@ -1,1 +1,1 @@
-"""The papers' training recipes."""
+"""Training recipes of the papers."""

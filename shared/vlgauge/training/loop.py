@@ -1,4 +1,4 @@
-"""The one training loop: rounds, of which the best is kept, and a state from which an interrupted run goes on."""
+"""Training loop with early stopping, which keeps the best round and can resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     import torch
 
 FORMAT = "vlgauge-training-3"
-# Where a run of epochs stands: a folder in its output, and the file in it.
+# Folder in the output, and file in this folder, with the state of an unfinished run.
 INTERRUPTED, STATE = "interrupted", "state.safetensors"
 
-_CHECKS = "checks"  # in the metadata of a state
+_CHECKS = "checks"  # key in the metadata of a state
 
 Figures: TypeAlias = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train over epochs; the defaults are those of RoViST-C (Wang et al., 2022, Appendix A).
+    """Settings of a training over epochs. The defaults follow RoViST-C (Wang et al., 2022, Appendix A).
 
     Attributes:
-        learning_rate: Of the first epoch.
+        learning_rate: Learning rate of the first epoch.
         decay: Factor of the learning rate after each epoch.
-        weight_decay: Of Adam, added to the gradient.
+        weight_decay: Weight decay of Adam, added to the gradient.
         batch_size: Samples per step.
-        epochs: At most so many.
-        patience: Stop after so many epochs without a lower validation loss.
-        seed: Of the order of the samples and of dropout.
+        epochs: Maximum number of epochs.
+        patience: Number of epochs without a lower validation loss after which training stops.
+        seed: Seed of the order of the samples and of dropout.
     """
 
     learning_rate: float = 1e-5
@@ -52,17 +52,17 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("seed", self.seed, 0, 2**63 - 1)  # more is no seed of torch
+        whole_number("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
 
 
 @dataclass(frozen=True)
 class Plan:
-    """When a training ends.
+    """Stopping criteria of a training.
 
     Attributes:
-        rounds: At most so many.
-        patience: Rounds without a lower loss after which it stops.
-        loss: Which figure of a round is the loss that chooses.
+        rounds: Maximum number of rounds.
+        patience: Number of rounds without a lower loss after which training stops.
+        loss: Name of the figure that selects the best round.
     """
 
     rounds: int
@@ -72,18 +72,22 @@ class Plan:
 
 @dataclass
 class Progressed:
-    """Where a training stands.
+    """Progress of a training.
 
     Attributes:
-        rounds: Figures of each round so far, such as an epoch.
-        best: Position of the round with the lowest loss; -1 before the first.
+        rounds: Figures of each completed round, such as an epoch.
+        best: Index of the round with the lowest loss. -1 before the first round.
     """
 
     rounds: list[Figures] = field(default_factory=list)
     best: int = -1
 
     def add(self, found: Figures, loss: str) -> bool:
-        """Take a round; True if it is the best so far."""
+        """Add a round, and return whether it is the best so far.
+
+        Raises:
+            ValueError: If the loss is not finite.
+        """
         if not math.isfinite(found[loss]):
             raise UsageError(
                 f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
@@ -95,20 +99,22 @@ class Progressed:
         return better
 
     def finished(self, plan: Plan) -> bool:
-        """Whether all rounds are done, or none was better for too long."""
+        """Return whether all rounds are done, or none has improved for `patience` rounds."""
         done = len(self.rounds)
         return done >= plan.rounds or (done > 0 and done - 1 - self.best >= plan.patience)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that an interrupted run needs to go on bit by bit: tensors and JSON, nothing that can run code.
+    """State from which an interrupted run resumes with bitwise identical results.
+
+    It consists of tensors and JSON, so it cannot contain code.
 
     Attributes:
-        file: Where it is kept; appears, or is replaced, when it is complete.
-        identity: Says data, base and settings; a state of another training is refused.
-        tensors: What is trained, by name; read and written in place.
-        optimizer: Of these tensors.
+        file: File of the state, which is created or replaced atomically.
+        identity: Data, base and settings. The state of a different training is rejected.
+        tensors: Trained tensors by name, read and written in place.
+        optimizer: Optimizer of these tensors.
     """
 
     file: Path
@@ -117,7 +123,7 @@ class Checkpoint:
     optimizer: torch.optim.Optimizer
 
     def save(self, state: Progressed) -> None:
-        """Write tensors, moments of the optimizer, random numbers and figures."""
+        """Write tensors, optimizer moments, states of random generators, and figures."""
         import torch
         from safetensors.torch import save_file
 
@@ -133,7 +139,14 @@ class Checkpoint:
             save_file(tensors, part, metadata=metadata)
 
     def resumed(self) -> Progressed:
-        """The state in the file, put into tensors, optimizer and random numbers; a new one if there is no file."""
+        """Restore tensors, optimizer and random generators from the file.
+
+        Returns:
+            The progress in the file, or an empty one if the file does not exist.
+
+        Raises:
+            ValueError: If the file is damaged, or belongs to a training with other data, base or settings.
+        """
         if not self.file.is_file():
             return Progressed()
         metadata, saved = self._read()
@@ -184,7 +197,7 @@ class Checkpoint:
 
 
 def _checks_of(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, int]:
-    """CRC-32 of each text, and of each tensor with its name and form; a bit that turns over on the disk changes it."""
+    """Return the CRC-32 of each string, and of each tensor with its name, dtype and shape, to detect disk errors."""
     import torch
 
     checks = {name: zlib.crc32(text.encode()) for name, text in sorted(metadata.items())}
@@ -202,9 +215,17 @@ def train(
     keep: Callable[[], object],
     report: Callable[[Progressed], object],
 ) -> Progressed:
-    """Train until the plan ends, from where an earlier run was interrupted.
+    """Train until the plan ends, resuming an interrupted run.
 
-    `keep` is called after each round that is the best so far, `report` after each.
+    Args:
+        checkpoint: State of the run.
+        plan: Stopping criteria.
+        one_round: Runs a round and returns its figures.
+        keep: Called after each round that is the best so far.
+        report: Called after each round.
+
+    Returns:
+        The progress at the end.
     """
     state = checkpoint.resumed()
     while not state.finished(plan):
@@ -227,10 +248,24 @@ def train_epochs(
     keep: Callable[[], object],
     say: Callable[[str], object],
 ) -> Progressed:
-    """Train a model in place by Adam with a rate that falls after each epoch; see `train`.
+    """Train a model in place with Adam and a learning rate that decays after each epoch. See `train`.
 
-    An interrupted run keeps its state in the folder `options.output`; it goes on only with the same `data`, a digest,
-    and not with `options.restart`.
+    An interrupted run keeps its state in the folder `options.output`. It resumes only with the same `data`, and never
+    with `options.restart`.
+
+    Args:
+        model: Model to train.
+        recipe: Settings of the training.
+        run_epoch: Runs an epoch with an optimizer and its index, and returns figures.
+        validated: Returns figures of the validation, including ``validation_loss``.
+        options: Options of the command.
+        data: Digest of the data.
+        device: Device of torch.
+        keep: Called after each epoch that is the best so far.
+        say: Called with a line after each epoch.
+
+    Returns:
+        The progress at the end.
     """
     import torch
 
@@ -239,7 +274,7 @@ def train_epochs(
     model.to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     torch.manual_seed(recipe.seed)
-    # An interrupted run may be given other ends.
+    # A resumed run may have other stopping criteria.
     identity = json.dumps({**asdict(recipe), "epochs": None, "patience": None, "data": data})
     checkpoint = Checkpoint(options.output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
 
@@ -254,6 +289,6 @@ def train_epochs(
         figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in state.rounds[-1].items())
         say(f"epoch {len(state.rounds)}: {', '.join(figures)}")
 
-    # From now on the output is that of an unfinished run, which needs no leave to go on.
+    # From now on the output counts as an unfinished run, which resumes without --overwrite.
     checkpoint.file.parent.mkdir(parents=True, exist_ok=True)
     return train(checkpoint, Plan(recipe.epochs, recipe.patience), one_round, keep=keep, report=report)

@@ -1,4 +1,4 @@
-"""What the training recipes share: the options of a run, and what is checked before it."""
+"""Options shared by the training recipes, and checks before a run."""
 
 import argparse
 import shutil
@@ -15,7 +15,7 @@ from vlgauge.training.loop import INTERRUPTED, STATE, Recipe
 
 
 def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
-    """Add an option for each number of the recipe, and those about the run."""
+    """Add an option for each setting of the recipe, and options of the run."""
     for name, default in asdict(recipe).items():
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
@@ -29,22 +29,26 @@ def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
 
 
 def clip_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What loads a CLIP, beside its name."""
+    """Return the arguments for loading a CLIP, except for its name."""
     return {name: getattr(options, name) for name in ("weights", "profile", "device", "feature_cache")}
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    """The recipe that was chosen."""
+    """Return the recipe with the selected settings."""
     return Recipe(**{name: getattr(options, name) for name in asdict(Recipe())})
 
 
 def add_overwrite(add_argument: Callable[..., object]) -> None:
-    """Add the option that lets a training replace a finished one."""
+    """Add the option that allows a training to replace a finished one."""
     add_argument("--overwrite", action="store_true", help="train anew over a finished training")
 
 
 def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:
-    """Keep what a finished training wrote."""
+    """Check that no file of a finished training exists, unless `overwrite` is True.
+
+    Raises:
+        ValueError: If one exists.
+    """
     there = [] if overwrite else [path for path in files if path.exists()]
     if there:
         raise UsageError(
@@ -54,7 +58,11 @@ def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> N
 
 
 def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
-    """Refuse numbers below the least that an option may be."""
+    """Check that options are not below their minimum. None passes.
+
+    Raises:
+        ValueError: If an option is.
+    """
     for name, minimum in least.items():
         value = getattr(options, name)
         if value is not None and value < minimum:
@@ -62,7 +70,11 @@ def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
 
 
 def refuse_beside_scenes(options: argparse.Namespace) -> None:
-    """Refuse files of rows beside those that are drawn."""
+    """Check that synthetic scenes are not combined with files of rows.
+
+    Raises:
+        ValueError: If they are.
+    """
     for name in ("validation", "test", "image_folder"):
         if options.scenes is not None and getattr(options, name) is not None:
             raise UsageError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
@@ -70,9 +82,9 @@ def refuse_beside_scenes(options: argparse.Namespace) -> None:
 
 @contextmanager
 def one_training(options: argparse.Namespace, files: Iterable[str], say: Callable[[str], object]) -> Iterator[None]:
-    """Have OUT for one training, which goes on where an interrupted one stood; at its end that state goes.
+    """Lock OUT for one training, and remove the state of an interrupted run at its end.
 
-    Only ``overwrite`` replaces the `files` that a finished training has there.
+    Only `overwrite` replaces the `files` of a finished training. An interrupted run is resumed without it.
     """
     interrupted = options.output / INTERRUPTED
     with only_run(options.output, "OUT", beside=[interrupted / STATE]):
@@ -84,7 +96,11 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
 
 
 def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
-    """Check that all packages are there before hours of work."""
+    """Check that all packages are installed before hours of work.
+
+    Raises:
+        ImportError: If a package is missing.
+    """
     wanted = (*packages, "matplotlib") if plot else packages
     if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
         raise MissingExtraError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)

@@ -1,4 +1,4 @@
-"""What trainings over epochs leave beside the weights: the record, the tables of the card, a picture of the losses."""
+"""Outputs of trainings over epochs in addition to the weights: record, tables of the card, and plot of the losses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 RECORD = "training.json"
 PICTURE = "training.svg"
-_MARKED = 100  # steps of a curve whose points get a mark
+_MARKED = 100  # maximum number of steps of a curve with markers
 
 
 def write_tensors(
     path: Path, tensors: Mapping[str, torch.Tensor], *, half: bool, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors as safetensors, in float16 if `half`; an interruption leaves the file of an earlier epoch whole."""
+    """Write tensors as safetensors, in float16 if `half`. The file is replaced atomically."""
     from safetensors.torch import save_file
 
     stored = {
@@ -34,7 +34,7 @@ def write_tensors(
 
 
 def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the end of a record: how long it took, which epoch was kept, the recipe, the figures of each epoch."""
+    """Return the last fields of a record: duration, kept epoch, recipe, and figures of each epoch."""
     minutes = sum(epoch["seconds"] for epoch in state.rounds) / 60
     return {"minutes": minutes, "kept_epoch": state.best + 1, "recipe": dict(recipe), "epochs": state.rounds}
 
@@ -42,14 +42,14 @@ def epoch_facts(state: Progressed, recipe: Mapping[str, Any]) -> dict[str, Any]:
 def write_report(
     options: argparse.Namespace, record: Mapping[str, Any], card: str, figures: Sequence[str], **more: str
 ) -> None:
-    """Write the record as JSON, a card, whose numbers are all in it, and a picture of the losses.
+    """Write the record as JSON, a card whose values are all in the record, and a plot of the losses.
 
     Args:
-        options: Those of the run; `about` is a paragraph for the card.
-        record: What is known of the training.
-        card: The text of the card, with places for name, paragraph, facts, figures of the epochs, and `more`.
-        figures: Names of the figures of an epoch, as the card shows them.
-        **more: What else stands in the card.
+        options: Options of the run. `about` is a paragraph for the card.
+        record: Facts about the training.
+        card: Template of the card, with placeholders for name, paragraph, facts, figures of the epochs, and `more`.
+        figures: Names of the figures of an epoch in the card.
+        **more: Values of additional placeholders of the card.
     """
     write(options.output / RECORD, json.dumps(record, indent=2) + "\n")
     filled = card.format(
@@ -67,7 +67,7 @@ def write_report(
 
 
 def _fact_rows(record: Mapping[str, Any]) -> str:
-    """Rows of the card's first table: what the record says of training, recipe and held-out stories, in that order."""
+    """Return the rows of the first table of the card: training, recipe and held-out stories, in that order."""
     facts = [(key.replace("_", " "), value) for key, value in record.items() if not isinstance(value, (list, dict))]
     facts += [(key.replace("_", " "), value) for key, value in record["recipe"].items()]
     facts += list(record.get("held_out", {}).items())
@@ -85,13 +85,13 @@ def _epoch_rows(record: Mapping[str, Any], figures: Sequence[str]) -> str:
 def draw_losses(
     path: Path, steps: Sequence[float], plots: Mapping[str, Mapping[str, Sequence[float]]], kept: float, unit: str
 ) -> None:
-    """Draw what changed over a training, one plot next to another.
+    """Draw figures of a training over its steps, with one plot next to another.
 
     Args:
-        path: The picture; its ending names the format.
+        path: Image file. Its extension selects the format.
         steps: Positions on the axis, such as the number of each epoch.
-        plots: By its label what a plot shows: one number for each step by the name of its line.
-        kept: The step of which the weights are kept.
+        plots: Lines of each plot by the label of the plot. A line has one value per step, by its name.
+        kept: Step whose weights are kept.
         unit: Name of a step.
     """
     from matplotlib.figure import Figure
@@ -107,6 +107,6 @@ def draw_losses(
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
     with replacing(path) as part:
-        # The temporary name has another ending; without a date the same training draws the same bytes.
+        # The temporary name has another extension. Without a date, the same training yields the same bytes.
         kind = path.suffix.removeprefix(".").lower()
         figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)

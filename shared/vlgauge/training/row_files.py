@@ -1,4 +1,4 @@
-"""Files of training rows, line by line: JSON lines or CSV, with texts and paths of pictures in their columns."""
+"""Files of training rows in JSON lines or CSV, with texts and paths of images in their columns."""
 
 import csv
 import json
@@ -19,7 +19,11 @@ MISSING = -1
 
 
 def records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Place and fields of each row of JSON lines, or of a CSV with a header; what is empty is left out."""
+    """Yield the position and the fields of each row of JSON lines, or of a CSV with a header, without empty fields.
+
+    Raises:
+        ValueError: If the file cannot be read or a row is malformed.
+    """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +63,11 @@ def _csv_records(text: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None:
-    """The text of a column; None where there is none."""
+    """Return the text of a column, or None if the column is missing.
+
+    Raises:
+        ValueError: If the value is not a string or blank.
+    """
     value = fields.get(column)
     if value is None:
         return None
@@ -69,18 +77,22 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
 
 
 def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> ImagePicture | None:
-    """The picture that a column names; None where there is none."""
+    """Return the image named by a column, or None if the column is missing."""
     value = text_field(fields, column, place)
     if value is None:
         return None
     name = f"{place} {column}"
-    # An address must reach the check of the cell as it is.
+    # `image_cell` checks URLs, so a URL must not be joined with the folder.
     path = value if is_address(value) else str(folder / value)
     return ImagePicture(image_cell(path, name), name)
 
 
 def number_distinct(keys: Sequence[Hashable | None]) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Return the number of each key in order of appearance, `MISSING` for None, and where each number occurs first."""
+    """Assign numbers to the distinct keys in order of appearance.
+
+    Returns:
+        The number of each key (`MISSING` for None), and the index of the first occurrence of each number.
+    """
     codes, _ = pd.factorize(np.array(keys, dtype=object))
     numbers, first = np.unique(codes, return_index=True)
     return codes.astype(np.int64), first[numbers != MISSING].tolist()

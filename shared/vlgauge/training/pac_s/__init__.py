@@ -1,1 +1,1 @@
-"""The recipe of PAC-S: rows, batches, losses, what is trained, rounds of it, evaluation, and the files it writes."""
+"""Training recipe of PAC-S: rows, batches, losses, learners, rounds, evaluation, and output files."""

@@ -1,9 +1,9 @@
-"""Train PAC-S weights for a CLIP backbone: the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
+"""Train PAC-S weights for a CLIP backbone by the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
 
-Each row has an image and a caption and, where there are any, an image generated after the caption and a caption
-generated after the image. By default only the two projections are trained, on features that the backbone computes once;
-`--lora 4` trains low-rank updates of both towers instead (PAC-S++). Written are the weights, a model card, the log as
-JSON lines and the curve of the losses. `--scenes 20000 --profile embedded` needs no data and no download.
+Each row has an image and a caption, and optionally an image generated from the caption and a caption generated from
+the image. By default only the two projections are trained, on features that the backbone computes once. `--lora 4`
+trains low-rank updates of both towers instead (PAC-S++). The command writes the weights, a model card, the log as JSON
+lines, and the loss curve. `--scenes 20000 --profile embedded` requires no data and no download.
 """
 
 import argparse
@@ -51,19 +51,23 @@ from vlgauge.writing import replacing
 PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
 PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
 
-# What is written beside the weights.
+# Extensions of the other output files.
 LOG, CARD, CURVE = ".log.jsonl", ".md", ".svg"
-# What the command line adds to the options; settings that say nothing of what comes out; and those with which an
-# interrupted training may go on.
+# Attributes that the command line adds to the options. The other tuples are settings that do not affect the result,
+# and settings that may change when an interrupted training is resumed.
 ADDED = ("words", "command", "recipe", "run")
 UNTOLD_SETTINGS = (*ADDED, "out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
-# Options of one call, which the command of the card does without.
+# Options of a single call, which are left out of the command in the card.
 ONCE = ("--resume", "--overwrite")
 FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
 
 
 def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> Learner:
-    """What is trained, as the options say."""
+    """Build the learner that the options select.
+
+    Raises:
+        ValueError: If `--attention-pool` does not fit the backbone.
+    """
     weights = (options.image_weight, options.text_weight)
     if options.lora is not None:
         return TowerLearner(
@@ -91,7 +95,7 @@ def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEnc
 
 
 def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> str:
-    """Digest of data, base and settings."""
+    """Return a digest of data, base and settings."""
     digest, m = hashlib.sha256(encoder.digest.encode()), material
     settings = {name: str(value) for name, value in vars(options).items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(settings, sort_keys=True).encode())
@@ -103,7 +107,14 @@ def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEn
 
 
 def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Progressed, str]:
-    """The learner with its best parameters, how the training went, and its fingerprint."""
+    """Train and restore the best parameters.
+
+    Returns:
+        The learner with its best parameters, the progress, and the fingerprint.
+
+    Raises:
+        ValueError: If the validation loss never falls below the loss of the base.
+    """
     learner = learner_of(options, material, encoder)
     identity = fingerprint(options, material, encoder)
     rows, held_out = material.train, material.validation
@@ -117,7 +128,7 @@ def trained(options: argparse.Namespace, material: Material, encoder: ClipEncode
         learner, batches, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
     )
     if state.best == 0:
-        # There is nothing to go on from; the log stays.
+        # There is no better state to resume from. The log is kept.
         checkpoint.unlink(missing_ok=True)
         raise UsageError(
             "`--learning-rate` must let the validation loss fall below that of the base "
@@ -134,7 +145,7 @@ def record_of(
     state: Progressed,
     base: ClipEncoder,
 ) -> dict[str, str]:
-    """What the metadata and the card say of the training."""
+    """Return the facts about the training for the metadata and the card."""
     import torch
 
     material = learner.material
@@ -167,7 +178,7 @@ def record_of(
 
 
 def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> None:
-    """Write the adapter, or with low-rank updates the whole merged CLIP."""
+    """Write the adapter, or for low-rank updates the whole merged CLIP."""
     if not isinstance(learner, TowerLearner):
         write_adapter(path, adapter_of(learner.parameters, metadata))
         return
@@ -178,19 +189,19 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
 
 
 def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:
-    """Base against the written weights, which are loaded as a metric loads them."""
+    """Compare the base with the written weights, which are loaded in the same way as in a metric."""
     after, adapter = clip_with_checkpoint(options.backbone, options.out, **clip_options(options))
     return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
 
 
 def advice(options: argparse.Namespace) -> str:
-    """How to go on after an interruption."""
+    """Return a hint on how to continue after an interruption."""
     there = checkpoint_of(options.out).is_file()
     return "repeat the command with --resume to go on" if there else "nothing was kept yet"
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    """Train, compare, write."""
+    """Train, compare, and write all outputs."""
     check_options(options)
     check_packages("pac_s", PACKAGES, plot=options.plot)
     others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]

@@ -1,4 +1,4 @@
-"""Rows of PAC-S: read from files or drawn; as numbers of distinct images and texts; dealt into batches."""
+"""Rows of PAC-S: reading or sampling, numbering of distinct images and texts, and batches."""
 
 import argparse
 import hashlib
@@ -20,7 +20,7 @@ from vlgauge.training.row_files import number_distinct, picture_field, records, 
 
 Indices = npt.NDArray[np.int64]
 
-# "object" changes shape and colour at once: easier than either.
+# "object" changes shape and color at once, which is easier to detect than either alone.
 FOIL_KINDS = tuple(kind for kind in CHANGES if kind != "object")
 VALIDATION_SHARE = 0.05
 _STYLE, _OTHER_STYLE = "flat", "outlined"
@@ -29,14 +29,14 @@ _STYLE, _OTHER_STYLE = "flat", "outlined"
 # -- Rows -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Row:
-    """One image with one of its captions.
+    """Image with one of its captions.
 
     Attributes:
-        image: v.
-        caption: t.
-        generated_image: v', drawn after the caption; None leaves the row out of that term.
-        generated_caption: t', written after the image; None leaves the row out of that term.
-        group: Rows of one group are put into one batch, as hard negatives of each other; None for a row by itself.
+        image: Image v.
+        caption: Caption t.
+        generated_image: Image v' generated from the caption. None excludes the row from that term.
+        generated_caption: Caption t' generated from the image. None excludes the row from that term.
+        group: Group of rows that share a batch as hard negatives of each other. None for a row without a group.
     """
 
     image: Picture
@@ -48,14 +48,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Foil:
-    """An image with a caption that is right and one that is wrong.
+    """Image with a correct and a wrong caption.
 
     Attributes:
-        image: What both are about.
-        right: The caption that should score higher.
-        wrong: The other.
-        kind: What is wrong with it.
-        group: Pairs of one group are not independent; None for those of one image.
+        image: Image of both captions.
+        right: Caption that should score higher.
+        wrong: Caption that should score lower.
+        kind: Kind of error in the wrong caption.
+        group: Group of dependent pairs. None for one group per image.
     """
 
     image: Picture
@@ -66,9 +66,15 @@ class Foil:
 
 
 def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[Row]:
-    """Training rows of JSON lines, or of a CSV with a header; images are opened later.
+    """Read training rows from JSON lines, or from a CSV with a header. Images are opened later.
 
-    Relative image paths start in `folder`, None for that of the file.
+    Args:
+        path: File.
+        columns: Names of the columns.
+        folder: Folder of relative image paths. None for the folder of the file.
+
+    Raises:
+        ValueError: If a row has no image or caption, or there are fewer than 2 distinct images.
     """
     folder = folder or path.parent
     rows = []
@@ -87,7 +93,16 @@ def read_rows(path: Path, columns: Columns, folder: Path | None = None) -> list[
 
 
 def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list[Foil]:
-    """Test pairs of a file with the columns of image, caption and foil."""
+    """Read test pairs from a file with the columns of image, caption and foil.
+
+    Args:
+        path: File.
+        columns: Names of the columns.
+        folder: Folder of relative image paths. None for the folder of the file.
+
+    Raises:
+        ValueError: If a row lacks a column, or there are no rows.
+    """
     foils = []
     for place, fields in records(path):
         image = picture_field(fields, columns.image, folder or path.parent, place)
@@ -103,7 +118,7 @@ def read_foils(path: Path, columns: Columns, folder: Path | None = None) -> list
 
 # -- Synthetic scenes -------------------------------------------------------------------------------------------------
 class ScenePicture:
-    """A scene that is drawn when it is looked at."""
+    """Image of a synthetic scene that is rendered when it is opened."""
 
     convert: Literal["early", "late"] = "late"
 
@@ -113,15 +128,16 @@ class ScenePicture:
         self._drawn = scene, seed, style
 
     def open(self) -> Image.Image:
-        """The drawing."""
+        """Render the scene."""
         scene, seed, style = self._drawn
         return draw_scene(scene, seed=seed, style=style).image
 
 
 def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
-    """Rows of scenes: V' is the caption drawn again in another style, T' is another wording.
+    """Sample rows of scenes, in which V' is the caption rendered in another style and T' another wording.
 
-    Beside each there are up to `variants` rows of the scene with one fact changed, worded alike, in one group with it.
+    Each row is followed by up to `variants` rows of the scene with one fact changed and the same wording, in the same
+    group.
     """
     found: dict[str, Row] = {}
     for number, scene in enumerate(scenes(n, seed, split)):
@@ -129,7 +145,7 @@ def scene_rows(n: int, seed: int, split: str, variants: int = 0) -> list[Row]:
         kinds = np.random.default_rng(own).permutation(FOIL_KINDS)[:variants]
         changes = [changed(scene, str(kind), own) for kind in kinds]
         for jitter, each in enumerate([scene, *changes]):
-            # No content twice, or a row would be a wrong negative of another; and none of another split.
+            # Skip duplicates, which would be false negatives of each other, and content of other splits.
             if each is not None and each.split == split and each.key not in found:
                 found[each.key] = _row(each, own, jitter, str(number) if variants else None)
     return list(found.values())
@@ -142,9 +158,9 @@ def _row(scene: Scene, seed: int, jitter: int, group: str | None) -> Row:
 
 
 def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
-    """For every test scene one pair per kind of error: the caption, and the same wording with one fact changed.
+    """Build one pair per kind of error for every test scene: the caption, and the same wording with one fact changed.
 
-    Their contents occur in no other split; each is drawn, worded and changed `draws` times.
+    The content occurs in no other split. Each scene is rendered, worded and changed `draws` times.
     """
     foils = []
     for index, scene in enumerate(scenes(n, seed, "test") * draws):
@@ -161,17 +177,17 @@ def scene_foils(n: int, seed: int, draws: int = 1) -> list[Foil]:
 # -- Distinct images and texts ----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Material:
-    """Rows of training and validation.
+    """Rows of training and validation as indices of distinct images and texts.
 
     Attributes:
-        pictures: Distinct pictures, real and generated.
+        pictures: Distinct images, real and generated.
         texts: Distinct captions, real and generated.
-        image: Per row its index in `pictures`, shape ``(n_rows,)``.
-        caption: Per row its index in `texts`.
-        generated_image: The same of V'; `MISSING` where there is none.
-        generated_caption: The same of T'; `MISSING` where there is none.
+        image: Index in `pictures` of each row's image, shape ``(n_rows,)``.
+        caption: Index in `texts` of each row's caption.
+        generated_image: Index in `pictures` of each row's V'. `MISSING` if it has none.
+        generated_caption: Index in `texts` of each row's T'. `MISSING` if it has none.
         group: Number of each row's group.
-        n_train: The first so many rows are for training, the others for validation.
+        n_train: Number of training rows, which precede the validation rows.
     """
 
     pictures: list[Picture]
@@ -185,17 +201,21 @@ class Material:
 
     @property
     def train(self) -> Indices:
-        """Rows of training."""
+        """Indices of the training rows."""
         return np.arange(self.n_train)
 
     @property
     def validation(self) -> Indices:
-        """Rows of validation."""
+        """Indices of the validation rows."""
         return np.arange(self.n_train, len(self.image))
 
 
 def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
-    """The rows of both parts as one material."""
+    """Combine training and validation rows.
+
+    Raises:
+        ValueError: If one of them has fewer than 2 images, or they share images.
+    """
     rows = [*train, *validation]
     parts = {"training": {row.image.key for row in train}, "validation": {row.image.key for row in validation}}
     for name, keys in parts.items():
@@ -216,7 +236,7 @@ def material_of(train: Sequence[Row], validation: Sequence[Row]) -> Material:
 
 
 def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
-    """Rows for training and for validation; all rows of an image are on one side."""
+    """Split rows into training and validation, with all rows of an image on the same side."""
     keys = sorted({row.image.key for row in rows})
     n_validation = max(2, round(share * len(keys)))
     chosen = np.random.default_rng(seed).permutation(len(keys))[:n_validation]
@@ -228,18 +248,18 @@ def split_by_image(rows: Sequence[Row], share: float, seed: int) -> tuple[list[R
 def epoch_batches(
     images: Indices, groups: Indices, batch_size: int, rng: np.random.Generator, *, keep_rest: bool = False
 ) -> list[Indices]:
-    """Rows of one epoch in batches.
+    """Divide the rows of one epoch into batches.
 
-    The rows are shuffled, but for groups that stay together, and dealt in rounds: the first of every image, then the
-    second, and so on. Batches do not reach over the end of a round, so an image never meets itself as a negative.
+    The rows are shuffled, except that groups stay together, and dealt in rounds: the first row of every image, then the
+    second, and so on. Batches do not cross the end of a round, so an image is never its own negative.
 
     Args:
         images: Number of the image of every row, shape ``(n_rows,)``.
-        groups: Number of the group of every row; its rows are each other's negatives as far as a batch reaches.
+        groups: Number of the group of every row. Rows of a group are negatives of each other within a batch.
         batch_size: Rows per batch.
-        rng: Shuffles.
-        keep_rest: Keep the rest of a round of at least two rows as a smaller batch; otherwise only where the round has
-            no full batch.
+        rng: Random generator for shuffling.
+        keep_rest: Whether to keep the rest of each round (at least two rows) as a smaller batch. Otherwise it is kept
+            only if the round has no full batch.
     """
     shuffled = np.lexsort((rng.random(len(images)), rng.permutation(groups.max() + 1)[groups]))
     order = np.argsort(images[shuffled], kind="stable")
@@ -259,14 +279,14 @@ def epoch_batches(
 
 
 def all_batches(rows: Indices, images: Indices, groups: Indices, batch_size: int, seed: int) -> Iterator[Indices]:
-    """Yield the batches of all iterations without end, the same for the same seed.
+    """Yield the batches of all iterations indefinitely, reproducible for the same seed.
 
     Args:
-        rows: The rows to choose from, shape ``(n_rows,)``.
-        images: Number of the image of each of them.
-        groups: Number of the group of each of them.
+        rows: Indices of the rows, shape ``(n_rows,)``.
+        images: Number of the image of each row.
+        groups: Number of the group of each row.
         batch_size: Rows per batch.
-        seed: Every epoch shuffles with ``default_rng([seed, epoch])``.
+        seed: Seed. Every epoch shuffles with ``default_rng([seed, epoch])``.
     """
     for epoch in count():
         for batch in epoch_batches(images, groups, batch_size, np.random.default_rng([seed, epoch])):
@@ -275,7 +295,7 @@ def all_batches(rows: Indices, images: Indices, groups: Indices, batch_size: int
 
 # -- The rows of a run ------------------------------------------------------------------------------------------------
 def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
-    """Rows for training and for validation."""
+    """Return the rows for training and for validation."""
     if options.scenes is not None:
         n_validation = max(2, min(2_000, round(VALIDATION_SHARE * options.scenes)))
         validation = scene_rows(n_validation, options.seed, "validation", options.variants)
@@ -288,12 +308,12 @@ def training_rows(options: argparse.Namespace) -> tuple[list[Row], list[Row]]:
 
 
 def columns_of(options: argparse.Namespace) -> Columns:
-    """Names of the columns."""
+    """Return the names of the columns."""
     return Columns(**{name: getattr(options, f"{name}_column") for name in asdict(Columns())})
 
 
 def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
-    """Pairs of right and wrong captions for the comparison before/after."""
+    """Return the pairs of correct and wrong captions for the comparison of base and trained weights."""
     if options.scenes is not None:
         return scene_foils(options.test_scenes, options.seed, options.test_draws)
     if options.test is not None:
@@ -302,7 +322,7 @@ def test_pairs(options: argparse.Namespace, material: Material) -> list[Foil]:
 
 
 def other_captions(material: Material, seed: int) -> list[Foil]:
-    """Validation rows, each with the caption of another image: the test where no file of foils is given."""
+    """Combine each validation row with the caption of another image, the default test without a file of foils."""
     rows = material.validation
     rng = np.random.default_rng(seed)
     foils = []

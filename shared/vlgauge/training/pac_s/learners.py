@@ -1,4 +1,4 @@
-"""The two ways to train a CLIP for PAC-S: its projections alone, or low-rank updates of both towers."""
+"""The two ways to train a CLIP for PAC-S: projections alone, or low-rank updates of both towers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 POOL = "visual.attnpool."
 LOG_SCALE = "logit_scale"
-MAX_LOG_SCALE = float(np.log(100))  # as CLIP was trained
-# Weights that get an update, by the end of their name; the MLP too, unlike the released files, which never apply it.
+MAX_LOG_SCALE = float(np.log(100))  # as in the training of CLIP
+# Suffixes of the weights that are updated. Deviation from the released files: the updates of the MLP are applied.
 UPDATED = ("attn.in_proj_weight", "attn.out_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight", "visual.conv1.weight")
 _A, _B = ".lora_A", ".lora_B"
 
@@ -31,15 +31,15 @@ Tensors: TypeAlias = "dict[str, torch.Tensor]"
 
 
 class Learner:
-    """Trained tensors by open_clip's names, and the loss of a batch of rows.
+    """Trained tensors by the names of open_clip, and the loss of a batch of rows.
 
     Args:
-        material: The rows.
-        parameters: Where the trained tensors start; they are copied.
+        material: Rows.
+        parameters: Initial values of the trained tensors, which are copied.
         state: Tensors of the base.
         weights: lambda_v and lambda_t.
-        device: Where to train.
-        train_scale: Whether the scale is trained too; otherwise it stays that of the base.
+        device: Device of the training.
+        train_scale: Whether to train the logit scale. Otherwise the scale of the base is used.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Learner:
         }
 
     def losses(self, rows: Indices) -> Losses:
-        """Return Eq. 3 of some rows, with gradients."""
+        """Compute Eq. 3 for some rows, with gradients."""
         import torch
 
         m = self.material
@@ -89,11 +89,11 @@ class Learner:
 
     @property
     def scale(self) -> float:
-        """1 / tau as it is now."""
+        """Current value of 1 / tau."""
         return self._scale().item()
 
     def clamp_scale(self) -> None:
-        """Keep a trained logit scale at ln 100 or below."""
+        """Limit a trained logit scale to ln 100."""
         import torch
 
         if LOG_SCALE in self.parameters:
@@ -104,27 +104,27 @@ class Learner:
         return self.parameters.get(LOG_SCALE, self._log_scale).exp()
 
     def _images(self, pictures: Indices) -> torch.Tensor:
-        """Projected features of pictures of the material."""
+        """Compute the projected features of images of the material."""
         raise NotImplementedError
 
     def _texts(self, texts: Indices) -> torch.Tensor:
-        """Projected features of texts of the material."""
+        """Compute the projected features of texts of the material."""
         raise NotImplementedError
 
 
 # -- The projections --------------------------------------------------------------------------------------------------
 class HeadLearner(Learner):
-    """The projections of both towers, or of a ResNet the attention pool in place of the image projection.
+    """Learner of the projections of both towers. In a ResNet the attention pool replaces the image projection.
 
     Args:
-        material: The rows.
-        images: Hidden features of `material.pictures`, shape ``(n, width)``; of a ResNet ``(n, width, h, w)``.
+        material: Rows.
+        images: Hidden features of `material.pictures`, shape ``(n, width)``, or ``(n, width, h, w)`` for a ResNet.
         texts: Hidden features of `material.texts`, shape ``(n, width)``.
-        state: Tensors of the base by open_clip's names; the heads start from it.
+        state: Tensors of the base by the names of open_clip, which include the initial heads.
         weights: lambda_v and lambda_t.
-        device: Where to train.
-        pool: The attention pool of a ResNet, whose tensors are in `state`.
-        train_scale: See `Learner`.
+        device: Device of the training.
+        pool: Attention pool of a ResNet, whose tensors are in `state`.
+        train_scale: Whether to train the logit scale.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class HeadLearner(Learner):
 def hidden_features(
     encoder: ClipEncoder, material: Material, prompt: str, batch_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Hidden features of the pictures and of the texts, one backbone pass over each."""
+    """Compute the hidden features of the images and of the texts, with one backbone pass over each."""
     texts = encoder.text_hidden(material.texts, prompt=prompt, batch_size=batch_size).end
     if encoder.row.resnet:
         return feature_maps(encoder, material, batch_size), texts
@@ -172,7 +172,7 @@ def hidden_features(
 
 
 def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> np.ndarray:
-    """What the attention pool of a ResNet sees of the pictures, shape ``(n, width, h, w)``, float32."""
+    """Compute the inputs of the attention pool of a ResNet, shape ``(n, width, h, w)``, float32."""
     import torch
 
     visual: Any = encoder.model.visual
@@ -188,9 +188,9 @@ def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> n
 
 # -- Low-rank updates -------------------------------------------------------------------------------------------------
 class TowerLearner(Learner):
-    """Low-rank updates W + B A / r of both towers, everything else frozen (Sarto et al., PAC-S++).
+    """Learner of low-rank updates W + B A / r of both towers, with all other weights frozen (Sarto et al., PAC-S++).
 
-    Every batch goes through both towers, because features change with them.
+    Every batch passes through both towers, because the features change during training.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class TowerLearner(Learner):
         self.rank = rank
         self._encoder = encoder
         self._model: Any = copy.deepcopy(encoder.model).requires_grad_(False)
-        # What functional_call calls.
+        # `torch.func.functional_call` calls `forward`.
         self._model.forward = partial(projected_features, self._model)
         self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
         self._ids = ClipTokens(encoder.row.context)([prompt + text for text in material.texts])[0]
@@ -217,7 +217,7 @@ class TowerLearner(Learner):
         super().__init__(material, updates, self._state, weights=weights, device=device, train_scale=train_scale)
 
     def state(self) -> dict[str, np.ndarray]:
-        """The whole CLIP by open_clip's names with the updates merged, float32."""
+        """Return the whole CLIP with merged updates by the names of open_clip, float32."""
         import torch
 
         with torch.no_grad():
@@ -226,7 +226,7 @@ class TowerLearner(Learner):
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
     def losses(self, rows: Indices) -> Losses:
-        """Return Eq. 3 of some rows, with gradients; the updates are merged once for all of them."""
+        """Compute Eq. 3 for some rows, with gradients. The updates are merged once for all rows."""
         self._updated = merged(self._state, self.parameters, self.rank)
         return super().losses(rows)
 
@@ -250,9 +250,10 @@ class TowerLearner(Learner):
 
 
 def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
-    """A and B for every weight of `UPDATED`: A small and random, B zero, so that training starts from the base.
+    """Create A and B for every weight of `UPDATED`.
 
-    A convolution of kernel size k has the rank ``k * rank``, so that B A has as many entries as its weight.
+    A is small and random, and B is zero, so training starts at the base. A convolution of kernel size k has the rank
+    ``k * rank``, so that B A has as many entries as its weight.
     """
     import torch
 
@@ -270,7 +271,7 @@ def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
 
 
 def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
-    """The updated weights, by name: W + B A / r."""
+    """Return the updated weights W + B A / r by name."""
     names = [name.removesuffix(_A) for name in updates if name.endswith(_A)]
     return {
         name: state[name] + (updates[name + _B] @ updates[name + _A]).view(state[name].shape) / rank for name in names
@@ -278,7 +279,7 @@ def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
 
 
 def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
-    """Projected features of pixels, or of token ids that are shorter than the context."""
+    """Compute the projected features of pixels, or of token ids, which may be shorter than the context."""
     import torch
 
     if side == "image":

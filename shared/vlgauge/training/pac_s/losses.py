@@ -1,4 +1,4 @@
-"""The training losses of PAC-S (Sarto et al., CVPR 2023, Eqs. 2 and 3)."""
+"""Training losses of PAC-S (Sarto et al., CVPR 2023, Eqs. 2 and 3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT_WEIGHT = 0.1  # lambda_t
 
 
 class Losses(NamedTuple):
-    """Eq. 3 and its terms, scalars; a term without any pair is 0.
+    """Eq. 3 and its terms, as scalars. A term without pairs is 0.
 
     Attributes:
         total: L = L(V, T) + lambda_v L(V', T) + lambda_t L(V, T').
@@ -28,11 +28,11 @@ class Losses(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """Features of what was generated for some rows of a batch.
+    """Features of generated images or texts of some rows of a batch.
 
     Attributes:
-        features: Shape ``(k, d)``.
-        rows: Positions in the batch, shape ``(k,)``.
+        features: Features, shape ``(k, d)``.
+        rows: Indices of the rows in the batch, shape ``(k,)``.
     """
 
     features: torch.Tensor
@@ -40,22 +40,22 @@ class Generated(NamedTuple):
 
 
 def unit(features: torch.Tensor) -> torch.Tensor:
-    """Rows of norm 1; a row of zeros becomes NaN."""
+    """Scale rows to norm 1. A row of zeros becomes NaN."""
     return features / features.norm(dim=-1, keepdim=True)
 
 
 def contrastive_loss(image: torch.Tensor, text: torch.Tensor, scale: torch.Tensor | float) -> torch.Tensor:
-    """Eq. 2: cross entropy of each image against all texts plus that of each text against all images.
+    """Compute Eq. 2: cross-entropy of each image over all texts plus cross-entropy of each text over all images.
 
-    Both directions are added, so this is twice what open_clip calls its contrastive loss.
+    Both directions are added, so this is twice the contrastive loss of open_clip.
 
     Args:
         image: Projected features v, shape ``(n, d)``.
-        text: Projected features t, shape ``(n, d)``; row i belongs to image i.
+        text: Projected features t, shape ``(n, d)``. Row i belongs to image i.
         scale: 1 / tau.
 
     Returns:
-        Scalar; 0 for no or one pair.
+        Scalar. 0 for at most one pair.
     """
     import torch
     from torch.nn import functional
@@ -77,7 +77,7 @@ def pac_s_losses(
     image_weight: float = IMAGE_WEIGHT,
     text_weight: float = TEXT_WEIGHT,
 ) -> Losses:
-    """Eq. 3 and its terms; rows without a generated image or text are left out of that term.
+    """Compute Eq. 3 and its terms. Rows without a generated image or text are left out of that term.
 
     Args:
         image: Projected features v of the images, shape ``(n, d)``.

@@ -1,4 +1,4 @@
-"""The options of `vlgauge train pac_s`, and which are refused."""
+"""Options of `vlgauge train pac_s`, and their validation."""
 
 import argparse
 from dataclasses import asdict, dataclass
@@ -24,14 +24,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast; the defaults are the paper's where it states them.
+    """Learning rate and duration. The defaults follow the paper if it states them.
 
     Attributes:
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW; the paper does not state it.
-        patience: Iterations without a fall of the validation loss after which training stops.
-        validate_every: Iterations between two looks at the validation loss.
-        max_iterations: Where training stops at the latest.
+        learning_rate: Learning rate of AdamW.
+        weight_decay: Weight decay of AdamW, which the paper does not state.
+        patience: Number of iterations without a lower validation loss after which training stops.
+        validate_every: Number of iterations between two evaluations of the validation loss.
+        max_iterations: Maximum number of iterations.
     """
 
     learning_rate: float = 1e-4
@@ -87,7 +87,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse options that cannot work, before anything is read."""
+    """Check all options before anything is read.
+
+    Raises:
+        ValueError: If an option cannot work.
+    """
     if options.out.suffix != ".safetensors":
         raise UsageError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
     if not options.out.parent.is_dir():
@@ -108,5 +112,5 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def checkpoint_of(out: Path) -> Path:
-    """Where the training stands in between."""
+    """Return the path of the checkpoint of an unfinished training."""
     return out.with_name(f"{out.stem}.checkpoint")

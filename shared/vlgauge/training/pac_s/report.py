@@ -1,4 +1,4 @@
-"""The output of a training of PAC-S next to the weights: base and trained weights compared, log, curve, model card."""
+"""Outputs of a training of PAC-S in addition to the weights: comparison with the base, log, curve, card."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,22 +19,22 @@ from vlgauge.writing import write
 
 Floats = npt.NDArray[np.float64]
 
-# As the metric scores, whatever the training was: pac_s puts it before every caption by default.
+# Prompt that pac_s prepends to every caption by default, used for scoring whatever the training prompt was.
 SCORING_PROMPT = "A photo depicts "
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Accuracy before and after on pairs of one kind; ties count as wrong.
+    """Accuracy on pairs of one kind before and after training. Ties count as wrong.
 
     Attributes:
-        kind: What is wrong in the wrong captions; "all" for all pairs.
+        kind: Kind of error in the wrong captions. "all" for all pairs.
         n_pairs: Number of pairs.
-        n_images: Number of images, or of scenes that were drawn several times, which the bootstrap resamples.
+        n_images: Number of images, or of scenes that were rendered several times, which the bootstrap resamples.
         before: Accuracy of the base.
         after: Accuracy of the trained weights.
-        low: Lower end of the 95 % interval of after - before.
-        high: Upper end of it.
+        low: Low end of the 95% interval of after - before.
+        high: High end of this interval.
     """
 
     kind: str
@@ -47,12 +47,12 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Accuracy after less accuracy before."""
+        """Accuracy after training minus accuracy before."""
         return self.after - self.before
 
 
 def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]) -> Floats:
-    """Cosine of the right caption less that of the wrong one, shape ``(n_foils,)``."""
+    """Compute the cosine of the correct caption minus the cosine of the wrong one, shape ``(n_foils,)``."""
     pictures = encoder.image_hidden([foil.image for foil in foils], adapter=adapter)
     images = _unit(encoder.project(pictures, "image", adapter))
     texts = [text for foil in foils for text in (foil.right, foil.wrong)]
@@ -63,7 +63,7 @@ def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]
 
 
 def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[Comparison]:
-    """Accuracies over all pairs and by kind."""
+    """Compute the accuracies over all pairs and by kind."""
     kinds = np.array([foil.kind for foil in foils])
     groups = np.array([foil.group or foil.image.key.hex() for foil in foils])
     distinct = list(dict.fromkeys(kinds.tolist()))
@@ -78,7 +78,7 @@ def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: 
     right_before, right_after = before > 0, after > 0
     gains = right_after.astype(np.float64) - right_before
     interval = bootstrap_interval(gains.tolist(), groups=groups.tolist(), seed=seed)
-    # A gain is that of two shares.
+    # A gain is a difference of two shares.
     within = interval.within((-1.0, 1.0), float(gains.mean())) if interval else None
     low, high = (within.low, within.high) if within else (np.nan, np.nan)
     n_images = len(set(groups.tolist()))
@@ -133,14 +133,14 @@ def write_card(
 
 
 def comparison_line(comparison: Comparison) -> str:
-    """Row of the table in the card."""
+    """Format a row of the table in the card."""
     c = comparison
     shares = f"{100 * c.before:.2f} % | {100 * c.after:.2f} % | {100 * c.gain:+.2f}"
     return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
 
 
 def draw_curve(path: Path, state: Progressed) -> None:
-    """Draw training and validation loss over the iterations; the base has no training loss."""
+    """Draw training and validation loss over the iterations. The base has no training loss."""
     lines = {"training": "train_total", "validation": "validation_total"}
     losses = {side: [line.get(name, np.nan) for line in state.rounds] for side, name in lines.items()}
     iterations = [line["iteration"] for line in state.rounds]

@@ -1,4 +1,4 @@
-"""Rounds of AdamW: some iterations and a look at the validation loss, until that stops falling."""
+"""Rounds of AdamW: some iterations followed by the validation loss, until it stops falling."""
 
 from __future__ import annotations
 
@@ -34,9 +34,19 @@ def train_learner(
     identity: str,
     report: Callable[[Progressed], object],
 ) -> Progressed:
-    """Train to the end, from where an earlier run was interrupted, and leave the best parameters in the learner.
+    """Train until the schedule ends, resuming an interrupted run, and restore the best parameters.
 
-    The first report is of the base. `batches` are those of all iterations from the first one on.
+    Args:
+        learner: Learner, trained in place.
+        batches: Batches of all iterations, beginning with the first one even if a run is resumed.
+        validation: Batches of validation rows.
+        schedule: Learning rate and duration.
+        file: File of the checkpoint.
+        identity: Fingerprint of data, base and settings.
+        report: Called after each round. The first call reports the base.
+
+    Returns:
+        The progress at the end.
     """
     import torch
 
@@ -65,7 +75,7 @@ def train_learner(
             if before is not None:
                 first = int(before["iteration"])
                 done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
-                # A resumed run passes over the batches of the earlier one.
+                # A resumed run skips the batches of the earlier one.
                 some = islice(batches, first - shown, done - shown)
                 means = trained_losses(learner, optimizer, some, first)
             loss = validation_loss(learner, validation)
@@ -84,7 +94,17 @@ def train_learner(
 def trained_losses(
     learner: Learner, optimizer: torch.optim.Optimizer, batches: Iterable[Indices], first: int
 ) -> Figures:
-    """Train on some batches, the first of which is that of the iteration `first`; the mean of the losses by name."""
+    """Train on some batches and return the mean of each loss by name.
+
+    Args:
+        learner: Learner, trained in place.
+        optimizer: Optimizer of its parameters.
+        batches: Batches, at least one.
+        first: Number of iterations before the first batch.
+
+    Raises:
+        ValueError: If a loss is not finite.
+    """
     import torch
 
     sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
@@ -105,7 +125,7 @@ def trained_losses(
 
 
 def validation_loss(learner: Learner, batches: Sequence[Indices]) -> float:
-    """Mean over the rows of the batches."""
+    """Compute the mean loss over the rows of the batches."""
     import torch
 
     with torch.no_grad():

@@ -1,1 +1,1 @@
-"""Heads of Polos, fitted to ratings of captions."""
+"""Training of heads of Polos on caption ratings."""

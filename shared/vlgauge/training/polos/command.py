@@ -3,10 +3,10 @@
     vlgauge train polos OUT --rows ratings.jsonl --scale 1 5
     vlgauge train polos OUT --scenes 4000 --profile embedded --hidden 128 64 --learning-rate 1e-3
 
-Each row has an image, a caption, its references and a rating. The encoders stay as they are: by default they see every
-text and picture once. `--variant released` does as the authors' code: layers are normalised over a batch, the text
-encoder's dropout is on, and a row of a batch keeps as many references as the one with the fewest. OUT gets the head
-(safetensors), training.json, training.svg and a card. An interrupted run goes on when it is called again.
+Each row has an image, a caption, its references and a rating. The encoders are frozen, and by default they encode every
+text and image once. `--variant released` follows the authors' code: layers are normalized over a batch, dropout of the
+text encoder is active, and all rows of a batch are cut to the smallest number of references. The command writes the
+head (safetensors), training.json, training.svg and a card to OUT. Repeating the command resumes an interrupted run.
 """
 
 import argparse
@@ -53,14 +53,14 @@ Floats = npt.NDArray[np.float64]
 
 PURPOSE = "a head for polos, fitted to ratings"
 PACKAGES = tuple(dict.fromkeys((*CLIP_PACKAGES, *PAIR_PACKAGES)))
-# The authors' configuration, which does not say how many epochs it took.
+# Configuration of the authors, which does not state the number of epochs.
 DEFAULTS = Recipe(learning_rate=3e-5, decay=1.0, weight_decay=0.0, batch_size=64, epochs=30, patience=5)
 HIDDEN = (2304, 1152)
 VARIANTS = ("itemwise", "released")
 N_TEST_SCENES = 300
-# Seeds of drawn rows; those of validation and test are of other splits anyway.
+# Seeds of the synthetic rows of training, validation and test, which belong to different splits.
 SCENES_SEED, VALIDATION_SEED, TEST_SEED = 1, 2, 3
-# What a finished training leaves under names that do not depend on its options.
+# Output files of a finished training with fixed names.
 HEAD = "head.safetensors"
 MAIN_FILES = (HEAD, RECORD, "README.md")
 
@@ -137,7 +137,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse options that cannot work, before anything is read."""
+    """Check all options before anything is read.
+
+    Raises:
+        ValueError: If an option cannot work.
+    """
     low, high = options.scale
     if not (np.isfinite([low, high]).all() and low < high):
         raise UsageError(f"`--scale` must be two numbers, the lower first, got {low:g} and {high:g}")
@@ -153,7 +157,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list[Rated]]:
-    """Rows to train on, to choose the epoch by, and to measure with, which may be none."""
+    """Return the rows for training, for the selection of the epoch, and for the test, which may be empty."""
     if options.scenes is not None:
         few = max(options.scenes // 10, 2)
         return (
@@ -171,7 +175,7 @@ def rows_of(options: argparse.Namespace) -> tuple[list[Rated], list[Rated], list
 
 
 def _split(rows: Sequence[Rated], seed: int) -> tuple[list[Rated], list[Rated]]:
-    """Nine tenths of the images, and the others."""
+    """Split the rows into 90% and 10% of the images."""
     groups = list(dict.fromkeys(row.group for row in rows))
     if len(groups) < 2:
         raise UsageError("`--rows` must have rows of at least 2 images, got one; or pass --validation")
@@ -181,7 +185,7 @@ def _split(rows: Sequence[Rated], seed: int) -> tuple[list[Rated], list[Rated]]:
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    """Read, encode, train, measure, write."""
+    """Read, encode, train, measure, and write all outputs."""
     check_options(options)
     check_packages("polos", PACKAGES, plot=options.plot)
     with one_training(options, MAIN_FILES, say):
@@ -208,7 +212,7 @@ def trained(
     device: str,
     say: Callable[[str], object],
 ) -> dict[str, Any]:
-    """Train, keep the best epoch's head, measure it on the test rows, and tell all in a record."""
+    """Train, keep the head of the best epoch, measure it on the test rows, and return the record."""
     import torch
 
     training, validation = (material_of(side, clip, text, options.variant, device=device) for side in sides[:2])
@@ -253,11 +257,11 @@ def trained(
 def one_epoch(
     network: Any, training: Material, optimizer: Any, recipe: Recipe, epoch: int, options: argparse.Namespace
 ) -> Figures:
-    """One pass over the rows in a random order; the mean squared error on the way."""
+    """Train on all rows in a random order and return the mean squared error during the epoch."""
     import torch
 
     keeps = RandomKeeps(options.layer_dropout, options.dropout)
-    # From seed and epoch alone, so that a resumed run sees the same order.
+    # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(training.caption))
     batches = [order[start : start + recipe.batch_size] for start in range(0, len(order), recipe.batch_size)]
     total = 0.0
@@ -273,7 +277,7 @@ def one_epoch(
 
 
 def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats]:
-    """Scores of rows without dropout, and their ratings."""
+    """Compute the scores of rows without dropout, and return them with their ratings."""
     import torch
 
     every = np.arange(len(rows.caption))
@@ -286,10 +290,10 @@ def rated(network: Any, rows: Material, batch_size: int) -> tuple[Floats, Floats
 
 
 def tau_c(scores: Floats, ratings: Floats) -> float:
-    """Kendall's tau-c of scores and ratings; 0 where all ratings are one."""
+    """Compute Kendall's tau-c of scores and ratings. 0 if all ratings are equal."""
     if len(set(ratings.tolist())) < 2:
         return 0.0
-    from scipy.stats import kendalltau  # takes longer to import than a batch to train
+    from scipy.stats import kendalltau  # slow to import
 
     return float(kendalltau(scores, ratings, variant="c").statistic)
 
@@ -302,7 +306,7 @@ def _measured(
     head: Head,
     device: str,
 ) -> dict[str, float]:
-    """How well the head that was stored agrees with the ratings of rows that chose nothing."""
+    """Measure the agreement of the stored head with the ratings of the test rows. Empty if there are no rows."""
     import torch
 
     if not rows:
@@ -320,7 +324,7 @@ def _measured(
 
 
 def _digest(options: argparse.Namespace, sides: Sequence[Sequence[Rated]], about: dict[str, str]) -> str:
-    """Digest of rows, encoders and of the settings that are no part of `Recipe`."""
+    """Return a digest of rows, encoders and the settings that are not part of `Recipe`."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     names = ("hidden", "dropout", "layer_dropout", "accumulate", "clip_norm", "scale")
     digest.update(json.dumps([list(np.atleast_1d(getattr(options, name)).tolist()) for name in names]).encode())

@@ -1,4 +1,4 @@
-"""The head of Polos in torch, and the rated rows as its input."""
+"""Head of Polos in torch, and its inputs built from rated rows."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from vlgauge.training.row_files import number_distinct
 if TYPE_CHECKING:
     import torch
 
-# What the authors' code puts in the place of the share of a dropped layer, before the softmax.
+# Value that replaces the scalar of a dropped layer before the softmax, as in the authors' code.
 _DROPPED = -1e20
 
 
 @dataclass(frozen=True)
 class RandomKeeps:
-    """Dropout by torch's random numbers, drawn anew at each call, of layers and units by their chances."""
+    """Random dropout of layers and units with torch's generator, sampled at each call."""
 
     p_layers: float
     p_units: float
 
     def layers(self, n: int) -> torch.Tensor | None:
-        """Which layers of a batch of texts are kept, shape ``(n,)``; None for all."""
+        """Sample which layers of a batch of texts are kept, shape ``(n,)``, bool. None for all."""
         import torch
 
         return torch.rand(n) >= self.p_layers if self.p_layers else None
 
     def units(self, values: torch.Tensor) -> torch.Tensor:
-        """The units of a linear layer, those that are dropped as 0 and the others divided by the share kept."""
+        """Apply dropout to the units of a linear layer, with kept units divided by the share that is kept."""
         import torch
 
         return torch.nn.functional.dropout(values, self.p_units)
@@ -46,12 +46,12 @@ class RandomKeeps:
 
 @dataclass(frozen=True)
 class References:
-    """References of which each row has at most one, such as the first ones: a batch of texts.
+    """Batch of references with at most one per row, such as the first ones.
 
     Attributes:
-        rows: The rows that have one, shape ``(n,)``.
-        layers: Normalised layers, shape ``(n, n_layers, width)``.
-        clip: By CLIP, shape ``(n, embed)``.
+        rows: Indices of the rows with such a reference, shape ``(n,)``.
+        layers: Normalized layers, shape ``(n, n_layers, width)``.
+        clip: CLIP embeddings, shape ``(n, embed)``.
     """
 
     rows: torch.Tensor
@@ -60,7 +60,7 @@ class References:
 
 
 def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Module:
-    """A module with the shares of the layers, and three linear layers."""
+    """Create a module with the layer weights and three linear layers."""
     import torch
 
     network = torch.nn.Module()
@@ -72,7 +72,7 @@ def new_network(n_layers: int, n_in: int, hidden: Sequence[int]) -> torch.nn.Mod
 
 
 def _mixed(network: Any, layers: torch.Tensor, keeps: RandomKeeps | None) -> torch.Tensor:
-    """Vectors of a batch of texts, shape ``(n, width)``."""
+    """Compute the embeddings of a batch of texts, shape ``(n, width)``."""
     import torch
 
     scalars = network.scalars
@@ -90,15 +90,15 @@ def scores_of(
     c: torch.Tensor,
     keeps: RandomKeeps | None = None,
 ) -> torch.Tensor:
-    """Scores of n rows, each with at least one reference, shape ``(n,)``.
+    """Compute the scores of n rows with at least one reference each, shape ``(n,)``.
 
     Args:
-        network: From `new_network`.
-        candidates: Normalised layers, shape ``(n, n_layers, width)``.
-        references: First references, second ones, and so on.
-        v: Pictures by CLIP, shape ``(n, embed)``.
-        c: Candidates by CLIP, shape ``(n, embed)``.
-        keeps: What dropout keeps; None for everything.
+        network: Network created by `new_network`.
+        candidates: Normalized layers, shape ``(n, n_layers, width)``.
+        references: First references, second references, and so on.
+        v: CLIP embeddings of the images, shape ``(n, embed)``.
+        c: CLIP embeddings of the candidates, shape ``(n, embed)``.
+        keeps: Dropout. None for no dropout.
     """
     import torch
 
@@ -117,7 +117,7 @@ def scores_of(
 
 
 def tensors_of(network: Any) -> dict[str, np.ndarray]:
-    """The parameters by the names of the authors' checkpoint."""
+    """Return the parameters by the names in the authors' checkpoint."""
     found = {f"scalar_mix.scalar_parameters.{i}": value for i, value in enumerate(network.scalars[:, None])}
     found["scalar_mix.gamma"] = network.gamma
     for number, linear in enumerate(network.linear, 1):
@@ -126,18 +126,18 @@ def tensors_of(network: Any) -> dict[str, np.ndarray]:
 
 
 def squared_error(scores: torch.Tensor, ratings: torch.Tensor) -> torch.Tensor:
-    """Sum of the squared differences of scores and ratings in [0, 1], as in the authors' code."""
+    """Compute the sum of squared differences of scores and ratings in [0, 1], as in the authors' code."""
     return ((scores - ratings) ** 2).sum()
 
 
 def normalised_batch(hidden: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-    """Layers of the first tokens, normalised over all tokens of a batch, shape ``(n, n_layers, width)``.
+    """Normalize the layers of the first tokens over all tokens of a batch, shape ``(n, n_layers, width)``.
 
-    What `vlgauge.encoders.rated.head.normalised_layers` makes of a batch, in tensors.
+    This is `vlgauge.encoders.rated.head.normalised_layers` for a batch in torch.
 
     Args:
         hidden: Layers of every token, shape ``(n_layers, n, n_tokens, width)``.
-        there: Which tokens are there, shape ``(n, n_tokens)``.
+        there: Mask of valid tokens, shape ``(n, n_tokens)``.
     """
     inside = there[None, :, :, None]
     import torch
@@ -155,19 +155,19 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Material:
-    """Rated rows as positions among texts and pictures.
+    """Rated rows as indices of texts and images.
 
     Attributes:
-        text: The encoder of the layers.
-        ids: Tokens of each text for it.
-        layers: Normalised layers of each text, shape ``(n_texts, n_layers, width)``; None where they are made at each
+        text: Encoder of the layers.
+        ids: Token ids of each text for this encoder.
+        layers: Normalized layers of each text, shape ``(n_texts, n_layers, width)``. None if they are computed at each
             step.
-        clip_texts: By CLIP, shape ``(n_texts, embed)``.
-        pictures: By CLIP, shape ``(n_pictures, embed)``.
-        caption: Text of each row, shape ``(n,)``.
-        image: Picture of each row, shape ``(n,)``.
-        references: Texts of the references of each row.
-        ratings: In [0, 1], shape ``(n,)``.
+        clip_texts: CLIP embeddings of the texts, shape ``(n_texts, embed)``.
+        pictures: CLIP embeddings of the images, shape ``(n_pictures, embed)``.
+        caption: Text index of each row, shape ``(n,)``.
+        image: Image index of each row, shape ``(n,)``.
+        references: Text indices of the references of each row.
+        ratings: Ratings in [0, 1], shape ``(n,)``.
     """
 
     text: LayeredEncoder
@@ -181,10 +181,10 @@ class Material:
     ratings: torch.Tensor
 
     def scores(self, network: torch.nn.Module, rows: Positions, keeps: RandomKeeps | None) -> torch.Tensor:
-        """Scores of a batch of rows, shape ``(n,)``; `keeps` is what dropout keeps, None for everything."""
+        """Compute the scores of a batch of rows, shape ``(n,)``. `keeps` is the dropout, or None for no dropout."""
         own = [self.references[row] for row in rows]
         counts = np.array([len(references) for references in own])
-        # The authors' code takes as many of each row as the row with the fewest has.
+        # The authors' code cuts all rows to the smallest number of references in the batch.
         n_groups = counts.min() if self.layers is None else counts.max()
         groups = []
         candidates = self._layers(self.caption[rows], keeps is not None)
@@ -197,7 +197,10 @@ class Material:
         return scores_of(network, candidates, groups, v, c, keeps)
 
     def _layers(self, texts: Positions, dropout: bool) -> torch.Tensor:
-        """Normalised layers of a batch of texts: those known, or over the batch, with the encoder's own dropout."""
+        """Return the normalized layers of a batch of texts, either precomputed or normalized over the batch.
+
+        The latter applies the dropout of the encoder if `dropout` is True.
+        """
         if self.layers is not None:
             return self.layers[texts]
         self.text.model.train(dropout)
@@ -220,10 +223,11 @@ def material_of(
     *,
     device: str,
 ) -> Material:
-    """Encode every distinct text and picture of the rows once.
+    """Encode every distinct text and image of the rows once.
 
-    The variant ``"itemwise"`` normalises layers over one text, known beforehand; ``"released"`` over the texts of a
-    batch, with the encoder's dropout, so that it uses the encoder again at each step.
+    The variant ``"itemwise"`` normalizes layers over each text, which can be precomputed. The variant ``"released"``
+    normalizes them over the texts of a batch, with the dropout of the encoder, so it runs the encoder again at each
+    step.
     """
     import torch
 
@@ -237,7 +241,7 @@ def material_of(
     c = clip_texts(clip, distinct)
     layers = None
     if variant == "itemwise":
-        step = 4096  # whose numbers are held in float64 at once
+        step = 4096  # number of texts in float64 at the same time
         parts = [
             normalised_layers(text.layers(distinct[start : start + step])).astype(np.float32)
             for start in range(0, len(distinct), step)

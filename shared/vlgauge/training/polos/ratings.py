@@ -1,4 +1,4 @@
-"""Rated captions: from JSON lines or CSV, or of drawn scenes with simulated ratings."""
+"""Captions with ratings, from JSON lines or CSV, or from synthetic scenes with simulated ratings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ from vlgauge.training.row_files import picture_field, records, text_field
 
 COLUMNS = ("image", "caption", "references", "rating")
 
-# What a simulated person takes off for each fact that is wrong.
+# Penalty of a simulated annotator for each wrong fact.
 PENALTIES = {"object": 0.6, "shape": 0.5, "colour": 0.4, "size": 0.3, "background": 0.3, "place": 0.25}
-_INCOMPLETE = 0.15  # for what is not said
+_INCOMPLETE = 0.15  # penalty for an incomplete caption
 _SPREAD, _RATERS = 0.1, 3
 
 
 @dataclass(frozen=True)
 class Rated:
-    """A caption of a picture, as people rate it.
+    """Caption of an image with its rating.
 
     Attributes:
-        image: The picture.
-        caption: The caption.
-        references: At least one caption by people.
-        rating: In [0, 1].
-        group: Rows of one group lie on one side of a split.
+        image: Image.
+        caption: Caption.
+        references: Human references, at least one.
+        rating: Rating in [0, 1].
+        group: Group of rows that stay on the same side of a split.
     """
 
     image: Picture
@@ -42,9 +42,17 @@ class Rated:
 
 
 def read_rows(path: Path, scale: Sequence[float], folder: Path | None = None) -> list[Rated]:
-    """Rated captions of JSON lines, or of a CSV with a header, with the columns `COLUMNS`; images are opened later.
+    """Read captions with ratings from JSON lines, or from a CSV with a header. Images are opened later.
 
-    References are a list of texts, in CSV as JSON. Relative image paths start in `folder`, None for that of the file.
+    The columns are `COLUMNS`. References are a list of strings, encoded as JSON in a CSV.
+
+    Args:
+        path: File.
+        scale: Lowest and highest rating, which are mapped to 0 and 1.
+        folder: Folder of relative image paths. None for the folder of the file.
+
+    Raises:
+        ValueError: If a row lacks a column or has an invalid value, or there are no rows.
     """
     found = []
     for place, fields in records(path):
@@ -88,9 +96,10 @@ def _references(fields: Mapping[str, Any], place: str) -> tuple[str, ...]:
 
 
 def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
-    """Six captions per drawn scene as simulated people rate them: right ones, wrong ones, and those of others.
+    """Create six captions per synthetic scene with simulated ratings: correct, incomplete, wrong, and of another scene.
 
-    A rating is the mean of three, each 1 less `PENALTIES` of the facts that are wrong, with noise, to the next quarter.
+    A rating is the mean of three noisy votes, rounded to quarters. The noise is added to 1 minus the `PENALTIES` of the
+    wrong facts.
     """
     every = scenes(n, seed, split)
     found = []
@@ -107,7 +116,7 @@ def drawn_rows(n: int, seed: int, split: str) -> list[Rated]:
 
 
 def _worded(scene: Scene, seed: int, rng: np.random.Generator) -> list[tuple[str, float]]:
-    """Captions of a scene with their quality: right, incomplete, and with one, one and two facts wrong."""
+    """Return captions of a scene with their quality: correct, incomplete, and with one, one and two wrong facts."""
     found = [(captions(scene, seed)[0], 1.0)]
     short = captions(scene, seed + 7, complete=False)[0]
     found.append((short, 1.0 if len(short.split()) >= len(found[0][0].split()) else 1.0 - _INCOMPLETE))
@@ -122,7 +131,7 @@ def _worded(scene: Scene, seed: int, rng: np.random.Generator) -> list[tuple[str
 
 
 def _likeness(scene: Scene, other: Scene) -> float:
-    """How good the caption of another scene is: a tenth for each object that both have, and for the background."""
+    """Return the quality of another scene's caption: 0.1 for each shared object, and 0.1 for the same background."""
     shared = {thing.label for thing in scene.objects} & {thing.label for thing in other.objects}
     return 0.1 * (len(shared) + (scene.background == other.background))
 

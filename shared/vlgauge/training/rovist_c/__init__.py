@@ -1,1 +1,1 @@
-"""The recipe of RoViST-C: corpora, pairs of sentences, a fresh small model, epochs, and the files it writes."""
+"""Training recipe of RoViST-C: corpora, sentence pairs, a small new model, epochs, and output files."""

@@ -1,4 +1,4 @@
-"""The classifier of sentence order in training: a published base or a small new one, epochs, and the stored model."""
+"""Classifier of sentence order in training: a published base or a small new model, epochs, and storage."""
 
 import json
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ BASE = "albert/albert-large-v1"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _FILES = ("*.json", "*.model", "*.txt", "*.safetensors")
 
-# The fresh model: a quarter of a million parameters, as its layers share their weights.
+# Configuration of the new model, which has 250,000 parameters because its layers share their weights.
 FRESH: dict[str, Any] = {
     "embedding_size": 64,
     "hidden_size": 128,
@@ -38,7 +38,14 @@ FRESH_VOCABULARY = 512
 
 
 def base_model(name: str) -> tuple[Any, Any, str]:
-    """Tokenizer, model with a new head, and what was loaded, from a folder or a Hub id (``owner/name[@commit]``)."""
+    """Load a base from a folder or a Hub id (``owner/name[@commit]``).
+
+    Returns:
+        Tokenizer, model with a new classification head, and name of the loaded base.
+
+    Raises:
+        ValueError: If weights other than the head are missing, or not finite.
+    """
     import transformers
 
     if Path(name).is_dir():
@@ -66,10 +73,10 @@ def base_model(name: str) -> tuple[Any, Any, str]:
 
 
 def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
-    """A tokenizer made from the sentences, and a small ALBERT with random weights.
+    """Create a tokenizer from the sentences, and a small ALBERT with random weights.
 
-    The tokenizer joins bytes to the pieces that are frequent in the sentences, so it takes any text: what it has not
-    seen falls apart into bytes, and nothing is unknown.
+    The tokenizer merges bytes to frequent pieces of the sentences, so it accepts any text. Unseen text is split into
+    bytes, and there are no unknown tokens.
     """
     import transformers
 
@@ -87,7 +94,7 @@ def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
 
 
 def fresh_tokenizer(sentences: Iterable[str]) -> Any:
-    """Lower-cased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
+    """Train lowercased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
     import tokenizers
     from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -130,11 +137,11 @@ def run_epoch(
     pad: int,
     device: str,
 ) -> dict[str, float]:
-    """One pass over the samples in a random order; mean cross-entropy (Eq. 6) and accuracy on the way."""
+    """Train on all samples in a random order, and return mean cross-entropy (Eq. 6) and accuracy during the epoch."""
     import torch
 
     model.train()
-    # From seed and epoch alone, so that a resumed run sees the same order.
+    # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
     total, right = 0.0, 0
     with progress_bar(len(data), f"Epoch {epoch + 1}") as advance:
@@ -153,7 +160,7 @@ def run_epoch(
 
 
 def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArray[np.float64]:
-    """Logits of all samples in their order, shape ``(n, 2)``."""
+    """Compute the logits of all samples in input order, shape ``(n, 2)``."""
     import torch
 
     model.eval()
@@ -169,16 +176,16 @@ def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArra
 
 
 def evaluated(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy, without dropout."""
+    """Compute mean cross-entropy and accuracy without dropout."""
     logits = logits_of(model, data, pad=pad, device=device)
     margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
     return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
 
 
 def ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
-    """Share of the pairs whose probability in order is above that of the same two sentences swapped.
+    """Compute the share of pairs with a higher probability in order than with the two sentences swapped.
 
-    The samples alternate between the two, as `samples` makes them.
+    The samples must alternate between both orders, as in the output of `samples`.
     """
     probabilities = class_probabilities(logits_of(model, data, pad=pad, device=device), IN_ORDER)
     return float((probabilities[0::2] > probabilities[1::2]).mean())

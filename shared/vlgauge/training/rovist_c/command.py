@@ -3,9 +3,10 @@
     vlgauge train rovist_c OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
     vlgauge train rovist_c OUT --scenes 4000 --fresh --learning-rate 5e-4
 
-Each two neighbouring sentences of a story make two samples, in order and swapped; 85 % of the stories are trained on,
-the others choose the epoch. OUT gets weights (safetensors), configuration, tokenizer, training.json, training.svg and a
-card. An interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
+Each pair of neighboring sentences of a story yields two samples, in order and swapped. 85% of the stories are used for
+training, and the others select the epoch. The command writes weights (safetensors), configuration, tokenizer,
+training.json, training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a
+finished one.
 """
 
 import argparse
@@ -29,9 +30,9 @@ PURPOSE = "a classifier of sentence order for rovist_c"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
 DEFAULTS = Recipe()
 N_TEST_STORIES = 1_000
-# Seeds of drawn stories; those of validation and test are of other splits anyway.
+# Seeds of the synthetic stories of training and test, which belong to different splits.
 SCENES_SEED, TEST_SEED = 1, 2
-# What a finished training leaves under names that do not depend on its options.
+# Output files of a finished training with fixed names.
 MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
 
 FIGURES = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
@@ -73,7 +74,7 @@ by world knowledge alone, and stories that are coherent in another way than by o
 
 @dataclass(frozen=True)
 class Corpus:
-    """Stories on three sides; those of `test` choose nothing, and may be none."""
+    """Stories for training, validation and test. Test stories do not affect the training, and may be empty."""
 
     name: str
     training: stories.Stories
@@ -96,10 +97,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_corpus(options: argparse.Namespace) -> Corpus:
-    """The stories that the options name.
+    """Read the stories that the options select.
 
     Raises:
-        ValueError: If they name none.
+        ValueError: If there are no stories.
     """
     found: stories.Stories = []
     names = []
@@ -118,7 +119,7 @@ def read_corpus(options: argparse.Namespace) -> Corpus:
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    """Read, train, measure, write."""
+    """Read, train, measure, and write all outputs."""
     check_packages("rovist_c", PACKAGES, plot=options.plot)
     with one_training(options, MAIN_FILES, say):
         _run(options, say)
@@ -166,13 +167,13 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 
 
 def data_digest(base: str, training: stories.Encoded, validation: stories.Encoded) -> str:
-    """Digest of what is trained, and of the samples of both sides."""
+    """Return a digest of the base, and of the samples for training and validation."""
     told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
-    """The samples of the stories as the model takes them."""
+    """Encode the samples of the stories for the model."""
     maximum = longest_input(tokenizer, model.config)
     return stories.encoded(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
 
@@ -180,7 +181,7 @@ def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> storie
 def measured(
     folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
 ) -> dict[str, Any]:
-    """How well the model does, as it was stored, on what it was not trained on."""
+    """Measure the stored model on the validation and test stories."""
     from safetensors.torch import load_file
 
     stored = load_file(folder / "model.safetensors")

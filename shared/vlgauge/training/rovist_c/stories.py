@@ -1,4 +1,4 @@
-"""Stories from published files, JSON lines or synthetic scenes, and the sentence pairs that are trained on."""
+"""Stories from published files, JSON lines or synthetic scenes, and sentence pairs for training."""
 
 import csv
 import io
@@ -23,10 +23,13 @@ ROC_SENTENCES = tuple(f"sentence{number}" for number in range(1, 6))
 
 
 def read_vist(path: str | Path) -> Stories:
-    """Stories of a VIST file of stories in sequence (``train.story-in-sequence.json``).
+    """Read stories from a VIST file of stories in sequence (``train.story-in-sequence.json``).
 
-    Each annotation is a list of one record with `story_id`, `worker_arranged_photo_order` and `text`; the texts of a
-    story come in the order of the photos. `original_text` is taken where a record has it, as it is not tokenised.
+    Each annotation is a list of one record with `story_id`, `worker_arranged_photo_order` and `text`. The texts of a
+    story are ordered by photo. `original_text` is preferred if a record has it, because it is not tokenized.
+
+    Raises:
+        ValueError: If the file has another layout.
     """
     try:
         content = json.loads(Path(path).read_text("utf-8"))
@@ -51,7 +54,11 @@ def read_vist(path: str | Path) -> Stories:
 
 
 def read_rocstories(path: str | Path) -> Stories:
-    """Stories of a ROCStories file, CSV with the columns sentence1 to sentence5."""
+    """Read stories from a ROCStories file, a CSV with the columns sentence1 to sentence5.
+
+    Raises:
+        ValueError: If a column is missing.
+    """
     rows = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
     missing = set(ROC_SENTENCES) - set(rows.fieldnames or ())
     if missing:
@@ -60,7 +67,11 @@ def read_rocstories(path: str | Path) -> Stories:
 
 
 def read_jsonl(path: str | Path) -> Stories:
-    """Stories of a file with one JSON value per line: a list of sentences, or an object with one under "story"."""
+    """Read stories from JSON lines: lists of sentences, or objects with such a list under "story" or "sentences".
+
+    Raises:
+        ValueError: If a line has another layout.
+    """
     stories = []
     for number, line in enumerate(read_text(path, f"`{path}`").split("\n"), 1):
         if not line.strip():
@@ -79,12 +90,12 @@ def read_jsonl(path: str | Path) -> Stories:
 
 
 def drawn_stories(n: int, seed: int, split: str) -> Stories:
-    """Sentences of stories about drawn scenes, see `vlgauge.scenes`."""
+    """Generate the sentences of synthetic stories. See `vlgauge.scenes`."""
     return cleaned(story.sentences for story in scenes.stories(n, seed=seed, split=split))
 
 
 def cleaned(stories: Any) -> Stories:
-    """Stories with stripped sentences, without empty ones, and of at least two."""
+    """Strip the sentences, and remove empty sentences and stories of fewer than two."""
     kept = ([sentence.strip() for sentence in story if sentence.strip()] for story in stories)
     return [story for story in kept if len(story) > 1]
 
@@ -106,7 +117,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sample:
-    """Two texts and whether they are `IN_ORDER` or `SWAPPED`."""
+    """Two texts, and whether they are `IN_ORDER` or `SWAPPED`."""
 
     first: str
     second: str
@@ -114,15 +125,19 @@ class Sample:
 
 
 def samples(stories: Sequence[Sequence[str]]) -> list[Sample]:
-    """Each pair of neighbours in order and swapped, so that the classes are balanced; identical ones are left out."""
+    """Return each pair of neighbors in order and swapped, for balanced classes. Identical neighbors are left out."""
     pairs = [(a, b) for story in stories for a, b in pairwise(story) if a.strip() != b.strip()]
     return [sample for a, b in pairs for sample in (Sample(a, b, IN_ORDER), Sample(b, a, SWAPPED))]
 
 
 def split_stories(stories: Sequence[Sequence[str]], seed: int) -> tuple[list[Any], list[Any]]:
-    """Stories to train on and stories to validate with, by story, so that no sentence is in both by its neighbour.
+    """Split stories into training and validation, after removing duplicates.
 
-    Equal stories fall on one side, or validation would know what was trained on.
+    All sentences of a story are on the same side. Duplicate stories on both sides would leak training data into
+    validation.
+
+    Raises:
+        ValueError: If there are too few distinct stories.
     """
     distinct = list({tuple(story): list(story) for story in stories}.values())
     order = np.random.default_rng(seed).permutation(len(distinct))
@@ -137,12 +152,12 @@ def split_stories(stories: Sequence[Sequence[str]], seed: int) -> tuple[list[Any
 
 @dataclass(frozen=True)
 class Encoded:
-    """Samples as the model takes them.
+    """Samples in the format of the model.
 
     Attributes:
         ids: Token ids of each sample.
-        segments: Segment ids of each sample; None for a model that takes none.
-        labels: shape ``(n,)``.
+        segments: Segment ids of each sample. None for a model without segments.
+        labels: Labels, shape ``(n,)``.
     """
 
     ids: list[list[int]]
@@ -154,7 +169,13 @@ class Encoded:
 
 
 def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: bool = True) -> Encoded:
-    """Token and segment ids of the samples, the longer text cut first where a pair exceeds ``maximum`` tokens."""
+    """Encode the samples as token and segment ids.
+
+    If a pair exceeds `maximum` tokens, the longer text is truncated first.
+
+    Raises:
+        ValueError: If there are no samples.
+    """
     if not kept:
         raise UsageError("`stories` must have a pair of different neighbouring sentences, got none")
     found = tokenizer(
@@ -170,7 +191,7 @@ def encoded(tokenizer: Any, kept: Sequence[Sample], maximum: int, *, segments: b
 
 
 def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[str, Any]]:
-    """Yield batches in the given order, each padded to its longest sample; keys as the model names its arguments."""
+    """Yield batches in the order `order`, each padded to its longest sample. Keys are arguments of the model."""
     for start in range(0, len(order), size):
         rows = order[start : start + size].tolist()
         ids = [data.ids[row] for row in rows]
@@ -185,5 +206,5 @@ def batches(data: Encoded, size: int, order: Ints, pad: int) -> Iterator[dict[st
 
 
 def by_length(data: Encoded) -> Ints:
-    """Order in which batches have the least padding; for scoring, where the order makes no difference."""
+    """Return the order with the least padding, for scoring, in which the order makes no difference."""
     return np.argsort([len(ids) for ids in data.ids], kind="stable")

@@ -1,1 +1,1 @@
-"""The recipe of RoViST-VG: readers of (region, phrase) pairs, the loss, the model, epochs, and the files it writes."""
+"""Training recipe of RoViST-VG: readers of (region, phrase) pairs, loss, model, epochs, and output files."""

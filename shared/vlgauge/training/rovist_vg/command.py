@@ -5,9 +5,9 @@
     vlgauge train rovist_vg OUT --scenes 400 --learning-rate 1e-3 --width 16
 
 Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
-its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained; a CLIP stays as it is, and
-its vectors are made once. OUT gets weights (safetensors), configuration, training.json, training.svg and a card. An
-interrupted run goes on where it stood when it is called again; a finished one is replaced with --overwrite.
+and its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained, whereas a CLIP is
+frozen and its embeddings are computed once. The command writes weights (safetensors), configuration, training.json,
+training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a finished one.
 """
 
 import argparse
@@ -43,7 +43,7 @@ SCENES_SEED = 11
 N_TEST_STORIES = 200
 DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
 
-# What a finished training leaves under names that do not depend on its options.
+# Output files of a finished training with fixed names.
 MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
 
 FIGURES = ("training_loss", "validation_loss")
@@ -92,7 +92,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
-    """The pairs that the options name, and where they come from."""
+    """Read the pairs that the options select, and return them with the names of their sources.
+
+    Raises:
+        ValueError: If there are no pairs.
+    """
     found: list[pairs.Pair] = []
     names = []
     if options.csv:
@@ -111,14 +115,18 @@ def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
 
 
 def needed(value: Any, option: str) -> Any:
-    """The value of an option; ValueError if it was left out."""
+    """Return the value of a required option.
+
+    Raises:
+        ValueError: If it is None.
+    """
     if value is None:
         raise UsageError(f"the option {option} is missing")
     return value
 
 
 def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> WordVectorFile:
-    """The word vectors, made if there are only drawn scenes."""
+    """Load the word vectors, or create them if there are only synthetic scenes."""
     if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / VECTORS
@@ -130,7 +138,7 @@ def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> Wo
 
 
 def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
-    """Read, train, measure, write."""
+    """Read, train, measure, and write all outputs."""
     check_packages("rovist_vg", PACKAGES, plot=options.plot)
     with one_training(options, MAIN_FILES, say):
         _run(options, say)
@@ -179,7 +187,7 @@ def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
 def with_vectors(
     found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
 ) -> tuple[list[pairs.Pair], np.ndarray]:
-    """The pairs whose phrases have a word with a vector, and the vectors of the phrases."""
+    """Return the pairs whose phrases have a word with a vector, and the embeddings of the phrases."""
     rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
     if not kept:
         raise UsageError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
@@ -189,7 +197,7 @@ def with_vectors(
 
 
 def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
-    """Sixteen hexadecimal digits for what is trained on; images are told by their names and their content."""
+    """Return a digest of the training data with 16 hexadecimal digits. Images are identified by name and content."""
     rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
     told = [vectors.sha256, sorted(config.items()), rows]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
@@ -198,7 +206,7 @@ def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Ma
 def image_side(
     options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """What feeds the image side, the untrained model, and what the configuration says of it."""
+    """Return the inputs of the image side, the untrained model, and the image part of the configuration."""
     name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
     pictures = [pair.picture for pair in found]
     if name == VIT_NAME:
@@ -216,7 +224,7 @@ def image_side(
 
 
 def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
-    """Figures on held-out drawn stories, where the training was on such."""
+    """Measure a training on synthetic scenes on held-out synthetic stories. Empty for other trainings."""
     if not options.scenes or not options.test:
         return {}
     idf = options.output / IDF

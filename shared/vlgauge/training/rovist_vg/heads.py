@@ -1,4 +1,4 @@
-"""The heads of rovist_vg in training: model, loss (Wang et al., 2022, Algorithm 1), epochs and checkpoint."""
+"""Heads of rovist_vg in training: model, loss (Wang et al., 2022, Algorithm 1), epochs and checkpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARE_OF_TRAINING = 0.85
 
 
 def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: int) -> torch.nn.ModuleDict:
-    """The untrained model, without an image encoder where its vectors are given."""
+    """Create the untrained model, without an image encoder if its embeddings are precomputed."""
     import torch
 
     encoder = {} if image_encoder is None else {"image_encoder": image_encoder}
@@ -38,7 +38,10 @@ def grounding_net(image_encoder: Any, image_width: int, text_width: int, width: 
 
 
 def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of images (pixels, or vectors before the head) and of phrases, after tanh, not normalised."""
+    """Compute the embeddings of images and phrases after tanh, not normalized.
+
+    Images are pixels, or embeddings before the head if the model has no image encoder.
+    """
     import torch
 
     hidden = net.image_encoder(images).pooler_output if "image_encoder" in net else images
@@ -46,7 +49,7 @@ def embeddings(net: Any, images: torch.Tensor, vectors: torch.Tensor) -> tuple[t
 
 
 def pretrained_vit(path: str | None) -> Any:
-    """The vision transformer that the training starts from, with gradients; without a path the published one."""
+    """Load the initial vision transformer with gradients enabled. None loads the published one."""
     if path is None:
         folder = hub_folder(VIT_NAME, VIT_REVISION, ("model.safetensors",), "or give its folder as --vit")
     else:
@@ -63,17 +66,17 @@ def pretrained_vit(path: str | None) -> Any:
 
 # -- Loss -------------------------------------------------------------------------------------------------------------
 def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
-    """(L_text + L_image) / 2 with soft targets from the similarities within each side.
+    """Compute (L_text + L_image) / 2 with soft targets from the similarities within each side.
 
         logits = T Iᵀ;  Y = softmax over the last axis of (I Iᵀ + T Tᵀ) / 2
         L_text = mean over rows of -sum_j Y_ij log_softmax(logits)_ij
         L_image = mean over rows of -sum_j (Yᵀ)_ij log_softmax(logitsᵀ)_ij
 
-    Y takes part in the gradient; the embeddings are not normalised; the temperature is 1.
+    Gradients also flow through Y. The embeddings are not normalized, and the temperature is 1.
 
     Args:
         image: I, shape ``(m, d)``, after tanh.
-        text: T, shape ``(m, d)``, after tanh; row i belongs to row i of `image`.
+        text: T, shape ``(m, d)``, after tanh. Row i belongs to row i of `image`.
     """
     from torch.nn.functional import log_softmax, softmax
 
@@ -87,13 +90,17 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
 # -- Pairs ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Decoded:
-    """Pictures that are opened when they are needed."""
+    """Images that are opened when they are needed."""
 
     pictures: Sequence[Picture]
     size: int
 
     def __getitem__(self, rows: Sequence[int]) -> torch.Tensor:
-        """Return pixels of these pairs; ValueError if a picture cannot be read."""
+        """Return the pixels of these pairs.
+
+        Raises:
+            ValueError: If an image cannot be read.
+        """
         import torch
 
         with decoded_batches([self.pictures[i] for i in rows], vit_row(0, self.size), len(rows)) as batches:
@@ -103,12 +110,12 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Side:
-    """Training or validation pairs.
+    """Pairs of training or validation.
 
     Attributes:
-        images: Regions of all pairs: pixels, or vectors of a frozen encoder that were made beforehand.
+        images: Regions of all pairs, as pixels or as precomputed embeddings of a frozen encoder.
         vectors: Word vectors of all phrases, shape ``(n, text_width)``.
-        rows: Which of the pairs are on this side.
+        rows: Indices of the pairs on this side.
     """
 
     images: torch.Tensor | Decoded
@@ -116,13 +123,20 @@ class Side:
     rows: np.ndarray
 
     def batches(self, order: np.ndarray, size: int) -> list[np.ndarray]:
-        """Rows in that order, in batches; a last one of a single pair has nothing to be told from and is left out."""
+        """Divide the rows into batches in the order `order`.
+
+        A last batch with a single pair is left out, because it has no negatives.
+        """
         rows = self.rows[order]
         return [rows[i : i + size] for i in range(0, len(rows), size) if len(rows[i : i + size]) > 1]
 
 
 def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the pairs to train on and to validate with; all pairs of an image are on one side."""
+    """Split the pairs into training and validation, with all pairs of an image on the same side.
+
+    Raises:
+        ValueError: If there are fewer than two images.
+    """
     names = sorted(set(images))
     if len(names) < 2:
         raise UsageError(f"the pairs must be of at least two images, got {len(names)}")
@@ -135,7 +149,11 @@ def split_by_image(images: Sequence[str], seed: int) -> tuple[np.ndarray, np.nda
 
 # -- Epochs -----------------------------------------------------------------------------------------------------------
 def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
-    """Refuse what has nothing to tell apart."""
+    """Check that batches and both sides have at least two pairs, so that there are negatives.
+
+    Raises:
+        ValueError: If they have fewer.
+    """
     if recipe.batch_size < 2:
         raise UsageError(f"a batch must have at least two pairs to tell apart, got {recipe.batch_size}")
     for name, side in (("training", training), ("validation", validation)):
@@ -144,9 +162,9 @@ def check_sides(training: Side, validation: Side, recipe: Recipe) -> None:
 
 
 def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, epoch: int, device: str) -> float:
-    """One pass in a random order; mean loss of its batches."""
+    """Train on all pairs in a random order and return the mean loss of the batches."""
     net.train()
-    # From seed and epoch alone, so that a resumed run sees the same order.
+    # The order depends on seed and epoch alone, so that a resumed run uses the same order.
     order = np.random.default_rng([recipe.seed, epoch]).permutation(len(side.rows))
     losses = []
     with progress_bar(len(order), f"Epoch {epoch + 1}") as advance:
@@ -161,7 +179,7 @@ def run_epoch(net: torch.nn.Module, side: Side, optimizer: Any, recipe: Recipe, 
 
 
 def validation_loss(net: torch.nn.Module, side: Side, recipe: Recipe, device: str) -> float:
-    """Mean loss of batches in an order that is always the same."""
+    """Compute the mean loss of the batches in a fixed order."""
     import torch
 
     net.eval()
@@ -172,7 +190,7 @@ def validation_loss(net: torch.nn.Module, side: Side, recipe: Recipe, device: st
 
 
 def loss_of(net: torch.nn.Module, side: Side, rows: np.ndarray, device: str) -> torch.Tensor:
-    """The loss of a batch of pairs."""
+    """Compute the loss of a batch of pairs."""
     return symmetric_loss(*embeddings(net, side.images[rows.tolist()].to(device), side.vectors[rows].to(device)))
 
 

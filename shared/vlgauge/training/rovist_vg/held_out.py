@@ -1,4 +1,4 @@
-"""How well a checkpoint tells stories about drawn scenes apart, by the metric itself."""
+"""Evaluation of a checkpoint on synthetic stories, with the metric itself."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -12,19 +12,19 @@ from vlgauge.scenes.wording import GROUND_WORDS, SHAPE_WORDS
 SEED = 5
 SHAPE_OF = {word: shape for shape, words in SHAPE_WORDS.items() for word in words}
 
-LENGTHS = {"fewer": operator.lt, "as many": operator.eq, "more": operator.gt}  # nouns of the other story
+LENGTHS = {"fewer": operator.lt, "as many": operator.eq, "more": operator.gt}  # number of nouns of the other story
 
 Detail = Mapping[str, Any]
 
 
 def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> dict[str, float]:
-    """Shares of right comparisons on stories of the test split.
+    """Compute the shares of right comparisons on stories of the test split.
 
     Returns:
-        Per kind of regions, "boxes" of the objects and "grid" of cells, how often a story scores above the next one on
-        its own pictures, also by ``aggregate="mean"``, and of the stories with fewer, as many or more nouns than it;
-        and how often the noun of an object that is in no picture has the lowest cosine of all objects of its story.
-        "all shapes known" is what no heads can pass, see `knowing`.
+        For each kind of regions ("boxes" of the objects and "grid" of cells): the share of image sequences whose own
+        story scores above the next story, also with ``aggregate="mean"``, and separately for next stories with fewer,
+        as many or more nouns. Also the share of stories in which the noun of an absent object has the lowest cosine of
+        all objects. "all shapes known" is an upper bound for any heads. See `knowing`.
     """
     told = stories(n_stories, SEED, "test")
     drawings = [story.drawings() for story in told]
@@ -50,9 +50,10 @@ def held_out(folder: Path, vectors: Path, idf: Path | None, n_stories: int) -> d
 
 
 def knowing(story: SceneStory) -> Callable[[str], float]:
-    """Cosines of nouns that no heads can better: 1 for a shape that is in the pictures, -1 for another one.
+    """Return the best possible cosines of nouns: 1 for a shape in the images, -1 for any other shape.
 
-    A background is always there. What the tagger takes for a noun, such as "left", says nothing: 0.
+    A background is always present. Other words that the tagger considers nouns, such as "left", are uninformative and
+    have 0.
     """
     shown = {thing.shape for scene in story.scenes for thing in scene.objects}
     cosines = dict.fromkeys(GROUND_WORDS, 1.0) | {word: 1.0 if SHAPE_OF[word] in shown else -1.0 for word in SHAPE_OF}
@@ -66,10 +67,10 @@ def _above(
     others: Sequence[Detail],
     cosines: Sequence[Callable[[str], float]] | None = None,
 ) -> dict[str, float]:
-    """How often a story scores above the other one, by the score of the paper and by the mean.
+    """Compute the share of stories that score above the other one, by the score of the paper and by the mean.
 
-    The score of the paper is a sum over nouns (Wang et al., 2022, Eq. 2), so the shares of stories with fewer, as many
-    and more nouns are told apart; a kind without a pair is left out.
+    The score of the paper is a sum over nouns (Wang et al., 2022, Eq. 2), so stories with fewer, as many and more nouns
+    are reported separately. Kinds without a pair are left out.
     """
     shares = {}
     for suffix, aggregate in (("", "log_sum_exp"), (", by the mean", "mean")):
@@ -99,6 +100,6 @@ def _details(metric: Any, told: Sequence[SceneStory], drawings: Sequence[Sequenc
 
 
 def _is_lowest(detail: Detail, noun: str) -> bool:
-    """Whether the noun of the absent object is as low as any other noun for an object."""
+    """Return whether the noun of the absent object has the lowest cosine of all nouns for objects. Ties count."""
     cosines = {row["text"]: row["cosine"] for row in detail["nouns"] if row["text"] in SHAPE_OF}
     return noun in cosines and cosines[noun] == min(cosines.values())

@@ -29,7 +29,7 @@ _ENTITY = re.compile(r"\[/EN#(\d+)/\S+ ([^\]]+)\]")
 
 @dataclass(frozen=True)
 class Pair:
-    """A region that a phrase speaks of, and the name of its image, by which training and validation are parted."""
+    """Region, a phrase that describes it, and the name of its image, by which training and validation are split."""
 
     image: str
     picture: Picture
@@ -37,9 +37,12 @@ class Pair:
 
 
 def read_csv(path: Path, crops: Path) -> list[Pair]:
-    """Pairs of a table with the columns image_id, noun_phrase and bbox; duplicates are dropped.
+    """Read pairs from a table with the columns image_id, noun_phrase and bbox. Duplicates are dropped.
 
     The folder `crops` has a crop per box, named ``{image_id}_{bbox}.jpg`` as in the authors' code.
+
+    Raises:
+        ValueError: If a column, phrase, box or crop is missing.
     """
     reader = csv.DictReader(io.StringIO(read_text(path, f"`{path}`"), newline=""))
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
@@ -59,9 +62,12 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
 
 
 def read_flickr30k(annotations: Path, sentences: Path, images: Path) -> list[Pair]:
-    """Every phrase of Flickr30k Entities with each box of its entity, without its function words as in the paper.
+    """Read every phrase of Flickr30k Entities with each box of its entity, without function words as in the paper.
 
     Entities without a box are left out, and so are phrases of function words alone, such as "them".
+
+    Raises:
+        ValueError: If there are no sentences, or an image or annotation is missing.
     """
     texts = sorted(sentences.glob("*.txt"))
     if not texts:
@@ -86,14 +92,14 @@ def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
     for box, phrase in wanted:
         pixels = pixel_box(box, size)
         if pixels is not None:
-            # Batches are drawn in a random order: an image shared by its crops would stay in memory for long.
+            # Batches have a random order, so an image shared by its crops would stay in memory for a long time.
             crop = CropPicture(SharedImage(cell, image.name, 1), pixels, f"{image.name}, {box}")
             found.append(Pair(image.stem, crop, phrase))
     return found
 
 
 def entity_phrases(text: Path) -> list[tuple[str, str]]:
-    """Number and words of the entities of an image's sentences."""
+    """Return the number and the words of each entity in an image's sentences."""
     try:
         return _ENTITY.findall(text.read_text("utf-8"))
     except UnicodeDecodeError as error:
@@ -101,7 +107,11 @@ def entity_phrases(text: Path) -> list[tuple[str, str]]:
 
 
 def entity_boxes(xml: Path) -> dict[str, list[Box]]:
-    """Boxes of each entity of an annotation."""
+    """Return the boxes of each entity of an annotation.
+
+    Raises:
+        ValueError: If the file is not valid XML with integer boxes, or has a document type.
+    """
     content = xml.read_bytes()
     if b"<!" in content.replace(b"<!--", b""):
         raise UsageError(f"{xml.name} must be an annotation without a document type, got one")
@@ -118,7 +128,7 @@ def entity_boxes(xml: Path) -> dict[str, list[Box]]:
 
 
 # -- Function words ---------------------------------------------------------------------------------------------------
-# Words that say nothing of what a region shows, which the paper takes out of the phrases that it trains on.
+# Words that do not describe the content of a region, which the paper removes from its training phrases.
 _LISTED = """
 a an the this that these those some any each every either neither both all such no another other same own
 i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
@@ -135,7 +145,7 @@ FUNCTION_WORDS = frozenset(_LISTED.split())
 
 
 def content_words(phrase: str) -> str:
-    """The phrase without its function words and marks; empty if nothing else is in it."""
+    """Return the phrase without function words and punctuation marks, which may be empty."""
     return " ".join(word for word in phrase.split() if not _says_nothing(word))
 
 
@@ -145,15 +155,15 @@ def _says_nothing(word: str) -> bool:
 
 # -- Synthetic scenes -------------------------------------------------------------------------------------------------
 WIDTH = 48
-MARGIN = 0.3  # of the sides of a box that may be seen around it
-N_VIEWS = 2  # of an object, so that the pairs are mostly of objects
+MARGIN = 0.3  # maximum margin around a box, relative to its sides
+N_VIEWS = 2  # views per object, so that most pairs are of objects
 
 
 def drawn_pairs(n_stories: int, seed: int, split: str) -> Iterator[Pair]:
-    """Regions of drawn stories with phrases that are true of them.
+    """Yield regions of synthetic stories with phrases that describe them.
 
-    Each view of an object, with some of its surroundings, gets a phrase that may leave words out, and its noun, which
-    is all that is scored; the whole picture gets its background.
+    Each view of an object, with some of its surroundings, has a phrase that may omit words, and its noun, because the
+    metric scores nouns only. The whole image has a phrase for its background.
     """
     rng = np.random.default_rng([seed, 1])
     for story in stories(n_stories, seed, split):
@@ -177,13 +187,13 @@ def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
 
 
 def phrases_of(thing: Thing, rng: np.random.Generator) -> list[str]:
-    """Such as "a red disc" and "circle"."""
+    """Return phrases such as "a red disc" and "circle"."""
     partial = noun_phrase(mention_of(thing, rng, complete=False), rng)
     return [partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]
 
 
 def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
-    """The box with up to `MARGIN` of its sides around it, within the picture."""
+    """Return the box extended on each side by up to `MARGIN` of its size, within the image."""
     left, top, right, bottom = box
     grown = rng.random(4) * MARGIN * [right - left, bottom - top, right - left, bottom - top]
     return (
@@ -195,9 +205,9 @@ def widened(box: Box, size: tuple[int, int], rng: np.random.Generator) -> Box:
 
 
 def indexed_words(phrases: Sequence[str], seed: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """Word vectors by random indexing: a direction of its own per word, and a little of those that it stands with.
+    """Yield word vectors by random indexing: a random direction per word, plus a small share of co-occurring words.
 
-    They know nothing of meaning, which the head learns; the last one, of "unk", is the mean of all.
+    They do not encode meaning, which the head learns. The last one, for "unk", is the mean of all.
     """
     words = sorted({word for phrase in phrases for word in phrase.split()})
     own = dict(zip(words, np.random.default_rng([seed, 2]).standard_normal((len(words), WIDTH)), strict=True))
