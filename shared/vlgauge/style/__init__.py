@@ -1,4 +1,4 @@
-"""Contrastive n-grams: which n-grams the captions of a style have and those of other styles have not."""
+"""Contrastive n-grams: n-grams that distinguish the captions of one style from the captions of other styles."""
 
 from vlgauge.style.explaining import caption_explanations, reference_explanations
 from vlgauge.style.formula import (

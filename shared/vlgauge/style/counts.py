@@ -1,4 +1,4 @@
-"""How many captions of each style contain each n-gram, and which captions they were: integers and look-ups."""
+"""Integer counts of the captions of each style that contain each n-gram, and lookups of n-grams and captions."""
 
 import difflib
 import hashlib
@@ -20,19 +20,19 @@ _KEY_BYTES = 8
 
 
 def caption_keys(captions: Sequence[Sequence[str]]) -> npt.NDArray[np.uint64]:
-    """64-bit BLAKE2b of the tokens of each caption, joined by spaces; shape ``(n_captions,)``."""
+    """Compute the 64-bit BLAKE2b hash of the space-joined tokens of each caption, shape ``(n_captions,)``, uint64."""
     digests = (hashlib.blake2b(" ".join(tokens).encode(), digest_size=_KEY_BYTES).digest() for tokens in captions)
-    # Big-endian, so that the order of the numbers is that of the hexadecimal digits in the file.
+    # Big-endian, so that the integers have the same order as the hexadecimal digits in the file.
     return np.frombuffer(b"".join(digests), dtype=f">u{_KEY_BYTES}").astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
 class KnownCaptions:
-    """How many copies of each caption every style has; captions without tokens are left out.
+    """Number of copies of each caption in every style. Captions without tokens are left out.
 
     Attributes:
-        keys: shape ``(n,)``, ascending.
-        copies: pairs (caption, style) and the number of copies, as if captions were n-grams.
+        keys: Shape ``(n,)``, ascending, hash of each caption.
+        copies: Pairs (caption, style) and the number of copies, stored like n-grams.
     """
 
     keys: npt.NDArray[np.uint64]
@@ -40,11 +40,11 @@ class KnownCaptions:
 
     @classmethod
     def counted(cls, captions: Sequence[Sequence[str]], styles: Ints, n_styles: int) -> "KnownCaptions":
-        """Copies of the given captions.
+        """Count the copies of captions.
 
         Args:
             captions: Tokens of each caption.
-            styles: shape ``(n_captions,)``.
+            styles: Shape ``(n_captions,)``, style of each caption.
             n_styles: |S|.
         """
         filled = [i for i, tokens in enumerate(captions) if tokens]
@@ -52,18 +52,21 @@ class KnownCaptions:
         return cls(keys, OrderCounts.counted(np.arange(len(keys)), rows, styles[filled], n_styles))
 
     def find(self, captions: Sequence[Sequence[str]]) -> Ints:
-        """Row of each caption among the known ones, -1 for an unknown or empty one: the key of no tokens is in none."""
+        """Return the row of each caption among the known ones, shape ``(n_captions,)``.
+
+        -1 for unknown captions, and for captions without tokens, because `keys` does not contain their hash.
+        """
         return rows_among_sorted(self.keys, caption_keys(captions))
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionNgrams:
-    """The distinct n-grams of one order in some captions, as a table knows them.
+    """Distinct n-grams of one order in some captions, with their ids in a table.
 
     Attributes:
-        captions: shape ``(m,)``, ascending, one entry per caption and n-gram.
-        ngrams: shape ``(m,)``, id in the table, -1 for an n-gram that no style has.
-        sizes: shape ``(n_captions,)``, number of distinct n-grams.
+        captions: Shape ``(m,)``, ascending, index of the caption, one entry per caption and n-gram.
+        ngrams: Shape ``(m,)``, id in the table. -1 for an n-gram that is in no style.
+        sizes: Shape ``(n_captions,)``, number of distinct n-grams.
     """
 
     captions: Ints
@@ -73,18 +76,18 @@ class CaptionNgrams:
 
 @dataclass(frozen=True, eq=False)
 class StyleCounts:
-    """Document frequencies of all 1- to 4-grams in captions with style labels; integers only.
+    """Document frequencies of all 1- to 4-grams in captions with style labels, as integers.
 
     Attributes:
         tokenizer: Name of the tokenizer, a key of `TOKENIZERS`.
         styles: Names of the styles, sorted.
         captions: Number of captions of each style, in the same order.
         tokens: Distinct tokens in code-point order.
-        orders: Counts of the orders 1 to 4.
-        known: Digests of the captions.
-        name: What the table is called.
-        source: Where its captions are from.
-        licence: Licence of its captions.
+        orders: Counts of orders 1 to 4.
+        known: Hashes of the captions.
+        name: Name of the table.
+        source: Source of its captions.
+        licence: License of its captions.
     """
 
     tokenizer: str
@@ -106,14 +109,22 @@ class StyleCounts:
         return {style: i for i, style in enumerate(self.styles)}
 
     def tokenize(self, texts: Sequence[str], name: str = "captions") -> list[Tokens]:
-        """Tokens of each text, by the tokenizer of the table; ``name`` is what an error calls the texts."""
+        """Tokenize texts with the tokenizer of the table.
+
+        Args:
+            texts: The texts.
+            name: Name of the texts in error messages.
+
+        Raises:
+            ValueError: If the texts are a single string, or one of them is not a valid string.
+        """
         return tokenized(texts, self.tokenizer, name)
 
     def style_ids(self, styles: Sequence[str], name: str = "styles") -> Ints:
-        """Row of each style in `styles`.
+        """Return the row of each style in `styles`, shape ``(n,)``, int64.
 
         Raises:
-            ValueError: If styles are not in the table; the message names them all, or five, and what is near.
+            ValueError: If styles are not in the table. The message contains up to five of them, with near matches.
         """
         unknown: dict[str, int] = {}
         for i, style in enumerate(styles):
@@ -125,7 +136,11 @@ class StyleCounts:
         return np.fromiter((self._style_ids[style] for style in styles), np.int64, len(styles))
 
     def style_id(self, style: str) -> int:
-        """Row of a style; ValueError as in `style_ids`."""
+        """Return the row of a style.
+
+        Raises:
+            ValueError: If the style is not in the table.
+        """
         if style not in self._style_ids:
             raise UsageError(self._unknown_style("style", style))
         return self._style_ids[style]
@@ -138,7 +153,14 @@ class StyleCounts:
         return f"`{name}` is {shown(style)}, not one of the table's {len(self.styles)} styles; {kind}: {names}"
 
     def ngrams(self, captions: Sequence[Sequence[str]]) -> list[CaptionNgrams]:
-        """The distinct n-grams of the orders 1 to 4 in captions given by their tokens."""
+        """Return the distinct n-grams of orders 1 to 4 in captions.
+
+        Args:
+            captions: Tokens of each caption.
+
+        Returns:
+            One object per order.
+        """
         texts = token_ids(captions)
         tokens = texts.tokens
         last = np.fromiter((self._token_ids.get(token, -1) for token in tokens), np.int64, len(tokens))
@@ -154,11 +176,20 @@ class StyleCounts:
         return found
 
     def copies(self, captions: Sequence[Sequence[str]], styles: Ints) -> Ints:
-        """Number of copies of each caption, given by its tokens, among the captions of its style."""
+        """Return the number of copies of each caption among the captions of its style, shape ``(n_captions,)``.
+
+        Args:
+            captions: Tokens of each caption.
+            styles: Shape ``(n_captions,)``, style of each caption.
+        """
         return self.known.copies.evidence(self.known.find(captions), styles).df
 
     def has_captions(self, captions: Sequence[Sequence[str]]) -> Bools:
-        """Which captions, given by their tokens, the table was fitted on, in any style; none without tokens."""
+        """Return whether the table was fitted on each caption, in any style, shape ``(n_captions,)``.
+
+        Args:
+            captions: Tokens of each caption. False for captions without tokens.
+        """
         return self.known.find(captions) >= 0
 
 

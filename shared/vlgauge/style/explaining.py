@@ -1,4 +1,4 @@
-"""Why a caption has its score: its n-grams and its words, with what each adds to the score."""
+"""Explanations of scores: the n-grams and words of a caption with their contributions to the score."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from vlgauge.text.ngrams import MAX_ORDER, Ints
 
 
 class NgramWeight(NamedTuple):
-    """What a table knows of an n-gram in a style: f_p, the number of styles that have it, and CNG_p."""
+    """Statistics of an n-gram in a style: f_p, the number of styles that contain it, and CNG_p."""
 
     ngram: str
     order: int
@@ -29,11 +29,11 @@ class NgramWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacedNgram:
-    """A distinct n-gram of a caption.
+    """Distinct n-gram of a caption.
 
     Attributes:
-        starts: Positions in the caption where it begins.
-        weight: What the table knows of it.
+        starts: Positions of its occurrences in the caption.
+        weight: Statistics of the n-gram in the table.
     """
 
     starts: list[int]
@@ -41,14 +41,15 @@ class PlacedNgram:
 
 
 def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNgrams]) -> list[PlacedNgram]:
-    """The distinct n-grams of a caption, by order, then by first position."""
+    """Return the distinct n-grams of a caption, sorted by order, then by first position."""
     found = []
     for n, order in enumerate(weighted, 1):
         starts: dict[tuple[str, ...], list[int]] = {}
         for i in range(len(tokens) - n + 1):
             starts.setdefault(tuple(tokens[i : i + n]), []).append(i)
         first = int(np.searchsorted(order.grams.captions, row))
-        # Ids are in code-point order of the token sequences, so the entries of a caption are its sorted n-grams.
+        # Ids are in code-point order of the token sequences, so the entries of a caption are its sorted
+        # n-grams.
         entries = {ngram: first + i for i, ngram in enumerate(sorted(starts))}
         for ngram, positions in starts.items():
             entry = entries[ngram]
@@ -59,7 +60,7 @@ def placed_ngrams(tokens: Sequence[str], row: int, weighted: Sequence[WeightedNg
 
 
 def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[NgramWeight]:
-    """The n-grams of a caption; see `StyleTable.explain`."""
+    """Return the n-grams of a caption with their weights, see `StyleTable.explain`."""
     tokens = table.tokenize([checked_text(caption, "caption")])
     weighted = weighted_ngrams(table, tokens, np.array([table.style_id(style)]), variant)
     return [placed.weight for placed in placed_ngrams(tokens[0], 0, weighted)]
@@ -68,18 +69,18 @@ def explain(table: StyleCounts, caption: str, style: str, variant: str) -> list[
 def caption_explanations(
     captions: Sequence[Sequence[str]], weighted: Sequence[WeightedNgrams], orders: str
 ) -> Iterator[dict[str, Any]]:
-    """What each n-gram and each word adds to the OnlyStyle score of its caption.
+    """Explain the OnlyStyle score of each caption by the contributions of its n-grams and words.
 
     Args:
         captions: Tokens of each caption.
-        weighted: Their n-grams, by order.
-        orders: "available" or "four", as in `onlystyle_scores`.
+        weighted: N-grams of the captions, by order.
+        orders: "available" or "four", see `onlystyle_scores`.
 
     Yields:
-        ``tokens``; ``words``, what each token adds; ``orders``, the mean weight of each order, None without n-grams;
-        ``raised`` and ``lowered``, the n-grams with a positive and a negative share, the largest first; ``unseen``, how
-        many no style has. An n-gram's share is parted evenly among its words. The shares of the n-grams add up to the
-        score, and so do those of the words.
+        ``tokens``. ``words``, the contribution of each token. ``orders``, the mean weight of each order, None without
+        n-grams. ``raised`` and ``lowered``, the n-grams with a positive or negative contribution, the largest first.
+        ``unseen``, the number of n-grams that are in no style. The contribution of an n-gram is divided evenly among
+        its words. The contributions of all n-grams sum to the score, and so do the contributions of all words.
     """
     sizes = np.stack([order.grams.sizes for order in weighted])
     means = order_scores(np.stack([order.sums() for order in weighted]), sizes)
@@ -99,7 +100,7 @@ def caption_explanations(
 
 
 def word_shares(n_words: int, parts: Iterable[tuple[PlacedNgram, float]]) -> list[float]:
-    """The shares of n-grams, parted evenly among the words that they cover."""
+    """Divide the contributions of n-grams evenly among the words that they cover."""
     words = np.zeros(n_words)
     for gram, part in parts:
         for start in gram.starts:
@@ -116,21 +117,22 @@ def reference_explanations(
     scores: Floats,
     cosines: Floats,
 ) -> list[dict[str, Any]]:
-    """Which n-grams each caption shares with its references, and which keep the two apart.
+    """Explain the StyleCIDEr score of each caption by shared n-grams and by n-grams of one side only.
 
     Args:
         captions: Tokens of each caption.
         references: Tokens of each reference.
-        examples: shape ``(n_references,)``, example of each reference.
+        examples: Shape ``(n_references,)``, example of each reference.
         own: N-grams of the captions, by order.
-        theirs: N-grams of the references, by order, and which are shared.
-        scores: shape ``(n_references,)``, StyleCIDEr of each reference.
-        cosines: shape ``(4, n_references)``.
+        theirs: N-grams of the references, by order, and whether each of them is shared.
+        scores: Shape ``(n_references,)``, StyleCIDEr of each reference.
+        cosines: Shape ``(4, n_references)``.
 
     Returns:
-        For each example ``tokens``; ``words``, what each token adds to the score of the example; ``references``, each
-        with ``tokens``, ``score``, ``cosines``, ``raised`` (shared n-grams, with shares that add up to the score) and
-        ``lowered`` (n-grams of one ``side`` only, which make its vector longer), those that weigh most first.
+        One dictionary per example with ``tokens``, ``words`` (contribution of each token to the score of the example)
+        and ``references``. Each reference has ``tokens``, ``score``, ``cosines``, ``raised`` (shared n-grams, with
+        contributions that sum to the score) and ``lowered`` (n-grams of one ``side`` only, which make its vector
+        longer), both in descending order of weight.
     """
     placed = [placed_ngrams(tokens, row, own) for row, tokens in enumerate(captions)]
     found: list[dict[str, Any]] = [
@@ -159,13 +161,13 @@ def reference_explanations(
 def _shared_parts(
     here: Sequence[PlacedNgram], there: Sequence[PlacedNgram], cosines: Sequence[float], score: float
 ) -> list[tuple[PlacedNgram, float]]:
-    """The n-grams of both that weigh anything, with what each adds to the score, the largest first."""
+    """Return the shared n-grams with nonzero weights and their contributions to the score, in descending order."""
     texts = {gram.weight.ngram for gram in there}
     shared = [gram for gram in here if gram.weight.cng and gram.weight.ngram in texts]
     squares = [0.0] * MAX_ORDER
     for gram in shared:
         squares[gram.weight.order - 1] += gram.weight.cng**2
-    # The score is the sum of the cosines, times one factor that the variant gives.
+    # The score is the sum of the cosines times a factor that depends on the variant.
     total = math.fsum(cosines)
     parts = [
         (gram, score * cosines[gram.weight.order - 1] / total * gram.weight.cng**2 / squares[gram.weight.order - 1])
@@ -175,14 +177,14 @@ def _shared_parts(
 
 
 def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram], side: str) -> list[dict[str, Any]]:
-    """The n-grams of one side that weigh anything, the heaviest first."""
+    """Return the n-grams of one side only with nonzero weights, in descending order of absolute weight."""
     texts = {gram.weight.ngram for gram in others}
     only = [gram.weight for gram in grams if gram.weight.cng and gram.weight.ngram not in texts]
     return [{**weight._asdict(), "side": side} for weight in sorted(only, key=lambda weight: -abs(weight.cng))]
 
 
 def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
-    """The n-grams of a style that weigh most; see `StyleTable.top_ngrams`."""
+    """Return the n-grams of a style with the largest weights, see `StyleTable.top_ngrams`."""
     one_of("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise UsageError.about("order", f"must be 1 to {MAX_ORDER}, got {order!r}")
@@ -192,7 +194,7 @@ def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str,
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
     known = counts.evidence(ngrams, np.full(len(ngrams), column))
     weights = known.weights(len(table.styles), variant)
-    # Rounded, because equal weights may differ in their last digits; n-grams are in code-point order.
+    # Weights are rounded, because equal weights may differ in their last digits. N-grams are in code-point order.
     best = np.argsort(-np.round(weights, 12), kind="stable")[:k]
     columns = (known.df[best].tolist(), known.occurrences[best].tolist(), weights[best].tolist())
     return [
@@ -202,7 +204,7 @@ def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str,
 
 
 def ngram_text(table: StyleCounts, order: int, ngram: int) -> str:
-    """Tokens of an n-gram, joined by spaces."""
+    """Return the tokens of an n-gram, joined by spaces."""
     words: list[str] = []
     for n in range(order, 0, -1):
         ngram, last = divmod(int(table.orders[n - 1].keys[ngram]), len(table.tokens))

@@ -1,4 +1,4 @@
-"""From captions with style labels to a style table."""
+"""Fitting of style tables on captions with style labels."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def fitted(
     progress: Progress,
     **about: str | None,
 ) -> Table:
-    """The table of the captions; see `StyleTable.fit`."""
+    """Fit a table on captions, see `StyleTable.fit`."""
     _check_about(about)
     rows, labels = _paired(captions, styles, held_out)
     names = _sorted_styles(labels)
@@ -34,7 +34,7 @@ def fitted(
     split = tokenized(rows, chosen, progress=progress) if isinstance(rows[0], str) else _checked_tokens(rows)
     empty = sum(not tokens for tokens in split)
     if empty:
-        # Seen from here, the caller stands behind StyleTable.fit.
+        # The warning is issued at the line that called StyleTable.fit.
         warn(f"{empty} of {len(split)} captions have no tokens and add nothing to the table")
     id_of = {style: i for i, style in enumerate(names)}
     ids = np.fromiter((id_of[label] for label in labels), np.int64, len(labels))
@@ -56,14 +56,14 @@ def fitted(
 
 
 def _check_about(about: Mapping[str, Any]) -> None:
-    """Refuse what a saved table could not be loaded with."""
+    """Check that a saved table with this description could be loaded."""
     for key, value in about.items():
         if not isinstance(value, str | None):
             raise UsageError(f"`{key}` must be a string, got {type(value).__name__}")
 
 
 def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[Any]]:
-    """Captions and their styles as lists of one length, without those held out."""
+    """Return captions and styles as lists of equal length, without captions that are held out."""
     columns = {"captions": captions, "styles": styles} | ({} if held_out is None else {"held_out": held_out})
     for name, column in columns.items():
         if isinstance(column, (str, Mapping, set, frozenset)) or not isinstance(column, Iterable):
@@ -81,7 +81,11 @@ def _paired(captions: Any, styles: Any, held_out: Any) -> tuple[list[Any], list[
 
 
 def checked_mask(held_out: Sequence[Any]) -> list[bool]:
-    """Which captions are held out; ValueError if an entry is neither, since the text "False" would count as true."""
+    """Convert a mask of held-out captions to a list of bools.
+
+    Raises:
+        ValueError: If an entry is neither a bool nor 0 or 1. The text "False" would otherwise count as true.
+    """
     for i, entry in enumerate(held_out):
         if not isinstance(entry, (bool, int, np.bool_, np.integer)) or entry not in (0, 1):
             raise UsageError.about(f"held_out[{i}]", f"must be True or False, got {entry!r}")
@@ -89,12 +93,12 @@ def checked_mask(held_out: Sequence[Any]) -> list[bool]:
 
 
 def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
-    """The distinct styles, each a valid name."""
+    """Return the sorted distinct styles after a check of their names."""
     for i, style in enumerate(labels):
         if not isinstance(style, str) or not style.strip():
             raise UsageError.about(f"styles[{i}]", f"must be the name of a style, got {style!r}")
         checked_text(style, f"styles[{i}]")
-    names = tuple(sorted(set(map(str, labels))))  # an array has strings of numpy's own
+    names = tuple(sorted(set(map(str, labels))))  # NumPy arrays contain NumPy's string type
     if not 2 <= len(names) <= MAX_STYLES:
         got = f"{len(names)}" if len(names) > 1 else f"only {names[0]!r}"
         raise UsageError.about(
@@ -104,7 +108,7 @@ def _sorted_styles(labels: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
-    """The tokenizer asked for, or the one for the kind of captions."""
+    """Return the requested tokenizer, or the default for strings or lists of tokens."""
     split = not isinstance(rows[0], str)
     chosen = tokenizer or ("whitespace" if split else "words-1")
     if chosen not in TOKENIZERS:
@@ -115,7 +119,7 @@ def _chosen_tokenizer(rows: Sequence[Any], tokenizer: str | None) -> str:
 
 
 def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
-    """Captions as lists of tokens, each a string without white space."""
+    """Check that captions are lists of tokens, each of which is a string without whitespace."""
     known: set[Any] = set()
     for i, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Sequence):

@@ -1,7 +1,7 @@
-"""OnlyStyle and StyleCIDEr, Eqs. 5 to 8 of Li and Harrison (2022), of single captions and in every style.
+"""OnlyStyle and StyleCIDEr of single captions and in every style (Li and Harrison, 2022, Eqs. 5 to 8).
 
-c is a caption, r a reference, p a style, M_n the set of the n-grams of order n in c, and CNG_p(t) the weight of the
-n-gram t (Eqs. 1 to 4, `vlgauge.style.weights`).
+Symbols: caption c, reference r, style p, set M_n of the n-grams of order n in c, and weight CNG_p(t) of the n-gram t
+(Eqs. 1 to 4, see `vlgauge.style.weights`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,48 +24,50 @@ _MAX_CELLS = 2**24
 
 # -- OnlyStyle --------------------------------------------------------------------------------------------------------
 def order_scores(sums: Floats, sizes: Ints) -> Floats:
-    """OnlyStyle_n(c, p): mean of CNG_p(t) over the n-grams t in M_n (Eq. 6); 0 where M_n is empty.
+    """Compute OnlyStyle_n(c, p), the mean of CNG_p(t) over the n-grams t in M_n (Eq. 6). 0 if M_n is empty.
 
     Args:
-        sums: sum of CNG_p(t) over M_n, any shape.
-        sizes: |M_n|, of a shape that broadcasts with it.
+        sums: Sum of CNG_p(t) over M_n, any shape.
+        sizes: |M_n|, of a shape that broadcasts with `sums`.
     """
     return sums / np.maximum(sizes, 1)
 
 
 def onlystyle_scores(scores: Iterable[Floats], sizes: Ints, orders: str = "available") -> Floats:
-    """OnlyStyle(c, p): mean of OnlyStyle_n over the orders n = 1..4 (Eq. 5); 0 for a caption without words.
+    """Compute OnlyStyle(c, p), the mean of OnlyStyle_n over the orders n = 1 to 4 (Eq. 5).
+
+    The score is 0 for a caption without words.
 
     Args:
-        scores: OnlyStyle_n by order, each of one shape.
-        sizes: |M_n| by order, shape ``(4, ...)``, each of a shape that broadcasts with it.
-        orders: "available", mean over the orders that a caption has n-grams of, so that one word can reach the bounds
-            of the paper; or "four", always a quarter of the sum, as printed.
+        scores: OnlyStyle_n by order, each of the same shape.
+        sizes: |M_n| by order, shape ``(4, ...)``, each of a shape that broadcasts with `scores`.
+        orders: "available" for the mean over the orders of which a caption has n-grams, so that a single word can reach
+            the bounds of the paper. "four" for a quarter of the sum, as printed in the paper.
     """
     divisor = np.maximum(np.count_nonzero(sizes, axis=0), 1) if orders == "available" else MAX_ORDER
     return sum(scores, start=np.zeros(())) / divisor
 
 
 def own_scores(weighted: Sequence[WeightedNgrams], orders: str = "available") -> Floats:
-    """OnlyStyle of each caption in the style that its n-grams are weighed for, shape ``(n_captions,)``.
+    """Compute OnlyStyle of each caption in the style for which its n-grams are weighted, shape ``(n_captions,)``.
 
     Args:
-        weighted: The n-grams of the captions, by order.
-        orders: As in `onlystyle_scores`.
+        weighted: N-grams of the captions, by order.
+        orders: "available" or "four", see `onlystyle_scores`.
     """
     sizes = np.stack([order.grams.sizes for order in weighted])
     return onlystyle_scores((order_scores(order.sums(), order.grams.sizes) for order in weighted), sizes, orders)
 
 
 def shares(sizes: Ints, orders: str) -> Floats:
-    """What an n-gram adds to the score of its caption per unit of its weight, shape ``(4, n_captions)``.
+    """Compute the contribution of an n-gram to the score of its caption per unit of weight, shape ``(4, n_captions)``.
 
     Args:
-        sizes: shape ``(4, n_captions)``, |M_n|.
-        orders: As in `onlystyle_scores`.
+        sizes: Shape ``(4, n_captions)``, |M_n|.
+        orders: "available" or "four", see `onlystyle_scores`.
     """
-    # The score of a caption, one n-gram of which weighs 1 and all others 0: axes (order of the mean, order of that
-    # n-gram, caption).
+    # Score of a caption with one n-gram of weight 1 and all others of weight 0. Axes: order of the mean, order of
+    # that n-gram, caption.
     alone = np.eye(MAX_ORDER)[:, :, None]
     return onlystyle_scores(order_scores(alone, sizes[:, None]), sizes[:, None], orders)
 
@@ -78,17 +80,18 @@ def score_blocks(
     orders: str = "available",
     left_out_of: Ints | None = None,
 ) -> Iterator[Floats]:
-    """OnlyStyle of captions in every style, some rows at a time.
+    """Compute OnlyStyle of captions in every style, in blocks of rows.
 
     Args:
         table: Style table.
         captions: Tokens of each caption.
         variant: "paper" or "released".
-        orders: As in `onlystyle_scores`.
-        left_out_of: shape ``(n_captions,)``, style from which one copy of the caption is taken out; None: from none.
+        orders: "available" or "four", see `onlystyle_scores`.
+        left_out_of: Shape ``(n_captions,)``, style from which one copy of the caption is removed. None to remove
+            nothing.
 
     Yields:
-        shape ``(n, |S|)``, the scores of the next n captions.
+        Scores of the next n captions, shape ``(n, |S|)``, float64.
     """
     for part in blocks(len(captions)):
         own = None if left_out_of is None else left_out_of[part]
@@ -107,36 +110,37 @@ def _score_block(
     )
     scores = onlystyle_scores(means, sizes, orders)
     if own is not None:
-        # Above, every column has the E of all captions; in the own one E is to be without the caption.
+        # Above, each column uses E of all captions. In the caption's own style, E must be computed without the
+        # caption.
         scores[np.arange(len(captions)), own] = own_scores(weighted, orders)
     return scores
 
 
 # -- StyleCIDEr -------------------------------------------------------------------------------------------------------
 def squared_norms(weights: Floats, owners: Ints, n: int) -> Floats:
-    """|g_n|^2 of n vectors, where g_n has CNG_p(t) for each distinct n-gram t, shape ``(n,)``.
+    """Compute |g_n|^2 of n vectors g_n that contain CNG_p(t) for each distinct n-gram t, shape ``(n,)``.
 
     Args:
-        weights: shape ``(m,)``, the entries of all vectors.
-        owners: shape ``(m,)``, vector of each.
-        n: how many vectors there are.
+        weights: Shape ``(m,)``, entries of all vectors.
+        owners: Shape ``(m,)``, index of the vector of each entry.
+        n: Number of vectors.
     """
     return np.bincount(owners, weights**2, n).astype(np.float64)
 
 
 def ngram_cosines(candidates: tuple[Floats, Ints], references: tuple[Floats, Ints], shared: Bools, of: Ints) -> Floats:
-    """cos_n = g_n(c).g_n(r) / (|g_n(c)| |g_n(r)|) of n-gram vectors (Eq. 8).
+    """Compute cos_n = g_n(c).g_n(r) / (|g_n(c)| |g_n(r)|) of n-gram vectors (Eq. 8).
 
-    p is the target style of the candidate on both sides, so every product is a square.
+    Both sides use the target style p of the candidate, so every product is a square.
 
     Args:
-        candidates: weights of the n-grams of all candidates, shape ``(m_c,)``, and the example of each.
-        references: weights of the n-grams of all references, shape ``(m_r,)``, and the reference of each.
-        shared: shape ``(m_r,)``, whether the candidate has the n-gram too.
-        of: shape ``(n_references,)``, example of each reference.
+        candidates: Weights of the n-grams of all candidates, shape ``(m_c,)``, and the example of each n-gram.
+        references: Weights of the n-grams of all references, shape ``(m_r,)``, and the reference of each n-gram.
+        shared: Shape ``(m_r,)``, whether the candidate also contains the n-gram.
+        of: Shape ``(n_references,)``, example of each reference.
 
     Returns:
-        shape ``(n_references,)``, in [0, 1], 0 if a norm is 0.
+        Shape ``(n_references,)``, in [0, 1]. 0 if a norm is 0.
     """
     weights, owners = references
     products = squared_norms(weights[shared], owners[shared], len(of))
@@ -148,12 +152,12 @@ def ngram_cosines(candidates: tuple[Floats, Ints], references: tuple[Floats, Int
 def reference_cosines(
     own: Sequence[WeightedNgrams], theirs: Sequence[tuple[WeightedNgrams, Bools]], of: Ints
 ) -> Floats:
-    """cos_n of each reference with the candidate of its example, shape ``(4, n_references)``.
+    """Compute cos_n of each reference with the candidate of its example, shape ``(4, n_references)``.
 
     Args:
         own: N-grams of the candidates, by order.
-        theirs: N-grams of the references, by order, and which the candidate has too.
-        of: shape ``(n_references,)``, example of each reference.
+        theirs: N-grams of the references, by order, and whether the candidate also contains each of them.
+        of: Shape ``(n_references,)``, example of each reference.
     """
     return np.stack(
         [
@@ -164,28 +168,28 @@ def reference_cosines(
 
 
 def reference_scores(cosines: Iterable[Floats], variant: str, candidates: Ints, references: Ints) -> Floats:
-    """StyleCIDEr(c, r, p) = (cos_1 + cos_2 + cos_3 + cos_4) / 4 (Eq. 7).
+    """Compute StyleCIDEr(c, r, p) = (cos_1 + cos_2 + cos_3 + cos_4) / 4 (Eq. 7).
 
-    Always a quarter of the sum, as in CIDEr: a caption of three words has no 4-gram and scores at most 0.75. The
-    authors' code also has the length penalty and the factor 10 of CIDEr-D.
+    The divisor is always 4, as in CIDEr: a caption of three words has no 4-gram and scores at most 0.75. The authors'
+    code also applies the length penalty and the factor 10 of CIDEr-D.
 
     Args:
-        cosines: cos_n by order, each of one shape.
+        cosines: cos_n by order, each of the same shape.
         variant: "paper" or "released".
-        candidates: numbers of tokens, of a shape that broadcasts with the cosines.
-        references: numbers of tokens, likewise.
+        candidates: Numbers of tokens, of a shape that broadcasts with the cosines.
+        references: Numbers of tokens, of a shape that broadcasts with the cosines.
     """
     scores = sum(cosines, start=np.zeros(())) / MAX_ORDER
     return scores if variant == "paper" else SCALE * length_penalties(candidates, references) * scores
 
 
 def mean_over_references(scores: Floats, of: Ints, n_examples: int) -> Floats:
-    """Mean over the references of each example, shape ``(n_examples,)``; NaN without references.
+    """Compute the mean over the references of each example, shape ``(n_examples,)``. NaN without references.
 
     Args:
-        scores: shape ``(n_references,)``.
-        of: shape ``(n_references,)``, example of each reference.
-        n_examples: number of examples.
+        scores: Shape ``(n_references,)``.
+        of: Shape ``(n_references,)``, example of each reference.
+        n_examples: Number of examples.
     """
     counts = np.bincount(of, minlength=n_examples)
     sums = np.bincount(of, scores, n_examples)
@@ -194,13 +198,13 @@ def mean_over_references(scores: Floats, of: Ints, n_examples: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """References that a caption treats alike: of one style, and of one length if that matters.
+    """Groups of references with equal contributions: the same style and, if it matters, the same length.
 
     Attributes:
-        of: shape ``(n_references,)``, group of each.
-        styles: shape ``(n_groups,)``, ascending.
-        lengths: shape ``(n_groups,)``, number of tokens; 0 if it does not matter.
-        first: shape ``(n_styles_present,)``, first group of each style.
+        of: Shape ``(n_references,)``, group of each reference.
+        styles: Shape ``(n_groups,)``, ascending, style of each group.
+        lengths: Shape ``(n_groups,)``, number of tokens. 0 if it does not matter.
+        first: Shape ``(n_styles_present,)``, first group of each style.
     """
 
     of: Ints
@@ -210,20 +214,20 @@ class _Groups:
 
     @classmethod
     def made(cls, styles: Ints, lengths: Ints) -> "_Groups":
-        """Groups of the references with these styles and lengths."""
+        """Group references by style and length."""
         distinct, of = np.unique(np.stack([styles, lengths]), axis=1, return_inverse=True)
         return cls(of.ravel(), distinct[0], distinct[1], np.flatnonzero(np.diff(distinct[0], prepend=-1)))
 
 
 @dataclass(frozen=True, eq=False)
 class CosineSums:
-    """StyleCIDEr of some captions of one style, summed.
+    """Sums of StyleCIDEr of some captions of one style.
 
     Attributes:
-        style: row of the style, whose weights both sides have.
-        captions: shape ``(n,)``, rows of the captions.
-        sums: shape ``(n, |S|)``, over the references of every style.
-        selves: shape ``(n,)``, of each caption with a copy of itself.
+        style: Row of the style whose weights are used on both sides.
+        captions: Shape ``(n,)``, rows of the captions.
+        sums: Shape ``(n, |S|)``, sums over the references of each style.
+        selves: Shape ``(n,)``, score of each caption with a copy of itself.
     """
 
     style: int
@@ -241,19 +245,22 @@ def cosine_sums(
     variant: str,
     progress: Progress = False,
 ) -> Iterator[CosineSums]:
-    """Sums of all captions, some captions of one style at a time, which bounds the memory; without a loop over pairs.
+    """Compute sums of StyleCIDEr over the references of each style, without a loop over pairs.
 
-    A sum of cosines is one product, u(c) . (sum over r of u(r)) with u = g / |g|; with a length penalty there is one
-    such sum per reference length.
+    Captions are processed in blocks of one style, which limits the memory. A sum of cosines is one product, u(c) . (sum
+    over r of u(r)) with u = g / |g|. With a length penalty there is one such sum per reference length.
 
     Args:
         table: Style table.
         captions: Tokens of each caption.
-        styles: shape ``(n_captions,)``.
+        styles: Shape ``(n_captions,)``, style of each caption.
         references: Tokens of each reference.
-        reference_styles: shape ``(n_references,)``.
+        reference_styles: Shape ``(n_references,)``, style of each reference.
         variant: "paper" or "released".
-        progress: As in `progress_bar`.
+        progress: Progress reporting, see `progress_bar`.
+
+    Yields:
+        Sums of a block of captions.
     """
     own, theirs = table.ngrams(captions), table.ngrams(references)
     lengths, their_lengths = lengths_of(captions), lengths_of(references)
@@ -289,10 +296,12 @@ def _unit_vectors(
     theirs: CaptionNgrams,
     groups: _Groups,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Two sparse matrices of one order whose product is the sum of cosines (Eq. 8), captions by groups of references.
+    """Build two sparse matrices of one order whose product contains the sums of cosines (Eq. 8).
 
-    The first has g^2 / |g_c| (captions by n-grams), the second the sum over a group of 1 / |g_r| (n-grams by groups):
-    both sides have the weights g of one style, so g_c . g_r is the sum of g^2 over the n-grams of both.
+    The shape of the product is captions by groups of references.
+
+    The first matrix contains g^2 / |g_c| (captions by n-grams), the second the sum over a group of 1 / |g_r| (n-grams
+    by groups). Both sides use the weights g of one style, so g_c . g_r is the sum of g^2 over the n-grams of both.
     """
     weights = _weights_in(counts, style, variant)
     row = np.full(len(own.sizes), -1)
@@ -316,7 +325,7 @@ def _unit_vectors(
 
 
 def _weights_in(counts: OrderCounts, style: int, variant: str) -> Floats:
-    """Weights of all n-grams of an order in one style, shape ``(V_n,)``."""
+    """Return the weights of all n-grams of an order in one style, shape ``(V_n,)``."""
     pairs = np.flatnonzero(counts.styles == style)
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1
     df, ecdf = np.zeros(len(counts.keys), np.int64), np.zeros(len(counts.keys))

@@ -1,4 +1,4 @@
-"""Base of the metrics that score a caption for a style, from the n-grams of a style table."""
+"""Base class of metrics that score a caption for a style with the n-grams of a style table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,10 @@ from vlgauge.text.ngrams import MAX_ORDER
 
 
 class StyleMetric(Metric):
-    """Base of the style metrics.
+    """Base class of style metrics.
 
-    Its settings choose the weights: ``table`` (a `StyleTable`, file or Hub data set), ``table_revision`` (of a data
-    set), ``variant`` ("paper" or "released") and ``exclude_self`` (leave one out). A configuration names a table.
+    Its settings select the weights: ``table`` (a `StyleTable`, file or dataset on the Hub), ``table_revision`` (of a
+    dataset), ``variant`` ("paper" or "released") and ``exclude_self`` (leave-one-out). A configuration names a table.
     """
 
     columns = (Text("predictions"), Text("styles"), References("references", optional=True))
@@ -45,10 +45,13 @@ class StyleMetric(Metric):
         super().__init__(*args, **host)
 
     def style_table(self, given: Any) -> StyleTable:
-        """The table of this call, else that of the settings, read at its first use.
+        """Return the table passed to the call, or otherwise the table of the settings, which is loaded once.
+
+        Args:
+            given: Table, or source of a table, passed to the call. None for the table of the settings.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If there is no table.
         """
         if given is not None:
             return StyleTable.load(given)
@@ -65,9 +68,9 @@ class StyleMetric(Metric):
         return self._read_table
 
     def signed_table(self, table: StyleTable) -> dict[str, Any]:
-        """Fields of the signature that say which table it was."""
+        """Return the signature fields that identify a table."""
         return {
-            # A table that the call gives takes the place of the one that the configuration names.
+            # A table passed to the call replaces the table of the configuration.
             "config": self.config_name if table is self._read_table else None,
             "n": MAX_ORDER,
             "tok": table.tokenizer,
@@ -77,7 +80,7 @@ class StyleMetric(Metric):
         }
 
     def count_in_sample(self, table: StyleTable, captions: Sequence[Sequence[str]]) -> int:
-        """Number of predictions that the table was fitted on; one warning if they are scored with themselves."""
+        """Count the predictions on which the table was fitted, and warn if they are scored with themselves."""
         count = int(table.has_captions(captions).sum())
         if count and not self.exclude_self:
             warn(

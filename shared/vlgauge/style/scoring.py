@@ -1,4 +1,4 @@
-"""The n-grams of captions with their weights CNG: in the style of each caption, and summed in every style."""
+"""Contrastive weights CNG of the n-grams of captions, in the style of each caption or summed in every style."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ BLOCK = 4096  # captions at a time
 
 
 def blocks(n_captions: int) -> Iterator[slice]:
-    """Captions some at a time: arrays of all n-grams of a million captions would fill the memory."""
+    """Split captions into blocks, because the n-grams of a million captions would fill the memory."""
     return (slice(start, start + BLOCK) for start in range(0, n_captions, BLOCK))
 
 
 def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) -> list[float]:
-    """CNG of an n-gram in the given styles; see `StyleTable.cng`."""
+    """Compute CNG of an n-gram in some styles, see `StyleTable.cng`."""
     tokens = table.tokenize([checked_text(ngram, "ngram")])[0]
     if not 1 <= len(tokens) <= MAX_ORDER:
         raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
@@ -42,13 +42,13 @@ def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) ->
 
 @dataclass(frozen=True, eq=False)
 class WeightedNgrams:
-    """The distinct n-grams of one order in some captions, each with what it weighs in the style of its caption.
+    """Distinct n-grams of one order in some captions, with their weights in the style of each caption.
 
     Attributes:
-        grams: captions (one per example) and n-grams; m entries.
-        evidence: shapes ``(m,)``, without the caption itself where that is left out.
-        weights: shape ``(m,)``, CNG_p(t).
-        removal: what was left out; None if nothing was.
+        grams: Captions (one per example) and n-grams, m entries.
+        evidence: Statistics, shape ``(m,)`` each, without the caption itself if it is left out.
+        weights: Shape ``(m,)``, CNG_p(t).
+        removal: Captions that were left out. None if there are no such captions.
     """
 
     grams: CaptionNgrams
@@ -57,23 +57,24 @@ class WeightedNgrams:
     removal: RemovedCaptions | None
 
     def known_captions(self) -> Ints:
-        """Captions with an n-gram that some style has, a caption once for each."""
+        """Return the captions of all n-grams that are in a style, once per n-gram."""
         return self.grams.captions[self.evidence.occurrences > 0]
 
     def sums(self) -> Floats:
-        """The sum of CNG_p(t) over the n-grams of each caption, shape ``(n_captions,)``."""
+        """Compute the sum of CNG_p(t) over the n-grams of each caption, shape ``(n_captions,)``."""
         return np.bincount(self.grams.captions, self.weights, len(self.grams.sizes)).astype(np.float64)
 
     def sums_in_every_style(self, counts: OrderCounts, variant: str) -> Floats:
-        """The sum of CNG_q(t) over the n-grams of each caption in every style q, shape ``(n_captions, |S|)``.
+        """Compute the sum of CNG_q(t) over the n-grams of each caption in every style q, shape ``(n_captions, |S|)``.
 
-        A caption that is left out counts in E_q, which is right in any style but its own.
+        A caption that is left out still counts in E_q, which is correct in all styles except its own.
 
         Args:
-            counts: of the order, as in the table.
+            counts: Counts of the order in the table.
             variant: "paper" or "released".
         """
-        # An n-gram whose only caption is left out has E = T = 0 and no occ, like one that no style has.
+        # An n-gram whose only caption is left out has E = T = 0 and occ = 0, like an n-gram that is in no
+        # style.
         there = self.evidence.occurrences > 0
         owners, ngrams = self.grams.captions[there], self.grams.ngrams[there]
         total, occurrences = self.evidence.total[there], self.evidence.occurrences[there]
@@ -82,7 +83,7 @@ class WeightedNgrams:
         bounds = np.searchsorted(owners, np.arange(n_captions + 1))
 
         def product(entries: Floats, pairs: Floats) -> Floats:
-            """Entries (captions by n-grams) times pairs (n-grams by styles)."""
+            """Multiply entries (captions by n-grams) by pairs (n-grams by styles)."""
             rows = sparse.csr_array((entries, ngrams, bounds), shape=(n_captions, len(counts.keys)))
             return (rows @ counts.matrix(pairs)).toarray()
 
@@ -95,14 +96,14 @@ class WeightedNgrams:
 def weighted_ngrams(
     table: StyleCounts, captions: Sequence[Sequence[str]], styles: Ints, variant: str, *, exclude_self: bool = False
 ) -> list[WeightedNgrams]:
-    """Weights of the n-grams of each caption in its style, by order.
+    """Compute the weights of the n-grams of each caption in its style, by order.
 
     Args:
         table: Style table.
         captions: Tokens of each caption.
-        styles: shape ``(n_captions,)``, rows of the styles in the table.
+        styles: Shape ``(n_captions,)``, rows of the styles in the table.
         variant: "paper" or "released".
-        exclude_self: Whether a caption of the table is left out of the counts that it is scored with.
+        exclude_self: Whether captions of the table are left out of the counts with which they are scored.
     """
     one_of("variant", variant, VARIANTS)
     removed = table.copies(captions, styles) > 0 if exclude_self else None
@@ -125,18 +126,18 @@ def weighted_references(
     styles: Ints,
     variant: str,
 ) -> list[tuple[WeightedNgrams, Bools]]:
-    """Weights of the n-grams of references in the style of their example, by order.
+    """Compute the weights of the n-grams of references in the style of their example, by order.
 
     Args:
         table: Style table.
         references: Tokens of each reference.
-        examples: shape ``(n_references,)``, ascending, example of each.
-        candidates: N-grams of the candidate of each example; what was left out for them is left out here too.
-        styles: shape ``(n_examples,)``, rows of the styles in the table.
+        examples: Shape ``(n_references,)``, ascending, example of each reference.
+        candidates: N-grams of the candidate of each example. Captions left out for them are also left out here.
+        styles: Shape ``(n_examples,)``, rows of the styles in the table.
         variant: "paper" or "released".
 
     Returns:
-        The n-grams, and which of them the candidate has too, shape ``(m,)``.
+        For each order the n-grams, and whether the candidate also contains each of them, shape ``(m,)``.
     """
     weighted = []
     for counts, grams, own in zip(table.orders, table.ngrams(references), candidates, strict=True):

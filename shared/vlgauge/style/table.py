@@ -1,4 +1,4 @@
-"""The style table: fitted, loaded and saved, and asked for the weights of n-grams and the scores of captions."""
+"""Style table: fitting, loading, saving, weights of n-grams, and scores of captions."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -18,9 +18,9 @@ from vlgauge.style.weights import VARIANTS, Floats
 
 
 class StyleTable(StyleCounts):
-    """Document frequencies of all 1- to 4-grams in captions with style labels; made by `fit` or `load`.
+    """Document frequencies of all 1- to 4-grams in captions with style labels, created by `fit` or `load`.
 
-    It holds integers only; every weight is derived from them in float64.
+    The table contains integers only. All weights are derived from them in float64.
     """
 
     # -- From captions, files and the Hub -----------------------------------------------------------------------------
@@ -43,11 +43,11 @@ class StyleTable(StyleCounts):
             captions: Strings, or lists of tokens.
             styles: Style of each caption.
             tokenizer: "words-1" (default for strings) or "whitespace" (the only one for lists of tokens).
-            held_out: Captions to leave out of every count.
-            name: What to call the table.
-            source: Where the captions are from.
-            licence: Licence of the captions.
-            progress: As in `progress_bar`.
+            held_out: Whether each caption is left out of every count. None to count all captions.
+            name: Name of the table.
+            source: Source of the captions.
+            licence: License of the captions.
+            progress: Progress reporting, see `progress_bar`.
 
         Raises:
             ValueError: If lengths differ, no caption is left, a caption or style is not a string, a style is empty,
@@ -58,33 +58,36 @@ class StyleTable(StyleCounts):
 
     @classmethod
     def load(cls, source: "StyleTable | str | PathLike[str]", revision: str | None = None) -> "StyleTable":
-        """A table from a file, or from a data set on the Hub.
+        """Load a table from a file or from a dataset on the Hub.
 
         Args:
-            source: Path, or ``"owner/name"`` or ``"owner/name:config"`` of a data set.
-            revision: Commit, tag or branch of the data set.
+            source: Path, or ``"owner/name"`` or ``"owner/name:config"`` of a dataset. A table is returned unchanged.
+            revision: Commit, tag or branch of the dataset.
 
         Raises:
-            ValueError: If it is no style table, of another version, altered, or unpacks to far more than its size.
-            OSError: If it cannot be read or fetched.
+            ValueError: If the file is not a style table, has another version, is altered, or unpacks to far more than
+                its size.
+            OSError: If the file cannot be read or downloaded.
         """
         return table_sources.resolved(cls, source, revision)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the table to one Parquet file, which any program can read; it discloses every n-gram of the captions.
+        """Write the table to one Parquet file, which any program can read.
+
+        The file discloses every n-gram of the captions.
 
         Args:
-            path: File, replaced only once the new one is complete.
+            path: File, which is replaced only once the new one is complete.
         """
         table_file.save(self, path)
 
     def push(self, dataset: str, *, private: bool = False, message: str | None = None) -> str:
-        """Upload the table as a file of a Hub data set, which is made if it is not there.
+        """Upload the table as a file of a dataset on the Hub, which is created if it does not exist.
 
         Args:
             dataset: ``"owner/name"`` or ``"owner/name:config"``.
-            private: Whether a data set made for it is private.
-            message: Of the commit.
+            private: Whether a newly created dataset is private.
+            message: Commit message. None for a default message with the fingerprint.
 
         Returns:
             The commit, a `revision` for `load`.
@@ -100,7 +103,7 @@ class StyleTable(StyleCounts):
 
     @cached_property
     def fingerprint(self) -> str:
-        """First 12 hexadecimal digits of the SHA-256 over everything that is counted."""
+        """First 12 hexadecimal digits of the SHA-256 over all counts."""
         return table_file.digest(self)[:12]
 
     def __repr__(self) -> str:
@@ -110,15 +113,15 @@ class StyleTable(StyleCounts):
 
     # -- Weights ------------------------------------------------------------------------------------------------------
     def cng(self, ngram: str, style: str | None = None, variant: str = "paper") -> float | dict[str, float]:
-        """The contrastive n-gram score of an n-gram in a style, or in all styles by name.
+        """Return the contrastive score of an n-gram in a style, or in all styles by name.
 
         Args:
             ngram: One to four tokens, such as ``"i love"``.
-            style: Name of a style.
-            variant: "paper" or "released"; see `contrastive_weights`.
+            style: Name of a style. None for all styles.
+            variant: "paper" or "released", see `contrastive_weights`.
 
         Raises:
-            ValueError: If it is not one to four tokens, or the style or variant is unknown.
+            ValueError: If `ngram` does not have one to four tokens, or the style or variant is unknown.
         """
         if style is not None:
             return ngram_weights(self, ngram, np.array([self.style_id(style)]), variant)[0]
@@ -128,22 +131,22 @@ class StyleTable(StyleCounts):
     def top_ngrams(
         self, style: str, order: int = 1, k: int = 20, variant: str = "paper", min_df: int = 1
     ) -> list[NgramWeight]:
-        """The n-grams of a style that weigh most; equal ones in code-point order.
+        """Return the n-grams of a style with the largest weights. Ties are in code-point order.
 
         Args:
             style: Name of a style.
             order: 1 to 4.
-            k: How many.
+            k: Maximum number of n-grams.
             variant: "paper" or "released".
-            min_df: Smallest number of captions of the style that an n-gram is in.
+            min_df: Minimum number of captions of the style that contain an n-gram.
 
         Raises:
-            ValueError: If the style, order or variant is unknown, or `k` below 1.
+            ValueError: If the style, order or variant is unknown, or `k` is below 1.
         """
         return explaining.top_ngrams(self, style, order, k, variant, min_df)
 
     def explain(self, caption: str, style: str, variant: str = "paper") -> list[NgramWeight]:
-        """The distinct n-grams of a caption with what each weighs in a style, by order, then as they come.
+        """Return the distinct n-grams of a caption with their weights in a style, by order, then by first position.
 
         Args:
             caption: A string.
@@ -156,11 +159,17 @@ class StyleTable(StyleCounts):
         return explaining.explain(self, caption, style, variant)
 
     def score_matrix(self, captions: Sequence[str], variant: str = "paper") -> Floats:
-        """OnlyStyle of each caption in every style, shape ``(n_captions, |S|)``, columns in the order of `styles`.
+        """Compute OnlyStyle of each caption in every style.
 
         Args:
             captions: Strings.
             variant: "paper" or "released".
+
+        Returns:
+            Shape ``(n_captions, |S|)``, float64, with columns in the order of `styles`.
+
+        Raises:
+            ValueError: If the variant is unknown, or a caption is not a valid string.
         """
         blocks = list(score_blocks(self, self.tokenize(captions), one_of("variant", variant, VARIANTS)))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))

@@ -1,6 +1,6 @@
-"""Style tables in Parquet files: columns of n-gram texts, styles and counts, and the digest over them.
+"""Parquet files of style tables: columns of n-gram texts, styles and counts, and a digest of their content.
 
-The rows are sorted by order, then by token sequence. Order 0 holds the digests of whole captions.
+The rows are sorted by order, then by token sequence. Order 0 contains the digests of whole captions.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ from vlgauge.writing import replacing
 FORMAT = 1
 _METADATA = b"vlgauge.style_table"
 
-# What a file may fill in memory: a table of 187,000 captions has 7 bytes per byte of its file; and a count of captions
-# costs memory by its size.
+# Limits on the memory that a file may occupy. A table of 187,000 captions has 7 bytes per byte of its file. A caption
+# count requires memory in proportion to its value.
 _FREE_BYTES, _BYTES_PER_BYTE = 2**26, 128
 _FREE_CAPTIONS, _CAPTIONS_PER_BYTE = 2**24, 64
-# Groups are small, so that none fills the memory.
+# Small groups, so that no group fills the memory.
 _ROWS_PER_GROUP = 2**14
 _KEY_DIGITS = 16
 _SPACE = 32
@@ -51,7 +51,7 @@ _SCHEMA = pa.schema(
 
 
 def save(table: StyleCounts, path: str | PathLike[str]) -> None:
-    """Write a table; the file appears, or is replaced, when it is complete."""
+    """Write a table to a file, which is created or replaced only once it is complete."""
     rows = rows_of(table)
     sha256 = digest_of(table.tokenizer, table.styles, table.captions, rows)
     header = {
@@ -93,15 +93,18 @@ def _arrow(order: int, rows: "Rows") -> pa.Table:
 
 
 def load(cls: type[Table], path: str | PathLike[str]) -> Table:
-    """Read a table and verify it.
+    """Load a table and verify it.
 
     Args:
-        cls: What to make of it, a class with the property `fingerprint`.
-        path: File.
+        cls: Class of the table, which has the property `fingerprint`.
+        path: The file.
+
+    Returns:
+        The table, an instance of `cls`.
 
     Raises:
-        ValueError: If the file is no style table, of another version, cut short or altered.
-        OSError: If it cannot be read.
+        ValueError: If the file is not a style table, or has another version, or is truncated or altered.
+        OSError: If the file cannot be read.
     """
     shown = repr(os.fspath(path))
     header, content = _read(path, shown)
@@ -114,7 +117,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
         raise UsageError.about("table", f"must be as it was written, but {shown} was altered: {error}") from error
-    # Verified just now, and dear to compute.
+    # The digest has just been verified and is expensive to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
 
@@ -143,7 +146,7 @@ def _too_large(shown: str, n_bytes: int) -> ValueError:
 
 
 def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
-    """The description in the file, checked."""
+    """Return the validated description in the file."""
     found = (schema.metadata or {}).get(_METADATA)
     if found is None:
         raise UsageError.about("table", f"must be a style table, and {shown} is not one; `StyleTable.save` writes them")
@@ -162,7 +165,7 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
 
 
 def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int], sha256: str, **about: Any) -> None:
-    """Refuse a description that is unknown here or contradicts itself."""
+    """Check that a description is supported and consistent."""
     if tokenizer not in TOKENIZERS:
         raise UsageError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
     counts = [count for count in captions if isinstance(count, int) and 0 < count < 2**32]
@@ -178,7 +181,7 @@ def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int]
 
 
 def _rows_by_order(content: pa.Table) -> "list[Rows]":
-    """The rows of the orders 0 to 4."""
+    """Return the rows of orders 0 to 4."""
     if content.column("order").null_count:
         raise UsageError("a row has no order")
     orders = content.column("order").to_numpy()
@@ -198,13 +201,14 @@ def _rows(part: pa.Table) -> "Rows":
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one order.
+    """Rows of one order.
 
     Attributes:
-        texts: The n-grams, tokens joined by one space; for order 0 hexadecimal digits.
-        lengths: shape ``(n_rows,)``, number of styles of each row.
-        styles: shape ``(sum of lengths,)``, ascending in each row.
-        df: shape ``(sum of lengths,)``, captions of the style with the n-gram; for order 0 copies of the caption.
+        texts: N-grams, tokens joined by one space. For order 0 hexadecimal digits.
+        lengths: Shape ``(n_rows,)``, number of styles of each row.
+        styles: Shape ``(sum of lengths,)``, ascending in each row.
+        df: Shape ``(sum of lengths,)``, number of captions of the style that contain the n-gram. For order 0 copies of
+            the caption.
     """
 
     texts: pa.StringArray
@@ -215,7 +219,7 @@ class Rows:
 
 # -- From a table -----------------------------------------------------------------------------------------------------
 def rows_of(table: StyleCounts) -> list[Rows]:
-    """The rows of the orders 0 to 4."""
+    """Return the rows of orders 0 to 4."""
     keys = table.known.keys.astype(">u8").tobytes().hex()
     digits = [keys[i : i + _KEY_DIGITS] for i in range(0, len(keys), _KEY_DIGITS)]
     tokens = pa.array(table.tokens, pa.string())
@@ -230,12 +234,12 @@ def rows_of(table: StyleCounts) -> list[Rows]:
 
 
 def digest(table: StyleCounts) -> str:
-    """SHA-256 over everything that is counted, in hexadecimal digits."""
+    """Return the hexadecimal SHA-256 of all counts."""
     return digest_of(table.tokenizer, table.styles, table.captions, rows_of(table))
 
 
 def digest_of(tokenizer: str, styles: Sequence[str], captions: Sequence[int], rows: Sequence[Rows]) -> str:
-    """SHA-256 over the header and, column by column, little-endian bytes of the rows."""
+    """Return the hexadecimal SHA-256 of the header and of the little-endian bytes of the rows, column by column."""
     header = [FORMAT, tokenizer, MAX_ORDER, list(styles), list(captions)]
     sha = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
     texts = [_utf8(part.texts) for part in rows]
@@ -255,7 +259,7 @@ def digest_of(tokenizer: str, styles: Sequence[str], captions: Sequence[int], ro
 
 
 def _utf8(texts: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """Offsets, from 0, and the bytes of all texts in a row."""
+    """Return the offsets, starting at 0, and the concatenated bytes of all texts."""
     if not len(texts):
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)
     _, offsets, data = texts.buffers()
@@ -273,18 +277,21 @@ def table_of(
     rows: Sequence[Rows],
     about: Mapping[str, Any],
 ) -> Table:
-    """The table of the rows.
+    """Build the table from its rows.
 
     Args:
-        cls: As in `load`.
-        tokenizer: Its name.
+        cls: Class of the table.
+        tokenizer: Name of the tokenizer.
         styles: Names of the styles.
         captions: Number of captions of each style.
-        rows: Of the orders 0 to 4.
-        about: Name, source and licence.
+        rows: Rows of orders 0 to 4.
+        about: Name, source and license.
+
+    Returns:
+        The table, an instance of `cls`.
 
     Raises:
-        ValueError: If the rows contradict each other.
+        ValueError: If the rows are inconsistent.
     """
     for part in rows:
         _check_counts(part, np.array(captions, np.int64))
@@ -316,7 +323,7 @@ def _counts(rows: Rows, keys: Ints, n_styles: int) -> OrderCounts:
 
 
 def _ngram_keys(texts: pa.StringArray, order: int, tokens: pa.StringArray, keys: Sequence[Ints]) -> Ints:
-    """Keys of the n-grams, from their texts and the keys of the lower orders; shape ``(n_rows,)``."""
+    """Return the keys of n-grams from their texts and the keys of the lower orders, shape ``(n_rows,)``."""
     ids = _token_ids(texts, order, tokens)
     prefix = ids[:, 0]
     for n in range(1, order - 1):
@@ -327,9 +334,9 @@ def _ngram_keys(texts: pa.StringArray, order: int, tokens: pa.StringArray, keys:
 
 
 def _token_ids(texts: pa.StringArray, order: int, tokens: pa.StringArray) -> Ints:
-    """Ids of the tokens of each n-gram, shape ``(n_rows, order)``.
+    """Return the ids of the tokens of each n-gram, shape ``(n_rows, order)``.
 
-    Cutting the bytes at the spaces is several times faster than splitting the strings.
+    Splitting the bytes at the spaces is several times faster than splitting the strings.
     """
     offsets, utf8 = _utf8(texts)
     separators = np.flatnonzero(utf8 == _SPACE)
@@ -353,7 +360,7 @@ def _caption_keys(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     if (np.diff(offsets) != _KEY_DIGITS).any():
         raise UsageError(f"one of its caption keys has not {_KEY_DIGITS} digits")
     keys = bytes.fromhex(utf8.tobytes().decode())
-    if 2 * len(keys) != len(utf8):  # fromhex skips white space
+    if 2 * len(keys) != len(utf8):  # fromhex skips whitespace
         raise UsageError("one of its caption keys has white space")
     return np.frombuffer(keys, ">u8").astype(np.uint64)
 

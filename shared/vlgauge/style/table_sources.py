@@ -1,4 +1,4 @@
-"""Where a style table comes from: a file, a data set on the Hub, or the name of a published or shipped one."""
+"""Sources of style tables: a file, a dataset on the Hub, or the name of a published or bundled table."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ CATALOG = DATA / "style_tables.json"
 _HUB_ID = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
-# Tables that somebody still holds, by the file they were read from and its SHA-256.
+# Loaded tables that are still referenced, by the path of their file and its SHA-256.
 _HELD: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
 _HELD_LOCK = threading.Lock()
 
@@ -33,10 +33,13 @@ FORMS = "a StyleTable, a Parquet file, or a Hub data set as 'owner/name' or 'own
 
 
 def checked_source(source: Any, revision: str | None = None) -> Any:
-    """The source of a table, if it has the form of one; reads nothing.
+    """Check that a table source has a valid form, without reading it.
+
+    Returns:
+        The source.
 
     Raises:
-        ValueError: If it has not, or a revision is given for anything but a data set.
+        ValueError: If the form is invalid, or `revision` is passed and the source is not a dataset on the Hub.
     """
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and _is_path(source))
     if not (is_path or isinstance(source, StyleCounts) or (isinstance(source, str) and _HUB_ID.fullmatch(source))):
@@ -51,7 +54,7 @@ def _is_path(source: str) -> bool:
 
 
 def resolved(cls: type[Table], source: Any, revision: str | None = None) -> Table:
-    """The table of a source; see `StyleTable.load`."""
+    """Resolve a source to a table, see `StyleTable.load`."""
     checked_source(source, revision)
     if isinstance(source, cls):
         return source
@@ -61,11 +64,11 @@ def resolved(cls: type[Table], source: Any, revision: str | None = None) -> Tabl
 
 
 def _held(cls: type[Table], path: str) -> Table:
-    """The table in a file, read again only if the file has changed or nobody holds it any more."""
+    """Return the table in a file, which is read only if it has changed or the table is no longer referenced."""
     try:
         key = (os.path.realpath(path), sha256_of(Path(path)))
     except OSError:
-        return load(cls, path)  # which says what is wrong
+        return load(cls, path)  # raises an error with the reason
     with _HELD_LOCK:
         table: Table | None = _HELD.get(key)
         if table is None:
@@ -75,10 +78,10 @@ def _held(cls: type[Table], path: str) -> Table:
 
 # -- The Hub ----------------------------------------------------------------------------------------------------------
 def hub_address(dataset: str) -> tuple[str, str]:
-    """Repository and file of ``"owner/name"`` or ``"owner/name:config"``.
+    """Parse ``"owner/name"`` or ``"owner/name:config"`` into the repository and the file name.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If it has neither form.
     """
     match = _HUB_ID.fullmatch(dataset)
     if match is None:
@@ -87,16 +90,16 @@ def hub_address(dataset: str) -> tuple[str, str]:
 
 
 def fetched(repository: str, file: str, revision: str | None, sha256: str | None = None) -> str:
-    """Path of a file of a data set in the local cache, fetched unless it is there or an offline switch is set.
+    """Return the local path of a file of a dataset, downloading it unless it is cached or an offline switch is set.
 
     Args:
-        repository: Its id.
-        file: Its name there.
-        revision: Commit, branch or tag; None for the newest.
-        sha256: What a file that is fetched must hash to, where it is known.
+        repository: Id of the dataset.
+        file: Name of the file in the dataset.
+        revision: Commit, branch or tag. None for the newest revision.
+        sha256: Expected SHA-256 of a downloaded file, if known.
 
     Raises:
-        FileNotFoundError: If it cannot be had.
+        FileNotFoundError: If the file is neither cached nor can be downloaded.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
@@ -112,7 +115,8 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
     except HFValidationError as error:
         held, why = None, f"that is no id of the Hub ({error})"
     except NetworkError as error:
-        # A Hub that breaks off is as good as none; what it says to the question counts.
+        # If the Hub fails, treat it like an unreachable Hub. If it answers the request with an error, the error
+        # counts.
         held, why = held if error.status is None or error.status >= 500 else None, str(error)
     if held is not None:
         return held
@@ -124,7 +128,7 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
 
 
 def push(table: StyleCounts, dataset: str, *, private: bool, message: str) -> str:
-    """Upload a table; see `StyleTable.push`."""
+    """Upload a table, see `StyleTable.push`."""
     from huggingface_hub import HfApi
 
     repository, file = hub_address(dataset)
@@ -146,20 +150,20 @@ def push(table: StyleCounts, dataset: str, *, private: bool, message: str) -> st
 
 # -- By name ----------------------------------------------------------------------------------------------------------
 def catalog() -> dict[str, dict[str, str]]:
-    """Tables that have a name: one shipped with the package, others published on the Hub.
+    """Return the tables that have a name: one bundled with the package, others published on the Hub.
 
-    A shipped one has ``captions`` (a CSV file beside the catalog) and ``licence``; a published one ``dataset``,
-    ``file``, ``revision``, ``sha256`` and ``licence``.
+    The entry of a bundled table contains ``captions`` (a CSV file next to the catalog) and ``licence``. The entry of a
+    published table contains ``dataset``, ``file``, ``revision``, ``sha256`` and ``licence``.
     """
     return json.loads(CATALOG.read_text("utf-8"))
 
 
 def named_table(cls: type[Table], name: str) -> Table:
-    """The table of a name.
+    """Load a table by name.
 
     Raises:
-        ValueError: If no table has it, or a fetched file is not the published one.
-        FileNotFoundError: If the file cannot be fetched.
+        ValueError: If the name is unknown, or a downloaded file differs from the published one.
+        FileNotFoundError: If the file cannot be downloaded.
     """
     entries = catalog()
     if name not in entries:

@@ -1,4 +1,4 @@
-"""Captions to tokens. The name of a tokenizer stands in every table and signature, so none is ever changed."""
+"""Tokenizers of captions. Their names are stored in tables and signatures, so a tokenizer is never changed."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from vlgauge.progress import Progress, progress_bar
 
 Tokens = list[str]
 
-# Soft hyphen, zero-width characters, byte order mark and variation selectors: invisible, they would become tokens.
+# Soft hyphen, zero-width characters, byte order mark and variation selectors are invisible but would become tokens.
 _INVISIBLE = dict.fromkeys((0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0xFE0E, 0xFE0F))
 _STRAIGHT_QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 _CLEANED = {**_INVISIBLE, **_STRAIGHT_QUOTES}
@@ -17,34 +17,34 @@ _WORD_OR_SIGN = re.compile(r"""\w+|[^\w\s'`.?!,:;"-]""")
 
 
 def words_1(text: str) -> Tokens:
-    """Lower-case words, and single signs other than ``' ` . ? ! , : ; " -``, which only separate.
+    """Split a text into lowercased words and single symbols, except ``' ` . ? ! , : ; " -``, which only separate words.
 
-    White space is what Python calls so, U+2028 and U+0085 included: no character ends a caption. Words that are
-    written with combining marks which Unicode has no composed letter for are split there.
+    Whitespace is defined as in Python, including U+2028 and U+0085, and no character ends a caption. Words are split at
+    combining marks for which Unicode has no composed letter.
     """
     if text.isascii():
         return _WORD_OR_SIGN.findall(text.lower())
     cleaned = text.translate(_CLEANED).lower()
-    # Without NFC the accent of a decomposed "é" would split its word.
+    # Without NFC, the accent of a decomposed "é" would split its word.
     return _WORD_OR_SIGN.findall(unicodedata.normalize("NFC", cleaned))
 
 
 TOKENIZERS: dict[str, Callable[[str], Tokens]] = {"words-1": words_1, "whitespace": str.split}
-"""By name: "words-1", and "whitespace" for text that is already tokenized, which is neither cleaned nor lowered."""
+"""Tokenizers by name: "words-1", and "whitespace" for tokenized text, which is neither cleaned nor lowercased."""
 
 
 def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", progress: Progress = False) -> list[Tokens]:
-    """Tokens of every text; equal texts are tokenized once and share their list.
+    """Tokenize texts. Equal texts are tokenized once and share their list.
 
     Args:
         texts: Captions.
         tokenizer: Key of `TOKENIZERS`.
-        name: What to call the texts in an error.
-        progress: As in `progress_bar`.
+        name: Name of the texts in error messages.
+        progress: Progress reporting, see `progress_bar`.
 
     Raises:
-        ValueError: If they are one string, or a text is no string or has a lone surrogate, half of a broken character
-            pair.
+        ValueError: If `texts` is a single string, or a text is not a string or contains a lone surrogate, which is half
+            of a broken character pair.
     """
     if isinstance(texts, str):
         raise UsageError.about(name, "must be a list of strings, got one string; wrap it: [text]")
@@ -61,7 +61,15 @@ def tokenized(texts: Sequence[str], tokenizer: str, name: str = "captions", prog
 
 
 def checked_text(text: str, name: str) -> str:
-    """The text, if it is a string that UTF-8 can hold; else ValueError by that name."""
+    """Check that a text is a string that can be encoded in UTF-8, and return it.
+
+    Args:
+        text: The text.
+        name: Name of the text in error messages.
+
+    Raises:
+        ValueError: If it is not.
+    """
     if not isinstance(text, str):
         raise UsageError.about(name, f"must be a string, got {type(text).__name__}")
     if not text.isascii():

@@ -1,8 +1,8 @@
-"""Document frequencies of the n-grams of one order in every style, and the weights that follow from them.
+"""Document frequencies of the n-grams of one order in every style, and the weights derived from them.
 
-Symbols as in Li and Harrison (2022): f_p(t) is the number of captions of style p that contain the n-gram t (Eq. 1),
-E_p(t) the share of the n-grams of p whose f is at most f_p(t) (Eq. 2), occ(t) the number of styles that contain t
-(Eq. 3), T(t) the sum of E over the styles, S the set of styles.
+The symbols are those of Li and Harrison (2022). f_p(t) is the number of captions of style p that contain the n-gram t
+(Eq. 1). E_p(t) is the fraction of the n-grams of p whose f is at most f_p(t) (Eq. 2). occ(t) is the number of styles
+that contain t (Eq. 3). T(t) is the sum of E over the styles, and S is the set of styles.
 """
 
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ Bools = npt.NDArray[np.bool_]
 
 VARIANTS = ("paper", "released")
 
-# An n-gram that is spread evenly weighs exactly 0, but sums of floats leave up to 4e-17, which a cosine would blow up
-# to 1. The smallest genuine weight seen is 7e-11.
+# An evenly distributed n-gram has a weight of exactly 0, but sums of floats leave up to 4e-17, which a cosine would
+# increase to 1. The smallest genuine weight observed is 7e-11.
 _ZERO = 1e-13
 
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """What a table knows of some (n-gram, style) pairs; arrays of one shape.
+    """Statistics of some (n-gram, style) pairs, as arrays of one shape.
 
     Attributes:
         df: f_p(t).
-        ecdf: E_p(t), 0 where f_p(t) is.
+        ecdf: E_p(t). 0 if f_p(t) is 0.
         total: T(t).
-        occurrences: occ(t), 0 for an n-gram that is in no style.
+        occurrences: occ(t). 0 for an n-gram that is in no style.
     """
 
     df: Ints
@@ -41,16 +41,17 @@ class PairStatistics:
     occurrences: Ints
 
     def weights(self, n_styles: int, variant: str) -> Floats:
-        """CNG_p(t); see `contrastive_weights`."""
+        """Compute CNG_p(t), see `contrastive_weights`."""
         return contrastive_weights(self.df, self.ecdf, self.total, self.occurrences, n_styles, variant)
 
 
 def contrastive_weights(
     df: Ints, ecdf: Floats, total: Floats, occurrences: Ints, n_styles: int, variant: str = "paper"
 ) -> Floats:
-    """The contrastive n-gram score CNG_p(t) = (E_p(t) - T(t)/|S|) / occ(t), Eq. 4 in closed form; 0 if occ(t) = 0.
+    """Compute CNG_p(t) = (E_p(t) - T(t)/|S|) / occ(t), the contrastive n-gram score (Eq. 4 in closed form).
 
-    "paper": in [-1/|S|, (|S|-1)/|S|]. "released": times |S|/(|S|-1) where t occurs in p, else 0, as in their code.
+    The score is 0 if occ(t) = 0. In the variant "paper" it is in [-1/|S|, (|S|-1)/|S|]. In the variant "released" it is
+    multiplied by |S|/(|S|-1) if t occurs in p, and 0 otherwise, as in the authors' code.
 
     Args:
         df: f_p(t), any shape.
@@ -69,7 +70,7 @@ def contrastive_weights(
 
 
 def contrast(total: Floats, occurrences: Ints, n_styles: int, variant: str) -> tuple[Floats, Ints, float]:
-    """What CNG_p(t) = factor (E_p(t) - mean) / divisor has in every style p alike.
+    """Return the terms of CNG_p(t) = factor (E_p(t) - mean) / divisor that are the same in all styles p.
 
     Args:
         total: T(t), any shape.
@@ -78,7 +79,8 @@ def contrast(total: Floats, occurrences: Ints, n_styles: int, variant: str) -> t
         variant: "paper" or "released".
 
     Returns:
-        The mean T(t)/|S|; the divisor occ(t), or 1 where that is 0; the factor 1, in "released" |S|/(|S|-1).
+        The mean T(t)/|S|, the divisor occ(t), or 1 if occ(t) is 0, and the factor, which is 1, or |S|/(|S|-1) for
+        "released".
     """
     factor = n_styles / (n_styles - 1) if variant == "released" else 1.0
     return total / n_styles, np.maximum(occurrences, 1), factor
@@ -86,13 +88,13 @@ def contrast(total: Floats, occurrences: Ints, n_styles: int, variant: str) -> t
 
 @dataclass(frozen=True, eq=False)
 class OrderCounts:
-    """f of all n-grams of one order: a sparse matrix, n-grams by styles.
+    """Document frequencies f of all n-grams of one order, as a sparse matrix of n-grams by styles.
 
     Attributes:
-        keys: shape ``(V_n,)``, ascending, as in `NgramSets`.
-        bounds: shape ``(V_n + 1,)``: the pairs of n-gram t are ``bounds[t]:bounds[t + 1]``.
-        styles: shape ``(pairs,)``, ascending within an n-gram.
-        df: shape ``(pairs,)``, at least 1.
+        keys: Shape ``(V_n,)``, ascending, as in `NgramSets`.
+        bounds: Shape ``(V_n + 1,)``. The pairs of n-gram t are ``bounds[t]:bounds[t + 1]``.
+        styles: Shape ``(pairs,)``, ascending within an n-gram.
+        df: Shape ``(pairs,)``, at least 1.
         n_styles: |S|.
     """
 
@@ -104,12 +106,12 @@ class OrderCounts:
 
     @classmethod
     def counted(cls, keys: Ints, ngrams: Ints, styles: Ints, n_styles: int) -> "OrderCounts":
-        """f_p(t), the number of captions of style p with the n-gram t (Eq. 1), from one entry per caption and n-gram.
+        """Count f_p(t), the number of captions of style p that contain the n-gram t (Eq. 1).
 
         Args:
-            keys: shape ``(V_n,)``.
-            ngrams: shape ``(m,)``, ids.
-            styles: shape ``(m,)``, style of the caption of each entry.
+            keys: Shape ``(V_n,)``.
+            ngrams: Shape ``(m,)``, id of the n-gram, one entry per caption and n-gram.
+            styles: Shape ``(m,)``, style of the caption of each entry.
             n_styles: |S|.
         """
         pairs = ngrams * n_styles + styles
@@ -122,27 +124,28 @@ class OrderCounts:
 
     @cached_property
     def occurrences(self) -> Ints:
-        """occ(t), the number of styles that have the n-gram (Eq. 3), shape ``(V_n,)``."""
+        """occ(t), the number of styles that contain the n-gram (Eq. 3), shape ``(V_n,)``."""
         return np.diff(self.bounds)
 
     @cached_property
     def _pairs(self) -> Ints:
-        """Every pair as t * |S| + p, ascending."""
+        """All pairs as t * |S| + p, ascending."""
         return np.repeat(np.arange(len(self.keys)) * self.n_styles, self.occurrences) + self.styles
 
     @cached_property
     def _histogram(self) -> tuple[Ints, Ints]:
-        """(cum, first): ``cum[first[p] + x]`` = number of n-grams of p with 1 <= f <= x, for x up to the largest f.
+        """Cumulative counts (cum, first), so that ``cum[first[p] + x]`` is the number of n-grams of p with 1 <= f <= x.
 
-        Each style has its own length, so that one large style does not cost every other one memory.
+        x is at most the largest f of the style. Each style has a separate length, so that a large style does not
+        require memory for the others.
         """
         largest = np.zeros(self.n_styles, np.uint32)
-        np.maximum.at(largest, self.styles.astype(np.intp), self.df)  # with these types it is twenty times faster
+        np.maximum.at(largest, self.styles.astype(np.intp), self.df)  # twenty times faster with these types
         sizes = largest.astype(np.int64) + 1
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         counts = np.bincount(bounds[self.styles] + self.df, minlength=bounds[-1])
         running = np.cumsum(counts)
-        before = running[bounds[:-1]]  # nothing has f = 0, so this is the sum over the styles before
+        before = running[bounds[:-1]]  # f = 0 does not occur, so this is the sum over the previous styles
         return running - np.repeat(before, sizes), bounds[:-1]
 
     @cached_property
@@ -151,24 +154,27 @@ class OrderCounts:
         return np.bincount(self.styles, minlength=self.n_styles)
 
     def at_most(self, styles: Ints, df: Ints) -> Ints:
-        """Number of n-grams u of each given style with 1 <= f_p(u) <= df, which is the f_p of one of them or less."""
+        """Count the n-grams u of each style with 1 <= f_p(u) <= df.
+
+        `df` must not exceed the maximum f_p of the style.
+        """
         cumulated, first = self._histogram
         return cumulated[first[styles] + df]
 
     @cached_property
     def ecdf(self) -> Floats:
-        """E_p(t), the share of the n-grams of p whose f_p is at most f_p(t) (Eq. 2), shape ``(pairs,)``."""
+        """E_p(t), the fraction of the n-grams of p whose f_p is at most f_p(t) (Eq. 2), shape ``(pairs,)``."""
         cumulated, first = self._histogram
         return cumulated[first[self.styles] + self.df] / self.sizes[self.styles]
 
     @cached_property
     def totals(self) -> Floats:
-        """T(t), shape ``(V_n,)``."""
+        """T(t), the sum of E over the styles, shape ``(V_n,)``."""
         rows = np.repeat(np.arange(len(self.keys)), self.occurrences)
         return np.bincount(rows, weights=self.ecdf, minlength=len(self.keys)).astype(np.float64)
 
     def matrix(self, data: Floats) -> sparse.csr_array:
-        """Values of all pairs as a sparse matrix, shape ``(V_n, |S|)``."""
+        """Return values of all pairs as a sparse matrix, shape ``(V_n, |S|)``."""
         columns, bounds = self._csr_indices
         return sparse.csr_array((data, columns, bounds), shape=(len(self.keys), self.n_styles))
 
@@ -177,16 +183,16 @@ class OrderCounts:
         return self.styles.astype(np.int32), self.bounds.astype(np.int32)
 
     def find(self, ngrams: Ints, styles: Ints) -> Ints:
-        """Position of each (n-gram, style) among the pairs, -1 where f is 0; n-gram -1 is in no style.
+        """Return the index of each (n-gram, style) among the pairs, shape ``(m,)``. -1 if f is 0, or for n-gram -1.
 
         Args:
-            ngrams: shape ``(m,)``.
-            styles: shape ``(m,)``.
+            ngrams: Shape ``(m,)``, ids.
+            styles: Shape ``(m,)``, rows of the styles.
         """
-        return rows_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so not there
+        return rows_among(self._pairs, ngrams * self.n_styles + styles)  # negative for n-gram -1, so never found
 
     def evidence(self, ngrams: Ints, styles: Ints) -> PairStatistics:
-        """What is known of each (n-gram, style); shapes ``(m,)``."""
+        """Return the statistics of each (n-gram, style), shape ``(m,)`` each."""
         pairs = self.find(ngrams, styles)
         return PairStatistics(
             df=_taken(self.df, pairs).astype(np.int64),
@@ -198,22 +204,22 @@ class OrderCounts:
 
 @dataclass(frozen=True, eq=False)
 class RemovedCaptions:
-    """Leave one out: captions taken out of a table, each for its own example only, exactly and without fitting again.
+    """Leave-one-out statistics: captions are removed from a table, each for its own example only, without refitting.
 
-    One copy of the caption c of an example is taken out of the captions of its style p. With m(x) = number of distinct
-    n-grams u of c with f_p(u) = x, and cum(x) = number of n-grams of p with 1 <= f <= x:
+    The result is exact. One copy of the caption c of an example is removed from the captions of its style p. With m(x)
+    = number of distinct n-grams u of c with f_p(u) = x, and cum(x) = number of n-grams of p with 1 <= f <= x:
 
         f' = f - [t in c];  E' = (cum(f') + m(f' + 1) - m(1)) / (|F| - m(1)) if f' >= 1, else 0
         occ' = occ - [t in c and f = 1];  T' = T - E + E'
 
-    The other styles keep their E, and |S| stays, also if p has no caption left.
+    E of the other styles and |S| do not change, even if p has no captions left.
 
     Attributes:
-        counts: the n-grams of one order.
-        styles: shape ``(n_examples,)``, the style p of each example.
-        removed: shape ``(n_examples,)``, where c is among the captions of p; elsewhere nothing changes.
-        keys: ascending, example * width + f_p(u) for every distinct n-gram u of a removed caption.
-        width: more than any f + 1.
+        counts: N-grams of one order.
+        styles: Shape ``(n_examples,)``, style p of each example.
+        removed: Shape ``(n_examples,)``, whether c is among the captions of p. Otherwise nothing changes.
+        keys: Ascending, example * width + f_p(u) for each distinct n-gram u of a removed caption.
+        width: Larger than any f + 1.
     """
 
     counts: OrderCounts
@@ -224,26 +230,26 @@ class RemovedCaptions:
 
     @classmethod
     def of(cls, counts: OrderCounts, examples: Ints, df: Ints, styles: Ints, removed: Bools) -> "RemovedCaptions":
-        """The removal of the captions whose n-grams are given.
+        """Create the removal of captions from their n-grams.
 
         Args:
-            counts: the n-grams of one order.
-            examples: shape ``(m,)``, one entry per example and distinct n-gram u of its caption.
-            df: shape ``(m,)``, f_p(u).
-            styles: as above.
-            removed: as above.
+            counts: N-grams of one order.
+            examples: Shape ``(m,)``, one entry per example and distinct n-gram u of its caption.
+            df: Shape ``(m,)``, f_p(u).
+            styles: Shape ``(n_examples,)``, style p of each example.
+            removed: Shape ``(n_examples,)``, whether the caption is among the captions of p.
         """
         width = int(df.max(initial=0)) + 3
         inside = removed[examples]
         return cls(counts, styles, removed, np.sort(examples[inside] * width + df[inside]), width)
 
     def applied(self, evidence: PairStatistics, examples: Ints, own: Bools) -> PairStatistics:
-        """The evidence that is left.
+        """Return the statistics after the removal.
 
         Args:
-            evidence: of some (n-gram, style of the example).
-            examples: shape ``(m,)``, example of each entry.
-            own: shape ``(m,)``, where the n-gram is one of the example's caption.
+            evidence: Statistics of some pairs of an n-gram and the style of the example.
+            examples: Shape ``(m,)``, example of each entry.
+            own: Shape ``(m,)``, whether the caption of the example contains the n-gram.
         """
         rows = np.flatnonzero(self.removed[examples] & (evidence.df > 0))
         taken = own[rows].astype(np.int64)
@@ -260,15 +266,15 @@ class RemovedCaptions:
         return changed
 
     def _count(self, examples: Ints, df: Ints) -> Ints:
-        """m(df) of each example."""
+        """Return m(df) of each example."""
         wanted = examples * self.width + np.minimum(df, self.width - 1)
         return np.searchsorted(self.keys, wanted, "right") - np.searchsorted(self.keys, wanted, "left")
 
 
 # -- Look-ups ---------------------------------------------------------------------------------------------------------
 def rows_among(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
-    """Row of each wanted value in an ascending array of distinct ones; -1 where it is not there."""
-    # Sorted queries walk through the array once; unsorted ones miss the cache at every step.
+    """Return the row of each wanted value in an ascending array of distinct values. -1 if it is not found."""
+    # Sorted queries traverse the array once, but unsorted ones miss the cache at every step.
     order = np.argsort(wanted)
     rows = np.empty(len(wanted), np.int64)
     rows[order] = rows_among_sorted(ascending, wanted[order])
@@ -276,7 +282,7 @@ def rows_among(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
 
 
 def rows_among_sorted(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
-    """As `rows_among`, for wanted values that are in order already, or nearly so."""
+    """Return the same as `rows_among`, but faster for wanted values that are sorted or nearly sorted."""
     if not len(ascending):
         return np.full(len(wanted), -1, np.int64)
     found = np.searchsorted(ascending, wanted)
@@ -285,9 +291,9 @@ def rows_among_sorted(ascending: npt.NDArray, wanted: npt.NDArray) -> Ints:
 
 
 def _taken(values: npt.NDArray, rows: Ints) -> npt.NDArray:
-    """Values of the rows, 0 for row -1."""
+    """Return the values of rows, and 0 for row -1."""
     if not len(values):
         return np.zeros(len(rows), values.dtype)
-    taken = values[rows]  # -1 reads the last value, which is then dropped
+    taken = values[rows]  # -1 reads the last value, which is then overwritten
     taken[rows < 0] = 0
     return taken
