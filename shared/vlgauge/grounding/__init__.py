@@ -1,4 +1,4 @@
-"""What groovist and rovist_vg share: words of a story and regions of its images, compared as unit vectors."""
+"""Family of groovist and rovist_vg, which compare the words of a story with the regions of its images."""
 
 from vlgauge.grounding.evidence import Evidence, Spots, best_regions
 from vlgauge.grounding.metric import GroundingMetric

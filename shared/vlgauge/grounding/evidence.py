@@ -1,4 +1,4 @@
-"""Words and regions of a story as unit vectors, from a model or from features that the caller gives."""
+"""L2-normalized embeddings of the words and regions of a story, from a model or provided by the user."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from vlgauge.media.pictures import Box, Picture
 from vlgauge.regions import Region, RegionSource, regions_of
 from vlgauge.regions.boxes import checked_scores, kept
 
-STORIES_AT_ONCE = 16  # their decoded images are in memory together
+STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at the same time
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 Encode = Callable[[Sequence[Picture]], Floats]
@@ -22,14 +22,14 @@ Encode = Callable[[Sequence[Picture]], Floats]
 
 @dataclass(frozen=True)
 class Spots:
-    """Where the regions of a story are.
+    """Positions of the regions of a story.
 
     Attributes:
-        image: Image of each region.
-        region: Number of each region within its image, best first.
+        image: Index of the image of each region.
+        region: Rank of each region within its image, from 0.
         boxes: Box of each region, or None.
         scores: Score of each region, or None.
-        n_images: Number of images, those without a region included.
+        n_images: Number of images, including images without a region.
     """
 
     image: list[int]
@@ -40,12 +40,12 @@ class Spots:
 
     @property
     def images_without_regions(self) -> list[int]:
-        """The images that take no part."""
+        """Indices of the images without a region."""
         seen = set(self.image)
         return [image for image in range(self.n_images) if image not in seen]
 
     def shown(self, k: int | None) -> dict[str, Any]:
-        """What `return_details` shows of where region k is; None each if there is no region."""
+        """Return the position of region k for `return_details`, with None for each field if k is None."""
         if k is None:
             return dict.fromkeys(("image", "region", "box"))
         box = self.boxes[k]
@@ -53,25 +53,25 @@ class Spots:
 
 
 def best_regions(cosines: Floats) -> Indices:
-    """Region of the largest cosine of each word, the first of equal ones; all words may share one region.
+    """Return the region with the largest cosine for each word, or the first one of ties. Words may share a region.
 
     Args:
-        cosines: Shape ``(n_words, n_regions)``.
+        cosines: Cosine similarities, shape ``(n_words, n_regions)``.
 
     Returns:
-        Shape ``(n_words,)``; empty where there is no region.
+        Region indices, shape ``(n_words,)``. Empty if there is no region.
     """
     return cosines.argmax(axis=1) if cosines.size else np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is compared in one story.
+    """Embeddings of one story.
 
     Attributes:
-        text: Unit vectors of its words (noun phrases or nouns), shape ``(n_words, d)``.
-        regions: Unit vectors of the regions of all images in their order, shape ``(n_regions, d)``.
-        spots: Where the regions are.
+        text: L2-normalized embeddings of its words (noun phrases or nouns), shape ``(n_words, d)``.
+        regions: L2-normalized embeddings of the regions of all images in order, shape ``(n_regions, d)``.
+        spots: Positions of the regions.
     """
 
     text: Floats
@@ -79,11 +79,11 @@ class Evidence:
     spots: Spots
 
     def cosines(self) -> Floats:
-        """Cosine of each word and each region, shape ``(n_words, n_regions)``."""
+        """Return the cosine similarity of each word and each region, shape ``(n_words, n_regions)``."""
         return self.text @ self.regions.T if len(self.text) else np.zeros((0, len(self.regions)))
 
     def best(self) -> tuple[Indices, Floats]:
-        """Region of the largest cosine of each word, and that cosine; see `best_regions`."""
+        """Return the region with the largest cosine for each word, and this cosine. See `best_regions`."""
         cosines = self.cosines()
         best = best_regions(cosines)
         return best, cosines[np.arange(len(best)), best]
@@ -99,16 +99,16 @@ def seen_stories(
     top_k: int,
     min_score: float,
 ) -> Iterator[Evidence]:
-    """Evidence of each story, made a few stories at a time, whose crops form one stream of batches.
+    """Yield the embeddings of each story, processing a few stories at a time in shared batches.
 
     Args:
-        text: Unit vectors of the words of the call, each word once, shape ``(n_distinct, d)``.
-        rows: Per story the rows of its words there.
-        regions: Where regions come from, or per story what is given of them.
-        images: Per story the cells of its images, or None.
-        encode: What makes vectors of their pictures.
-        top_k: Largest number of regions of an image.
-        min_score: Regions with a lower score are left out.
+        text: L2-normalized embeddings of the distinct words of the call, shape ``(n_distinct, d)``.
+        rows: Row indices in `text` of the words of each story.
+        regions: Source of regions, or the regions per story provided by the user.
+        images: Image cells per story, or None.
+        encode: Function that encodes images.
+        top_k: Maximum number of regions per image.
+        min_score: Minimum score. Regions with a lower score are omitted.
     """
     for start in range(0, len(rows), STORIES_AT_ONCE):
         chunk = slice(start, start + STORIES_AT_ONCE)
@@ -142,7 +142,11 @@ def given_stories(
     top_k: int,
     min_score: float,
 ) -> Iterator[Evidence]:
-    """Evidence of each story from features; see `given_evidence`."""
+    """Yield the embeddings of each story from features. See `given_evidence`.
+
+    Raises:
+        ValueError: If there is not one entry per story or one array per image, or an entry is invalid.
+    """
     entries = per_story(features, len(words), "features")
     for i, (entry, own) in enumerate(zip(entries, words, strict=True)):
         found = given_evidence(entry, own, f"features[{i}]", unit=unit, top_k=top_k, min_score=min_score)
@@ -158,22 +162,25 @@ def given_stories(
 def given_evidence(
     entry: Any, words: Sequence[str], place: str, *, unit: str, top_k: int, min_score: float
 ) -> Evidence:
-    """Evidence of one story from features.
+    """Return the embeddings of one story from features.
 
     Args:
-        entry: ``{"text": {word: vector}, "images": [array per image], "scores": [list per image]}``; the vectors need
-            not be normalised, ``scores`` may be absent. Every vector is checked, also of regions that are left out.
-        words: What is scored.
-        place: Where the entry stands, for messages.
-        unit: What a word is called, for messages.
-        top_k: Largest number of regions of an image.
-        min_score: Regions with a lower score are left out.
+        entry: ``{"text": {word: vector}, "images": [array per image], "scores": [list per image]}``. Vectors need not
+            be normalized, and ``scores`` is optional. All vectors are checked, including omitted regions.
+        words: Words to score.
+        place: Position of the entry in the input, for messages.
+        unit: Name of a word, for messages.
+        top_k: Maximum number of regions per image.
+        min_score: Minimum score. Regions with a lower score are omitted.
+
+    Raises:
+        ValueError: If the entry is invalid.
     """
     check_features(entry, words, place, unit=unit)
     text = unit_vectors([entry["text"][word] for word in words], f"{place}['text']", names=words)
     width = text.shape[1] if words else None
     vectors: list[Floats] = []
-    every: list[tuple[int, int, float | None]] = []  # image, number within it, score
+    every: list[tuple[int, int, float | None]] = []  # image, rank within the image, score
     images = images_of(entry, place)
     for j, (regions, scores) in enumerate(images):
         where = f"{place}['images'][{j}]"

@@ -1,4 +1,4 @@
-"""Features that the caller gives in place of pictures: ``{"text": {word: vector}, "images": [...], "scores": ...}``."""
+"""Features that replace images: ``{"text": {word: vector}, "images": [...], "scores": ...}``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
-    """Per-call data as a list with one entry per story."""
+    """Convert per-call inputs to a list with one entry per story.
+
+    Raises:
+        ValueError: If there is not one entry per story.
+    """
     entries = listed(value)
     if entries is None or len(entries) != n_stories:
         got = type(value).__name__ if entries is None else len(entries)
@@ -22,7 +26,11 @@ def per_story(value: Any, n_stories: int, name: str) -> list[Any]:
 
 
 def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -> None:
-    """Refuse an entry that has another form, or lacks the vector of a word."""
+    """Check the form of an entry, and that it contains the vectors of all words.
+
+    Raises:
+        ValueError: If it is invalid.
+    """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), Mapping) or "images" not in entry:
         form = f"{{'text': {{{unit}: vector}}, 'images': [vectors of the regions, one array per image]}}"
         raise UsageError.about(place, f"must be {form}, got {type(entry).__name__}")
@@ -32,7 +40,11 @@ def check_features(entry: Any, words: Sequence[str], place: str, *, unit: str) -
 
 
 def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
-    """Vectors of the regions of each image, and their scores or None, as they were given."""
+    """Return the vectors of the regions of each image, and their scores or None, unchanged.
+
+    Raises:
+        ValueError: If there is no image, or not one list of scores per image.
+    """
     images = entries_of(entry["images"], f"{place}['images']")
     if not images:
         raise UsageError.about(place, "must have the regions of at least one image, got none")
@@ -43,7 +55,11 @@ def images_of(entry: Mapping[str, Any], place: str) -> list[tuple[Any, Any]]:
 
 
 def entries_of(value: Any, place: str) -> list[Any]:
-    """The entries of a list or an array."""
+    """Convert an array or another iterable to a list.
+
+    Raises:
+        ValueError: If the value is not iterable, or is a string, bytes or a mapping.
+    """
     try:
         if not isinstance(value, (str, bytes, Mapping)):
             return list(value)
@@ -53,17 +69,23 @@ def entries_of(value: Any, place: str) -> list[Any]:
 
 
 def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: Sequence[Any] | None = None) -> Floats:
-    """The vectors divided by their lengths, however small or large these are.
+    """Return vectors divided by their Euclidean norm, without overflow or underflow.
 
     Args:
-        vectors: shape ``(n, d)``.
-        place: Where they stand, for messages.
-        width: d, if it is known.
-        names: What each is called, for messages; by default its number.
+        vectors: Vectors, shape ``(n, d)``.
+        place: Position in the input, for messages.
+        width: Expected d, if known.
+        names: Name of each vector for messages. None for its index.
+
+    Returns:
+        L2-normalized vectors, shape ``(n, d)``, float64.
+
+    Raises:
+        ValueError: If the vectors have another shape, or contain NaN, infinity or a zero vector.
     """
     try:
         rows = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):  # of a tensor that has a gradient, or is on another device
+    except (TypeError, ValueError, RuntimeError):  # such as a tensor with a gradient or on another device
         raise UsageError.about(place, "must be vectors of numbers, of one width, got something else") from None
     if rows.ndim and not len(rows):
         return np.zeros((0, width or 0))
@@ -77,6 +99,6 @@ def unit_vectors(vectors: Any, place: str, *, width: int | None = None, names: S
         name = worst if names is None else names[worst]
         which = f"for {name!r}" if isinstance(name, str) else f"in row {name}"
         raise UsageError.about(place, f"must be finite and not zero, got {rows[worst][:4].tolist()} {which}")
-    # Squares of very large or small numbers leave the range of floats.
+    # Scale first, because squares of very large or small numbers overflow or underflow.
     scaled = rows / largest[:, None]
     return scaled / np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The base of groovist and rovist_vg: the words of a story beside the regions of its images."""
+"""Base class of groovist and rovist_vg, which compare the words of a story with the regions of its images."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -27,11 +27,11 @@ Splitter = Callable[[str], list[str]]
 
 
 class GroundingMetric(StoryImageMetric):
-    """Where words, regions and features come from: the call, or a setting.
+    """Base class with the sources of words, regions and features, which are per-call inputs or settings.
 
     Attributes:
-        words: Name of the setting, and of the per-call data, that tell the words: "noun_phrases" or "nouns".
-        unit: What one of them is called, for messages.
+        words: Name of the setting and of the per-call input for the words: "noun_phrases" or "nouns".
+        unit: Name of a single word, for messages.
     """
 
     columns = (Story("predictions"), Images("images", optional=True))
@@ -60,14 +60,14 @@ class GroundingMetric(StoryImageMetric):
         super().__init__(*args, **host)
 
     def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
-        """What a call needs for its sentences and words that is not given with it.
+        """Return a preflight of the requirements for sentences and words that are not per-call inputs.
 
         Raises:
-            ValueError: If the call has too much or too little to compare stories with.
+            ValueError: If the call has too many or too few inputs to compare stories with.
         """
         if features is not None and regions is not None:
             raise UsageError.about("regions", "must be left out where `features` are given, got both")
-        # A row without images is refused by its number.
+        # Individual rows without images are reported later with their index.
         if features is None and regions is None and (images is None or all(row is None for row in images)):
             raise UsageError.about(
                 "images", f"is missing: {self.name} needs images, or crops as `regions`, or `features`"
@@ -79,12 +79,12 @@ class GroundingMetric(StoryImageMetric):
         return found
 
     def look_for_regions(self, preflight: Preflight, regions: Any, features: Any) -> None:
-        """Have a preflight look for what finds regions, if neither they nor features are given."""
+        """Make a preflight check the source of regions, if neither regions nor features are passed."""
         if features is None and regions is None:
             look_for_regions(preflight, self.regions, profile=self.profile, weights=self.detector_weights)
 
     def told_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
-        """Sentences of each story, and what splits them."""
+        """Return the sentences of each story, and the function that splits them."""
         split = sentence_splitter(self.sentences)
         return [story_sentences(story, split) for story in predictions], split
 
@@ -96,22 +96,22 @@ class GroundingMetric(StoryImageMetric):
         nouns: bool,
         split: Splitter = split_sentences,
     ) -> tuple[list[list[list[str]]], str]:
-        """Noun phrases or nouns of each sentence of each story, and their source for signatures.
+        """Return the noun phrases or nouns of each sentence of each story, and their source for signatures.
 
         Args:
             stories: Sentences of each story.
-            given: Lists of the caller, flat or per sentence, used verbatim; None to extract them.
-            nouns: Whether nouns are extracted, not noun phrases.
-            split: How NLTK's tagger splits a sentence again.
+            given: Words passed by the user, flat or per sentence, which are used verbatim. None to extract them.
+            nouns: Whether to extract nouns instead of noun phrases.
+            split: Function with which NLTK's tagger splits a sentence again.
 
         Raises:
-            ValueError: If what is given has another form, or a sentence is no valid Unicode.
+            ValueError: If the words of the user have another form, or a sentence is not valid Unicode.
         """
         if given is not None:
             return given_phrases(given, len(stories), argument=self.words), GIVEN
         for i, story in enumerate(stories):
             for k, sentence in enumerate(story):
-                valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy takes nothing else
+                valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy requires valid Unicode
         source = phrase_source(getattr(self, self.words), profile=self.profile, argument=self.words, split=split)
         extract = source.nouns if nouns else source.noun_phrases
         sentences = [replace_placeholders(sentence, self.placeholders) for story in stories for sentence in story]
@@ -121,12 +121,15 @@ class GroundingMetric(StoryImageMetric):
     def chosen_regions(
         self, regions: Any, features: Any, n_stories: int
     ) -> tuple[RegionSource | Sequence[Any] | None, str]:
-        """What the caller gives of each story, else the source of the setting; and its name for signatures.
+        """Return the regions or source of regions, and its name for signatures.
 
         Args:
             regions: Regions of the call, or None.
-            features: Features of the call, with which no regions are looked at, or None.
+            features: Features of the call, or None. With features, no regions are used.
             n_stories: Number of stories.
+
+        Returns:
+            The regions of the call, or None with features, or otherwise the source of the setting.
 
         Raises:
             ValueError: If there is not one entry per story, or the profile has no such detector.
@@ -142,14 +145,14 @@ class GroundingMetric(StoryImageMetric):
     def seen_stories(
         self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
     ) -> Iterator[Evidence]:
-        """Evidence of each story from its images; see `vlgauge.grounding.evidence.seen_stories`."""
+        """Yield the embeddings of each story from its images. See `vlgauge.grounding.evidence.seen_stories`."""
         return seen_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
 
     def given_stories(self, features: Any, words: Sequence[Sequence[str]], images: Any) -> Iterator[Evidence]:
-        """Evidence of each story from features; see `vlgauge.grounding.evidence.given_stories`."""
+        """Yield the embeddings of each story from features. See `vlgauge.grounding.evidence.given_stories`."""
         return given_stories(features, words, images, unit=self.unit, top_k=self.top_k, min_score=self.min_score)
 
     def warn_of_images(self, spots: Sequence[Spots]) -> None:
-        """One warning per call for the images without a region."""
+        """Warn once per call about the images without a region."""
         if without := sum(len(of.images_without_regions) for of in spots):
             warn(f"images without a region, which were left out: {without}")

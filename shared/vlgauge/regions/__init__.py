@@ -1,4 +1,4 @@
-"""Regions of the images of a story: from the caller, from files, from a detector, from a grid."""
+"""Regions of the images of a story: provided by the user, read from files, detected, or cells of a grid."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ PLAIN = ("whole", "grid")
 
 
 def checked_source(regions: Any) -> Any:
-    """The setting `regions` of a metric, if `region_source` can resolve it; builds nothing.
+    """Check the setting `regions` of a metric without building a source, and return it.
 
     Raises:
         ValueError: If it is neither None, a known name nor a function.
@@ -53,10 +53,10 @@ def checked_source(regions: Any) -> Any:
 
 
 def checked_weights(weights: Any, regions: Any) -> Any:
-    """The setting `detector_weights` of a metric, if a detector by name would read it; looks at no file.
+    """Check the setting `detector_weights` of a metric without accessing a file, and return it.
 
     Raises:
-        ValueError: If it is neither None nor a path, or the source of regions has no use for it.
+        ValueError: If it is neither None nor a path, or the source of regions does not use it.
     """
     if not isinstance(weights, (str, os.PathLike, NoneType)):
         raise UsageError(f"`detector_weights` must be a file, or one of the Hub with its commit, got {shown(weights)}")
@@ -70,7 +70,7 @@ def checked_weights(weights: Any, regions: Any) -> Any:
 
 
 def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weights: Any) -> None:
-    """Have a preflight look for what `region_source` needs."""
+    """Make a preflight check the requirements of `region_source`."""
     chosen = _chosen(regions, profile, weights)
     if not callable(chosen) and chosen not in PLAIN and (profile == "paper" or weights is not None):
         preflight.need(DETECTOR_PACKAGES)
@@ -78,7 +78,7 @@ def look_for_regions(preflight: Preflight, regions: Any, *, profile: str, weight
 
 
 def _chosen(regions: Any, profile: str, weights: Any) -> Any:
-    """The source of regions, checked; the one of the profile where none is set."""
+    """Check the source of regions and return it, or the default of the profile for None."""
     if checked_source(regions) is not None:
         return regions
     return DEFAULT_DETECTOR if profile == "paper" or weights is not None else "grid"
@@ -91,19 +91,19 @@ def region_source(
     weights: Any = None,
     device: str = "auto",
 ) -> RegionSource:
-    """The source of a setting; a detector is built at its first use, once per process.
+    """Return the source of regions of a setting. A detector is built at its first use, once per process.
 
     Args:
         regions: ``"whole"`` (the image itself), ``"grid"`` (the image itself, then 3 x 3 cells), the name of a
-            torchvision detector, a function ``image -> (boxes, scores)``, or None: the detector of the paper's kind
-            under profile "paper" or where `weights` are given, the grid under "embedded".
+            torchvision detector, a function ``image -> (boxes, scores)``, or None. None is the kind of detector used in
+            the paper under profile "paper" or if `weights` is passed, and otherwise the grid.
         profile: Profile of the metric.
-        weights: File of the detector's weights, or ``owner/name/FILE@<commit>`` of the Hub; None for torchvision's
-            own, where they are on this machine.
+        weights: File of the detector's weights, or ``owner/name/FILE@<commit>`` of the Hub. None for the weights of
+            torchvision, if they are on this machine.
         device: Device of the detector.
 
     Raises:
-        ValueError: If the setting is none of these, or the profile has no such detector.
+        ValueError: If the setting is invalid, or the profile has no such detector.
         WeightsNotFoundError: If the detector's weights are missing.
     """
     chosen = _chosen(regions, profile, weights)
@@ -129,20 +129,20 @@ def regions_of(
     top_k: int = 10,
     min_score: float = 0.0,
 ) -> list[list[list[Region]]]:
-    """Regions of every image of every story, best first.
+    """Return the regions of every image of every story, best first.
 
     Args:
-        images: Per story the cells of its images; None where crops are given.
-        source: Where regions come from; or what the caller gives per story, per image, see `given_regions`.
-        first_story: Number of the first story, for messages.
-        top_k: Largest number of regions of an image.
-        min_score: Regions that have a lower score are left out.
+        images: Image cells per story. None for a story with crops.
+        source: Source of regions, or the regions per story and image provided by the user. See `given_regions`.
+        first_story: Index of the first story, for messages.
+        top_k: Maximum number of regions per image.
+        min_score: Minimum score. Regions with a lower score are omitted.
 
     Returns:
-        Per story, per image, its regions; an image may have none.
+        Regions per story and image. An image may have no regions.
 
     Raises:
-        ValueError: If images are missing or unreadable, or what is given does not match them.
+        ValueError: If images are missing or unreadable, or do not match the regions of the user.
     """
     result = []
     for story, cells in enumerate(images):
@@ -157,7 +157,7 @@ def regions_of(
 
 
 def _of_given(row: Any, cells: Sequence[Cell] | None, story: int, top_k: int, min_score: float) -> list[list[Region]]:
-    """Regions of one story from what is given for each of its images."""
+    """Return the regions of one story that the user provides for each of its images."""
     place = f"regions[{story}]"
     entries = listed(row)
     if entries is None:

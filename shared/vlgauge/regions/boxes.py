@@ -1,4 +1,4 @@
-"""Boxes as numbers: which are kept, and which pixels each stands for."""
+"""Selection and rounding of boxes."""
 
 import math
 from collections.abc import Sequence
@@ -11,17 +11,23 @@ from vlgauge.media.pictures import Box
 
 
 def kept(scores: Sequence[float | None], *, top_k: int | None, min_score: float) -> list[int]:
-    """Positions of the regions that are looked at, best first; without scores in the order as it is."""
+    """Return the indices of the regions to use, best first. Without scores, they are in input order.
+
+    Args:
+        scores: Scores of the regions, either all numbers or all None.
+        top_k: Maximum number of regions. None for all.
+        min_score: Minimum score.
+    """
     order = list(range(len(scores)))
     values = [score for score in scores if score is not None]
     if values:
-        # Stable: regions with one score stay in their order.
+        # The sort is stable: ties keep their order.
         order = sorted((i for i in order if values[i] >= min_score), key=lambda i: -values[i])
     return order[:top_k]
 
 
 def pixel_box(box: Sequence[float], size: tuple[int, int]) -> Box | None:
-    """The pixels of a box: clipped to the image, then rounded as Pillow does (half to even); None if there are none.
+    """Clip a box to the image and round it half to even as in Pillow, or return None if it contains no pixel.
 
     Args:
         box: Left, top, right, bottom.
@@ -33,7 +39,7 @@ def pixel_box(box: Sequence[float], size: tuple[int, int]) -> Box | None:
 
 
 def grid_boxes(size: tuple[int, int]) -> list[Box]:
-    """The whole image, then its 3 x 3 cells row by row; cells without a pixel are left out."""
+    """Return the whole image and its 3 x 3 cells row by row, without empty cells."""
     width, height = size
     columns, rows = ([round(i * side / 3) for i in range(4)] for side in (width, height))
     cells = [(columns[x], rows[y], columns[x + 1], rows[y + 1]) for y in range(3) for x in range(3)]
@@ -41,7 +47,11 @@ def grid_boxes(size: tuple[int, int]) -> list[Box]:
 
 
 def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
-    """The boxes as lists of four finite numbers."""
+    """Convert boxes to lists of four finite numbers.
+
+    Raises:
+        ValueError: If the boxes have another shape or are not finite.
+    """
     try:
         array = np.asarray(_on_cpu(boxes), dtype=np.float64)
     except (TypeError, ValueError):
@@ -57,7 +67,11 @@ def checked_boxes(boxes: Any, place: str) -> list[list[float]]:
 
 
 def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
-    """One finite score per region, or None each if ``scores`` is None."""
+    """Return one finite score per region, or None for each region if `scores` is None.
+
+    Raises:
+        ValueError: If the scores have another shape or are not finite.
+    """
     if scores is None:
         return [None] * count
     try:
@@ -72,5 +86,5 @@ def checked_scores(scores: Any, count: int, place: str) -> list[float | None]:
 
 
 def _on_cpu(value: Any) -> Any:
-    """An array from a tensor of any device; anything else as it is."""
+    """Convert a tensor on any device to an array, and return other values unchanged."""
     return value.detach().cpu().numpy() if hasattr(value, "detach") else value

@@ -1,4 +1,4 @@
-"""Object detectors of torchvision by name, built once per process."""
+"""Object detectors of torchvision, built once per process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DETECTORS", "TorchvisionDetector", "detector"]
 
-# Their published weights were trained with frozen norms without an epsilon, and torchvision sets it to zero for them.
+# The published weights of these models were trained with frozen normalization layers without epsilon, and torchvision
+# sets it to zero for them.
 _WITHOUT_EPSILON = (
     "fasterrcnn_resnet50_fpn",
     "keypointrcnn_resnet50_fpn",
@@ -34,11 +35,11 @@ _CLASSES = "roi_heads.box_predictor.cls_score.bias"
 
 
 class TorchvisionDetector:
-    """A detector of torchvision, in eval mode.
+    """Detector of torchvision in evaluation mode.
 
     Attributes:
-        identity: Name and first eight digits of the SHA-256 of the weights.
-        known: What it found before, see `vlgauge.regions.sources.RegionSource`.
+        identity: Name, and first eight hexadecimal digits of the SHA-256 of the weights.
+        known: Previous results. See `vlgauge.regions.sources.RegionSource`.
     """
 
     def __init__(self, name: str, path: Path, device: str) -> None:
@@ -49,9 +50,9 @@ class TorchvisionDetector:
         self._device = device
 
     def __call__(self, image: Image.Image) -> tuple[Any, Any]:
-        """Boxes ``(n, 4)`` in pixels and scores ``(n,)`` of one RGB image.
+        """Return boxes ``(n, 4)`` in pixels and scores ``(n,)`` of one RGB image.
 
-        One image at a time: in a batch images are padded to a common size, which would change their boxes.
+        Images are processed one by one, because a batch pads images to a common size, which would change their boxes.
         """
         check_fork()
         import torch
@@ -66,13 +67,13 @@ class TorchvisionDetector:
 def detector(
     name: str, *, weights: str | os.PathLike[str] | None = None, device: str = "auto", profile: str = "paper"
 ) -> TorchvisionDetector:
-    """The detector of that name, from the pool.
+    """Return the detector of that name from the pool.
 
     Raises:
         ImportError: If torch or torchvision is missing.
         RuntimeError: If this process was forked after torch had run.
-        WeightsNotFoundError: If the weights are not on this machine and cannot be fetched.
-        ValueError: If they are those of another model.
+        WeightsNotFoundError: If the weights are not on this machine and cannot be downloaded.
+        ValueError: If the weights belong to another model.
     """
     check_fork()
     check_torchvision(name)
@@ -85,7 +86,7 @@ def detector(
 
 
 def _built(name: str, path: Path) -> torch.nn.Module:
-    """The module with the tensors of a file, none missing and none more."""
+    """Build the module with the tensors of a file, which must match its parameters exactly."""
     import torch
     from torchvision.models import get_model
 

@@ -1,4 +1,4 @@
-"""Regions from files in the layout of the authors of GROOViST."""
+"""Regions from files in the format of the authors of GROOViST."""
 
 import json
 import os
@@ -18,20 +18,20 @@ Entries = dict[str, dict[str, Any]]
 def read_authors_regions(
     table: str | os.PathLike[str], crops: str | os.PathLike[str] | None = None, *, ending: str = ".jpg"
 ) -> Entries:
-    """Read the regions of the authors' code: a CSV of boxes, and one picture per box.
+    """Read the regions of the authors' code: a CSV file of boxes, and one image per box.
 
     Args:
-        table: CSV with the columns ``image_name, image_id, bbox, object, score``; ``bbox`` is the text
-            ``[x1, y1, x2, y2]``.
-        crops: Folder of the pictures ``{image_id}_{bbox}.jpg``; None to cut the boxes out of the images.
-        ending: Ending of the pictures.
+        table: CSV with the columns ``image_name, image_id, bbox, object, score``, where ``bbox`` is a string ``[x1, y1,
+            x2, y2]``.
+        crops: Folder of the images ``{image_id}_{bbox}.jpg``. None to crop the boxes from the images of the stories.
+        ending: File extension of the images.
 
     Returns:
-        Per image id its regions, the highest score first, those of one score in the order of the file.
+        Regions by image id, in descending order of their scores. Ties are in the order of the file.
 
     Raises:
-        ValueError: If a column or a picture is missing, or a number is broken. The authors' code drops the whole image
-            when one picture is missing.
+        ValueError: If a column or an image is missing, or a number is invalid. Deviation from the authors' code, which
+            omits an image if one of its crops is missing.
         OSError: If the table cannot be read.
     """
     shown = os.fspath(table)
@@ -51,7 +51,7 @@ def read_authors_regions(
         )
     entries: Entries = {}
     for image, regions in found.items():
-        regions.sort(key=lambda region: -region[0])  # stable
+        regions.sort(key=lambda region: -region[0])  # stable sort
         entries[image] = {"boxes": [box for _, box, _ in regions], "scores": [score for score, _, _ in regions]}
         if crops is not None:
             names = [f"{image}_{text}{ending}" for _, _, text in regions]
@@ -60,14 +60,14 @@ def read_authors_regions(
 
 
 def arranged(entries: Mapping[str, Any], stories: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Regions in the order of the images of stories, as `compute(regions=...)` takes them.
+    """Arrange regions in the order of the images of stories, as expected by `compute(regions=...)`.
 
     Args:
-        entries: As read from a file.
-        stories: Per story the ids of its images.
+        entries: Regions by image id, as read from a file.
+        stories: Image ids per story.
 
     Raises:
-        ValueError: If an image is not in the file.
+        ValueError: If an image is missing in the file.
     """
     for i, story in enumerate(stories):
         for j, image in enumerate(story):

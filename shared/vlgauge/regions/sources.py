@@ -1,4 +1,4 @@
-"""Where the regions of an image come from, and how data that the caller gives is read."""
+"""Sources of image regions, and parsing of regions provided by the user."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,18 +20,18 @@ Detected = tuple[Any, Any]
 """Boxes ``(n, 4)`` and scores ``(n,)`` or None."""
 
 GIVEN = "given"
-MOST_KNOWN = 16_384  # images whose boxes are remembered, some 2 kB each
+MOST_KNOWN = 16_384  # maximum number of images with cached boxes, about 2 kB each
 FORMS = "a list of crops, or {'boxes': [[x1, y1, x2, y2], ...], 'scores': [...]}"
 
 
 @dataclass(frozen=True)
 class Region:
-    """One region of an image.
+    """Region of an image.
 
     Attributes:
-        picture: What is seen there.
-        box: Left, top, right, bottom in pixels; None for a crop that came without.
-        score: Score of the detector; None without one.
+        picture: The image content of the region.
+        box: Left, top, right, bottom in pixels. None for a crop without a box.
+        score: Score of the detector. None without a score.
     """
 
     picture: Picture
@@ -40,14 +40,14 @@ class Region:
 
 
 class WholeCrop(CropPicture):
-    """All of an image, with the key of the image itself: who looks at whole images needs no second pass.
+    """Crop that covers a whole image. It has the key of the image, so that metrics of whole images reuse its features.
 
     Args:
         whole: The image.
-        box: All of it.
-        place: Where it stands, for messages.
-        mode: Mode of the file. Red, green and blue or grey are the same before and after resizing, so that such an
-            image passes for one that is converted late, as clip_s and pac_s see it.
+        box: Box of the whole image.
+        place: Position in the input, for messages.
+        mode: Mode of the file. RGB and grayscale images are equal before and after resizing, so they are treated like
+            images that are converted late, as in clip_s and pac_s.
     """
 
     def __init__(self, whole: SharedImage, box: Sequence[int], place: str, mode: str) -> None:
@@ -56,19 +56,20 @@ class WholeCrop(CropPicture):
 
     @property
     def key(self) -> bytes:
-        """Digest of the file."""
+        """SHA-256 digest of the file."""
         return self._whole.key
 
 
 @dataclass(frozen=True)
 class RegionSource:
-    """A source of regions.
+    """Source of regions.
 
     Attributes:
-        identity: For signatures.
-        detector: Finds boxes; None where the size of the image tells them.
-        whole: Whether there is one region, the image itself.
-        known: What the detector found, by digest of the image: boxes ``(n, 4)`` and scores ``(n,)``, NaN without.
+        identity: Name used in signatures.
+        detector: Function that finds boxes. None if they depend only on the size of the image.
+        whole: Whether the only region is the image itself.
+        known: Cached results of the detector by digest of the image: boxes ``(n, 4)`` and scores ``(n,)``, NaN without
+            a score.
     """
 
     identity: str
@@ -77,7 +78,7 @@ class RegionSource:
     known: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, compare=False, repr=False)
 
     def find(self, cell: Cell, place: str, *, top_k: int, min_score: float) -> list[Region]:
-        """Regions of one image, best first; none is empty.
+        """Return the non-empty regions of one image, best first.
 
         Raises:
             ValueError: If the image cannot be read.
@@ -87,7 +88,7 @@ class RegionSource:
             boxes: list[Box] = [(0, 0, *head.size)] if self.whole else grid_boxes(head.size)
             boxes = boxes[:top_k]
             return crops_of(SharedImage(cell, place, len(boxes)), head, boxes, [None] * len(boxes), place)
-        # The detector's look counts as one crop, so that one decoded image serves it and all crops.
+        # The detector uses the image like one more crop, so that it is decoded once for the detector and all crops.
         whole = SharedImage(cell, place, top_k + 1)
         before = self.known.get(whole.key)
         if before is None:
@@ -97,7 +98,7 @@ class RegionSource:
             self.known[whole.key] = before
         else:
             whole.skip()
-        found, scored = before  # another thread may have cleared `known` by now
+        found, scored = before  # use the local result, because another thread may have cleared `known`
         scores = [None if math.isnan(score) else score for score in scored.tolist()]
         best = kept(scores, top_k=top_k, min_score=min_score)
         for _ in range(top_k - len(best)):
@@ -105,7 +106,7 @@ class RegionSource:
         return crops_of(whole, head, [_box(found[i]) for i in best], [scores[i] for i in best], place)
 
     def _detected(self, whole: SharedImage, place: str) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes of the detector that hold a pixel, and their scores."""
+        """Return the boxes of the detector that contain at least one pixel, and their scores."""
         assert self.detector is not None
         size = whole.size
         named = f"{place} as seen by the detector"
@@ -133,7 +134,7 @@ def _box(row: np.ndarray) -> Box:
 
 @dataclass(frozen=True)
 class ImageHead:
-    """What the head of a file tells: the size of the image as it is seen, upright, and its mode."""
+    """Size of an image after its EXIF rotation, and its mode, read from the header of the file."""
 
     size: tuple[int, int]
     mode: str
@@ -142,7 +143,15 @@ class ImageHead:
 def crops_of(
     whole: SharedImage, head: ImageHead, boxes: Sequence[Box], scores: Sequence[float | None], place: str
 ) -> list[Region]:
-    """Regions of the boxes of one image."""
+    """Return the regions for the boxes of one image.
+
+    Args:
+        whole: The image.
+        head: Size and mode of the image.
+        boxes: Boxes in pixels.
+        scores: Score of each box, or None.
+        place: Position of the image in the input, for messages.
+    """
     regions = []
     for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
         name = f"{place}, region {i}"
@@ -153,11 +162,11 @@ def crops_of(
 
 
 def image_head(cell: Cell, place: str) -> ImageHead:
-    """Size and mode of an image, without decoding it."""
+    """Return size and mode of an image without decoding it."""
     try:
         return ImageHead(*images.image_head(cell, place))
     except Exception:
-        # The intake says what is wrong with the file.
+        # Decode the image instead, which raises an error with the reason.
         picture = open_image(cell, place, convert="late")
         return ImageHead(picture.size, picture.mode)
 
@@ -165,16 +174,19 @@ def image_head(cell: Cell, place: str) -> ImageHead:
 def given_regions(
     entry: Any, cell: Cell | None, place: str, image_place: str, *, top_k: int, min_score: float
 ) -> list[Region]:
-    """Regions of one image from what the caller gives for it.
+    """Return the regions of one image from the data provided by the user.
 
     Args:
-        entry: A list of crops, or a mapping with ``boxes`` or ``crops`` (then ``boxes`` only tell where they are) and,
-            if there are, ``scores``.
-        cell: The image; boxes need it.
-        place: Where the entry stands, for messages.
-        image_place: Where the image stands, for messages.
-        top_k: Largest number of regions.
-        min_score: Regions with a lower score are left out.
+        entry: A list of crops, or a mapping with ``boxes`` or ``crops`` and optionally ``scores``. With crops, boxes
+            only describe their positions.
+        cell: The image, which is required for boxes.
+        place: Position of the entry in the input, for messages.
+        image_place: Position of the image in the input, for messages.
+        top_k: Maximum number of regions.
+        min_score: Minimum score. Regions with a lower score are omitted.
+
+    Raises:
+        ValueError: If the entry has another form, or a box contains no pixel of the image.
     """
     if isinstance(entry, Mapping) and "crops" not in entry and "boxes" in entry:
         return _given_boxes(entry, cell, place, image_place, top_k, min_score)
@@ -198,7 +210,7 @@ def given_regions(
 def _given_boxes(
     entry: Mapping[str, Any], cell: Cell | None, place: str, image_place: str, top_k: int, min_score: float
 ) -> list[Region]:
-    """Regions of given boxes; every one is checked, also those that are not kept."""
+    """Return regions from boxes. All boxes are checked, including the omitted ones."""
     if cell is None:
         raise UsageError(f"`{image_place}` is missing: `{place}` has boxes, which need the image; or give crops")
     raw = checked_boxes(entry["boxes"], place)
