@@ -1,7 +1,7 @@
-"""Encoders, each loaded once per process and shared by every metric; nothing is built at import.
+"""Encoders of images and texts, loaded once per process and shared by all metrics. Importing builds no model.
 
-A metric sees an encoder only through a small protocol, such as `TextEncoder`. That is the seam where a test puts a fake
-and a user puts another model.
+Metrics use encoders only through small protocols, such as `TextEncoder`, so that tests can pass a fake and users
+another model.
 """
 
 from collections.abc import Sequence
@@ -18,28 +18,37 @@ __all__ = ["ImageTextEncoder", "TextEncoder", "TextHidden"]
 
 @runtime_checkable
 class TextEncoder(Protocol):
-    """What mmd_bert and its relatives need of a sentence encoder.
+    """Protocol for sentence encoders.
 
     Attributes:
-        identity: Name and digest of the weights, for signatures.
+        identity: Name of the encoder and digest of its weights, used in signatures.
     """
 
     identity: str
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, float32, in the order of the texts."""
+        """Encode texts.
+
+        Args:
+            texts: The texts.
+            batch_size: Number of texts per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Embeddings in the order of the texts, shape ``(n_texts, d)``, float32.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class TextHidden:
-    """Texts as an encoder of images and texts sees them, before its projection.
+    """Outputs of the text tower of an image-text encoder, before its projection.
 
     Attributes:
-        end: Vectors of the end tokens, shape ``(n_texts, width)``, float32.
-        truncated: Which texts were longer than the encoder takes, shape ``(n_texts,)``.
-        tokens: Vectors of every token of each text, shapes ``(n_tokens, width)``, where asked for.
-        ids: Ids of the tokens of each text, shapes ``(n_tokens,)``, start and end included.
+        end: Hidden states of the end tokens, shape ``(n_texts, width)``, float32.
+        truncated: Whether each text was longer than the context of the encoder, shape ``(n_texts,)``.
+        tokens: Hidden states of every token of each text, shapes ``(n_tokens, width)``. None if not requested.
+        ids: Token ids of each text, shapes ``(n_tokens,)``, including start and end token.
     """
 
     end: np.ndarray
@@ -50,13 +59,13 @@ class TextHidden:
 
 @runtime_checkable
 class ImageTextEncoder(Protocol):
-    """What pac_s, clip_s and groovist need of CLIP.
+    """Protocol for image-text encoders such as CLIP.
 
-    Rows follow the input; its order and its duplicates change no bit of a row that is computed anew, on one machine
-    with the same libraries and as many threads.
+    Outputs are in the order of the inputs. Every newly computed row is bitwise independent of the order of the inputs
+    and of duplicates, on the same machine with the same libraries and number of threads.
 
     Attributes:
-        identity: Architecture and digest of the weights, for signatures.
+        identity: Name of the architecture and digest of the weights, used in signatures.
         architecture: Name of the architecture.
     """
 
@@ -72,9 +81,17 @@ class ImageTextEncoder(Protocol):
         on_error: Literal["raise", "nan"] = "raise",
         progress: Progress = None,
     ) -> np.ndarray:
-        """Vectors of the pictures before the projection, shape ``(n_pictures, width)``, float32.
+        """Encode images, without the projection.
 
-        With ``on_error="nan"`` the row of a picture that cannot be read is NaN.
+        Args:
+            pictures: The images.
+            adapter: Replacement of the projection, which affects these outputs only for some architectures.
+            batch_size: Number of images per forward pass.
+            on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Hidden states in the order of the images, shape ``(n_pictures, width)``, float32.
         """
         ...
 
@@ -87,9 +104,26 @@ class ImageTextEncoder(Protocol):
         batch_size: int = 64,
         progress: Progress = None,
     ) -> TextHidden:
-        """Vectors of the texts before the projection; every text is read behind the prompt."""
+        """Encode texts, each with the prompt before it, without the projection.
+
+        Args:
+            texts: The texts.
+            prompt: Text to insert before every text.
+            tokens: Whether to return the hidden states of all tokens.
+            batch_size: Number of texts of full length per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
+        """
         ...
 
     def project(self, hidden: np.ndarray, side: Literal["image", "text"], adapter: Any = None) -> np.ndarray:
-        """Vectors after the projection, shape ``(n, embed_width)``, float32, not normalised."""
+        """Project hidden states.
+
+        Args:
+            hidden: Hidden states, shape ``(n, width)``.
+            side: ``"image"`` or ``"text"``.
+            adapter: Replacement of the projection. None for the projection of the encoder.
+
+        Returns:
+            Embeddings, shape ``(n, embed_width)``, float32, not normalized.
+        """
         ...

@@ -1,7 +1,7 @@
-"""Text encoders of which every layer counts at the first token: RoBERTa or BERT, in a folder or a package.
+"""Text encoders (RoBERTa or BERT) that return all layers of the first token, from a folder or a package.
 
-A mix of layers may be normalised over all tokens of several texts; so each text comes with mean and spread of each of
-its layers, of which those of any set of texts are made without encoding one again.
+A mix of layers may be normalized over all tokens of several texts. Therefore each text includes mean and spread of each
+of its layers, from which the statistics of any group of texts can be computed without encoding a text again.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ Floats = npt.NDArray[np.float64]
 
 BERTS = Kind(("bert", "roberta"), ("vocab.json", "vocab.txt", "merges.txt"), "or leave it out")
 MINILM = "MiniLM"
-"""What the model is called that the package of the extra `embedded` brings."""
+"""Name of the model in the package that the extra `embedded` installs."""
 
-_TOKENS_PER_TEXT = 77  # of a batch, so that a few long texts are not as many as short ones
+_TOKENS_PER_TEXT = 77  # tokens per text in the token limit of a batch, because long texts need more memory
 
 
 @dataclass(frozen=True)
 class LayeredTexts:
-    """What every layer says of n texts, the embeddings as the first layer.
+    """Layers of n texts, with the embedding layer as the first one.
 
     Attributes:
-        first: Vector of the first token, shape ``(n, n_layers, width)``, float32.
+        first: Vector of the first token in each layer, shape ``(n, n_layers, width)``, float32.
         sizes: Number of tokens, shape ``(n,)``.
-        means: Mean of each layer over all tokens and numbers, shape ``(n, n_layers)``.
-        spreads: Sum of the squared differences from this mean, shape ``(n, n_layers)``.
-        truncated: Which texts have more tokens than the encoder takes, shape ``(n,)``.
+        means: Mean of each layer over all tokens and dimensions, shape ``(n, n_layers)``.
+        spreads: Sum of squared differences from this mean, shape ``(n, n_layers)``.
+        truncated: Whether each text was longer than the context of the encoder, shape ``(n,)``.
     """
 
     first: npt.NDArray[np.float32]
@@ -60,19 +60,24 @@ class LayeredTexts:
     truncated: npt.NDArray[np.bool_]
 
     def __getitem__(self, rows: Any) -> LayeredTexts:
-        """Some of the texts, or all in another order."""
+        """Return the texts at these indices."""
         parts = (self.first, self.sizes, self.means, self.spreads, self.truncated)
         return LayeredTexts(*(part[rows] for part in parts))
 
 
 def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFolder:
-    """Files of a text encoder: by folder, by Hub id (optionally ``id@commit``), or `MINILM`.
+    """Locate the files of a text encoder, and download them if necessary.
 
     Args:
-        name: Folder, id or `MINILM`.
-        profile: "paper", or "embedded", under which nothing is fetched.
-        setting: What it was given as, for messages.
-        hint: What else could be done where it is not there.
+        name: Folder, Hub id (optionally ``id@commit``), or `MINILM`.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+        setting: Name of the setting, for messages.
+        hint: Alternative to suggest if the encoder is missing.
+
+    Raises:
+        ImportError: If the package of `MINILM` is not installed.
+        WeightsNotFoundError: If the encoder cannot be found.
+        ValueError: If the folder does not contain a complete encoder.
     """
     if name == MINILM:
         folder = _packaged()
@@ -81,7 +86,7 @@ def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFo
 
 
 def look_for_layered(name: str, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_layered` can find the encoder, without fetching or reading it."""
+    """Check that `find_layered` can find the encoder, without downloading or reading it."""
     if name == MINILM:
         _packaged()
     else:
@@ -99,7 +104,7 @@ def _packaged() -> Path:
 
 
 def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> LayeredEncoder:
-    """The text encoder of that name from the pool; see `find_layered`."""
+    """Return the text encoder of that name from the pool. See `find_layered`."""
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
@@ -108,23 +113,23 @@ def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint:
 
 
 class LayeredEncoder:
-    """A loaded text encoder in float32, each distinct text encoded once and remembered.
+    """Loaded text encoder in float32. Each distinct text is encoded once and cached.
 
-    What it makes of a text does not depend on the order of the texts, and by at most 1e-6 on what is encoded with it.
+    Outputs do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
 
     Attributes:
-        identity: For signatures.
+        identity: Name used in signatures.
         digest: SHA-256 over weights, tokenizer and configuration.
-        n_layers: With the embeddings.
-        width: Numbers of a vector.
-        most_tokens: Of a text, both ends included.
+        n_layers: Number of layers, including the embedding layer.
+        width: Width of a hidden state.
+        most_tokens: Maximum number of tokens of a text, including start and end token.
     """
 
     def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
         self.identity, self.digest = found.identity, found.digest
         self.store = MemoryStore()
         self._device = device
-        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
         self.tokenizer, self.model = _loaded(found, device, setting)
         config = self.model.config
@@ -137,15 +142,19 @@ class LayeredEncoder:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of what is remembered."""
+        """Size of the weights and of the cached features in bytes."""
         return sum(p.numel() * p.element_size() for p in self.model.parameters()) + self.store.n_bytes
 
     def tensors(self) -> dict[str, Any]:
-        """The tensors of the model by their names."""
+        """Return the tensors of the model by name."""
         return dict(self.model.state_dict())
 
     def token_ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
-        """Tokens of each text, both ends included, and which texts were cut: the last token stays the end token."""
+        """Tokenize texts, and truncate them to `most_tokens` tokens, keeping the end token.
+
+        Returns:
+            Token ids of each text, including start and end token, and whether each text was truncated.
+        """
         with self._lock:
             found: list[list[int]] = self.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
         long = [len(ids) > self.most_tokens for ids in found]
@@ -153,7 +162,13 @@ class LayeredEncoder:
         return cut, long
 
     def layers(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> LayeredTexts:
-        """What every layer says of the texts, in their order."""
+        """Encode texts, and return their layers in input order.
+
+        Args:
+            texts: The texts.
+            batch_size: Number of texts of 77 tokens per forward pass. Batches of shorter texts are larger.
+            progress: Progress bar setting. See `vlgauge.progress`.
+        """
         check_fork()
         ids, truncated = self.token_ids(texts)
         rows = [np.array(row, dtype=np.int32) for row in ids]
@@ -178,9 +193,16 @@ class LayeredEncoder:
         )
 
     def hidden(self, batch: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Every layer of every token of a batch, shape ``(n_layers, n, n_tokens, width)``, and which tokens are there.
+        """Compute every layer of every token of a batch, without switching the model to evaluation mode.
 
-        The model is used as it is: a training may have turned its dropout on.
+        The dropout of the model may be enabled for training.
+
+        Args:
+            batch: Token ids of each text.
+
+        Returns:
+            Hidden states, shape ``(n_layers, n, n_tokens, width)``, and the attention mask, shape ``(n, n_tokens)``,
+            bool.
         """
         import torch
 
@@ -197,7 +219,7 @@ class LayeredEncoder:
     def _read(self, batch: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 
         hidden, there = self.hidden(batch)
-        if hidden.device.type == "mps":  # which has no float64
+        if hidden.device.type == "mps":  # MPS does not support float64
             hidden, there = hidden.cpu(), there.cpu()
         inside = there[None, :, :, None]
         n_numbers = there.sum(1) * self.width
@@ -206,12 +228,12 @@ class LayeredEncoder:
         records = np.empty(len(batch), self._record)
         records["first"] = hidden[:, :, 0].transpose(0, 1).cpu().numpy()
         records["means"], records["spreads"] = means.T.cpu().numpy(), spreads.T.cpu().numpy()
-        # A row of a batch would keep the whole batch alive.
+        # Copy, because a view of one row would keep the whole batch in memory.
         return (np.array(record, dtype=self._record) for record in records)
 
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
-    """Tokenizer and model in float32 and evaluation mode, every tensor of it from the file, without the pooler."""
+    """Load the tokenizer and the float32 model without its pooler, with all tensors from the file."""
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     source = str(found.folder)
@@ -220,7 +242,7 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
         with loading(f"`{setting}` must have a text encoder that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
             config = AutoConfig.from_pretrained(source, local_files_only=True)
-            # The fused kernels of torch differ from batch to batch.
+            # Results of the fused kernels of torch depend on the batch.
             with without_first_values():
                 model = AutoModel.from_config(config, attn_implementation="eager", add_pooling_layer=False)
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
@@ -232,7 +254,11 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
 
 
 def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: str) -> None:
-    """Refuse a tokenizer with more tokens than the model, or with others for the ends of a text and for padding."""
+    """Check that the tokenizer has no more tokens than the model, and the same special tokens.
+
+    Raises:
+        ValueError: If it belongs to another model.
+    """
     if len(tokenizer) > config.vocab_size:
         raise UsageError(
             f"`{setting}` must have the tokenizer of its model, which knows {config.vocab_size} tokens, got one "
@@ -240,7 +266,7 @@ def _refuse_other_tokenizer(tokenizer: Any, config: Any, source: str, setting: s
         )
     ends = tokenizer("", verbose=False)["input_ids"] or [None]
     found = {"padding": tokenizer.pad_token_id, "start": ends[0], "end": ends[-1]}
-    own = (tokenizer.cls_token_id, tokenizer.sep_token_id)  # the configuration of a BERT does not tell them
+    own = (tokenizer.cls_token_id, tokenizer.sep_token_id)  # not part of the configuration of a BERT
     start, end = (config.bos_token_id, config.eos_token_id) if config.model_type == "roberta" else own
     wanted = {"padding": config.pad_token_id, "start": start, "end": end}
     if other := [name for name, number in wanted.items() if found[name] != number]:

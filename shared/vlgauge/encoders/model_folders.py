@@ -1,4 +1,4 @@
-"""Folders of models as transformers writes them, here or on the Hub: configuration, tokenizer, weights, digest."""
+"""Folders of models in the format of transformers, local or on the Hub: configuration, tokenizer, weights, digest."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,12 @@ _COMMON = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_to
 
 @dataclass(frozen=True)
 class Kind:
-    """Models of one kind.
+    """Kind of models.
 
     Attributes:
-        model_types: ``model_type`` of their configuration.
-        words: Files of their tokenizer beside tokenizer.json.
-        instead: What to do under the embedded profile, which fetches nothing.
+        model_types: Valid values of ``model_type`` in the configuration.
+        words: Files of the tokenizer other than tokenizer.json.
+        instead: Hint for messages under the embedded profile, which downloads nothing.
     """
 
     model_types: tuple[str, ...]
@@ -28,18 +28,25 @@ class Kind:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Files beside the weights."""
+        """Files other than the weights."""
         return (*_COMMON, *self.words)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All files that are read."""
+        """All files to read."""
         return (*self.settings, *WEIGHTS)
 
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model on disk; the digest is the SHA-256 over weights, tokenizer and configuration."""
+    """Model on disk.
+
+    Attributes:
+        identity: Name used in signatures.
+        folder: Folder of the model.
+        weights: File with the weights.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
 
     identity: str
     folder: Path
@@ -48,23 +55,45 @@ class ModelFolder:
 
 
 def find_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> ModelFolder:
-    """Files of a model, by folder or Hub id, optionally ``id@commit``."""
+    """Locate the files of a model, and download them if necessary.
+
+    Args:
+        name: Folder or Hub id, optionally ``id@commit``.
+        kind: Kind of the model.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+        setting: Name of the setting, for messages.
+        hint: Alternative to suggest if the model is missing.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
+        ValueError: If the folder does not contain a complete model of this kind.
+    """
     if Path(name).is_dir():
         return described(Path(name).resolve(), kind, setting)
     repository, revision = _address(name, kind, profile, setting)
     folder = hub_folder(repository, revision, kind.files, hint)
-    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    # The folder name is the resolved commit, which may differ from the revision in the setting.
     return described(folder, kind, setting, f"{repository}@{folder.name[:8]}")
 
 
 def look_for_model(name: str, kind: Kind, *, profile: str, setting: str, hint: str) -> None:
-    """Check that `find_model` can find the model, without fetching or reading it."""
+    """Check that `find_model` can find the model, without downloading or reading it."""
     if not Path(name).is_dir():
         hub_folder_here(*_address(name, kind, profile, setting), kind.files, hint)
 
 
 def described(folder: Path, kind: Kind, setting: str, identity: str | None = None) -> ModelFolder:
-    """The model of a folder."""
+    """Check a model folder, and describe it.
+
+    Args:
+        folder: The folder.
+        kind: Kind of the model.
+        setting: Name of the setting, for messages.
+        identity: Name used in signatures. None for a name made of the digest.
+
+    Raises:
+        ValueError: If configuration, tokenizer or weights are missing, or the model is of another kind.
+    """
     config = folder / "config.json"
     told = read_json(config, f"`{setting}`") if config.is_file() else None
     if not isinstance(told, dict) or told.get("model_type") not in kind.model_types or "auto_map" in told:

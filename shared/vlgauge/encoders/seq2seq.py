@@ -1,4 +1,4 @@
-"""Models that write a text for a text: T5 in a folder or on the Hub, as parsers of scene graphs want it."""
+"""Text-to-text models (T5) in a folder or on the Hub, used as scene graph parsers."""
 
 from __future__ import annotations
 
@@ -19,38 +19,41 @@ if TYPE_CHECKING:
 PACKAGES = ("torch", "transformers", "safetensors")
 EXTRA = "factual"
 T5 = Kind(("t5",), ("spiece.model",), "choose the parser 'rules'")
-# Their numbers stand once in a file, under the name `shared.weight`.
+# Tensors that are stored only once in a file, as `shared.weight`.
 _TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 
 
 class Seq2Seq:
-    """A loaded T5 in float32; what it writes for a text depends on no other text, but for rounding."""
+    """Loaded T5 in float32. Apart from rounding, an output does not depend on the other texts of a batch."""
 
     def __init__(self, found: ModelFolder, device: str, setting: str) -> None:
         self.identity = found.identity
         self._device = device
         self._tokenizer, self._model = _loaded(found, device, setting)
-        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._lock = threading.Lock()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights."""
+        """Size of the weights in bytes."""
         return sum(p.numel() * p.element_size() for p in self._model.parameters())
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokens of each text, the end token last; nothing is cut."""
+        """Tokenize texts without truncation. The last token is the end token."""
         with self._lock:
             found: list[list[int]] = self._tokenizer(list(texts), verbose=False)["input_ids"]
         return found
 
     def written(self, ids: Sequence[Sequence[int]], *, beams: int, most_tokens: int) -> list[tuple[str, bool]]:
-        """What it writes for the texts of one batch, each with whether it came to an end.
+        """Generate the output texts of one batch.
 
         Args:
-            ids: Tokens of each text.
-            beams: Width of the search; 1 takes the likeliest token at each step.
-            most_tokens: Of what is written, the one that it begins with included.
+            ids: Token ids of each text.
+            beams: Number of beams. 1 for greedy decoding.
+            most_tokens: Maximum number of generated tokens, including the start token.
+
+        Returns:
+            Output text of each input, and whether it ended with the end token.
         """
         import torch
 
@@ -77,7 +80,7 @@ class Seq2Seq:
 
 
 def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) -> Seq2Seq:
-    """The T5 of that name from the pool; see `vlgauge.encoders.model_folders.find_model`."""
+    """Return the T5 of that name from the pool. See `vlgauge.encoders.model_folders.find_model`."""
     check_torch(f"`{setting}`", PACKAGES, EXTRA)
     found = find_model(name, T5, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
@@ -86,7 +89,7 @@ def seq2seq(name: str, *, profile: str, device: str, setting: str, hint: str) ->
 
 
 def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
-    """Tokenizer and model in evaluation mode, every tensor of it from the file."""
+    """Load the tokenizer and the model in evaluation mode, with all tensors from the file."""
     import torch
     from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 
@@ -96,7 +99,7 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
         state = read_tensors(found.weights)
         with loading(f"`{setting}` must have a T5 that loads", source):
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
-            # Its numbers are those of the file: none are drawn at random before.
+            # The meta device avoids the random initialization of tensors that are then loaded from the file.
             with torch.device("meta"):
                 model = T5ForConditionalGeneration(T5Config.from_pretrained(source, local_files_only=True))
         shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
@@ -108,7 +111,7 @@ def _loaded(found: ModelFolder, device: str, setting: str) -> tuple[Any, Any]:
 
 
 def _named_as(state: dict[str, torch.Tensor], shapes: dict[str, Any], *, tied: bool) -> dict[str, torch.Tensor]:
-    """The tensors of a file, and those that share their numbers with another one, by their names."""
+    """Return the tensors of a file by name, including tensors that are stored under the name of another one."""
     kept = {name: state[name] for name in known_tensors.surplus(state, known_tensors.SEQ2SEQ)}
     shared = state.get("shared.weight", state.get("encoder.embed_tokens.weight"))
     for name in ("shared.weight", *(_TIED if tied else _TIED[:2])):

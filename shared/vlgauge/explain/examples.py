@@ -17,7 +17,7 @@ from .explanation import Explanation
 from .folders import explanation_of
 
 PICTURES = DATA / "examples"
-"""Pictures and clips that examples name."""
+"""Folder of the images and videos of examples."""
 
 ROLES = ("right", "subtle", "wrong", "missed")
 _FILES = ("images", "videos")

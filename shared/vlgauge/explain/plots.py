@@ -55,7 +55,7 @@ class Axis:
 
 
 Dot = tuple[float, str]
-"""A value and what it is: "good", "bad", "neither", "mean", "own" or, smaller, "other"."""
+"""Value and kind: "good", "bad", "neither", "mean", "own", or "other", which is drawn smaller."""
 
 _ORDER = ("other", "neither", "bad", "good", "mean", "own")
 

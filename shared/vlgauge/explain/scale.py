@@ -11,7 +11,7 @@ from .pages import fragment, number
 from .plots import Axis, percent
 
 NAMES = {"right": "Right", "subtle": "Subtle", "wrong": "Wrong", "missed": "Missed"}
-"""What the roles of examples are called."""
+"""Display names of the roles of examples."""
 
 
 def show_among(explained: Explanation, others: Sequence[float]) -> None:

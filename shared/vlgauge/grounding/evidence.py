@@ -17,7 +17,7 @@ STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 Encode = Callable[[Sequence[Picture]], Floats]
-"""Gives the unit vectors of pictures, shape ``(n_pictures, d)``."""
+"""Function that returns the L2-normalized embeddings of images, shape ``(n_pictures, d)``."""
 
 
 @dataclass(frozen=True)

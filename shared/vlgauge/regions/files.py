@@ -12,7 +12,7 @@ from vlgauge.files import csv_rows, read_text
 AUTHORS_COLUMNS = ("image_name", "image_id", "bbox", "object", "score")
 
 Entries = dict[str, dict[str, Any]]
-"""Per image its ``boxes``, ``scores`` and perhaps ``crops``, best first, as `compute(regions=...)` takes them."""
+"""``boxes``, ``scores`` and optionally ``crops`` by image id, best first, as expected by `compute(regions=...)`."""
 
 
 def read_authors_regions(

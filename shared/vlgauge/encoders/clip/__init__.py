@@ -1,1 +1,1 @@
-"""CLIP: backbones, heads, weights and features."""
+"""CLIP encoders: architectures, weights, tokenizers, projection heads and checkpoints."""

@@ -1,7 +1,7 @@
-"""The backbones by name: architecture, context, preparation of pictures and texts, weights, licence, in one table.
+"""Table of backbones: architecture, context, preprocessing, weights, license.
 
-A file of weights tells neither its activation nor its normalisation, and both go wrong without a warning; so they come
-from here and never from the caller.
+A file of weights contains neither its activation nor its normalization, and using wrong ones causes no error. Therefore
+they are defined here and never by the caller.
 """
 
 import json
@@ -19,43 +19,43 @@ HALF: Colour = (0.5, 0.5, 0.5)
 
 HUB_FILE = "open_clip_model.safetensors"
 TOKENIZER, PICTURE_SETTINGS = "tokenizer.json", "preprocessor_config.json"
-# What a conversion from the older pickles is called.
+# File name of conversions from the older pickles.
 CONVERTED_HUB_FILE = "open_clip_pytorch_model.safetensors"
 
 
 @dataclass(frozen=True)
 class ClipArchitecture:
-    """A backbone: two towers that give pictures and texts vectors in one space.
+    """Backbone with two towers that embed images and texts in one space.
 
     Attributes:
-        name: As the user gives it.
-        architecture: Its name in open_clip, which fixes the activation; where `config` is given, a name of ours.
-        repository: Repository of the weights on the Hub; None if there is none.
-        revision: Commit of the repository, 40 hexadecimal digits; None if it is not pinned.
-        files: Names that the weights may have there, the first that exists is taken.
-        sha256: SHA-256 of that file; None if it is not recorded.
-        embed_width: Width of the vectors of both towers.
-        size: Side of the picture that the image tower takes, in pixels.
-        mean: Mean of the colours.
-        std: Standard deviation of the colours.
+        name: Name in the setting `backbone`.
+        architecture: Name in open_clip, which determines the activation, or a name of this package if `config` is set.
+        repository: Repository of the weights on the Hub. None for weights outside the Hub.
+        revision: Commit of the repository, 40 hexadecimal digits. None if it is not pinned.
+        files: Possible file names of the weights, of which the first existing one is used.
+        sha256: SHA-256 of the file. None if it is not recorded.
+        embed_width: Width of the embeddings of both towers.
+        size: Height and width of the input of the image tower in pixels.
+        mean: Mean of the colors.
+        std: Standard deviation of the colors.
         quick_gelu: Whether the activation is x * sigmoid(1.702 x).
-        openai_sha256: SHA-256 of OpenAI's own file of these weights; None if there is none.
+        openai_sha256: SHA-256 of OpenAI's file of these weights. None for weights of others.
         resnet: Whether the image tower is a ResNet, whose head is an attention pool.
-        resize: ``"crop"``: the shorter side to `size`, then the centre; ``"squash"``: both sides to `size`.
-        interpolation: How pixels are resized.
-        config: Keywords of open_clip's model, for architectures that open_clip does not list; with `pool_type` of the
-            text tower.
-        context: The most tokens that it reads of a text, start and end token included.
-        tokens: What its texts become ids by: ``"clip"``, OpenAI's byte pairs; ``"lower"``, the lower-cased text by the
-            model's own `tokenizer.json`; ``"canonicalize"``, the same without punctuation, as open_clip has it;
-            ``"open_clip"``, open_clip's tokenizer of the architecture.
-        first_positions: How many rows of the first of two position tables are used, before those of the second; None
-            where there is one table.
-        rgb_first: Whether a picture turns to RGB before it is resized.
-        tanh_gelu: Whether the image tower has GELU by tanh where its library has the exact one.
-        licence: Of the weights, as their makers state it.
+        resize: ``"crop"`` to resize the shorter side to `size` and crop the center, ``"squash"`` to resize both sides.
+        interpolation: Resizing filter.
+        config: Keyword arguments of open_clip's model, for architectures that open_clip does not list, and `pool_type`
+            of the text tower.
+        context: Maximum number of tokens of a text, including start and end token.
+        tokens: Tokenizer: ``"clip"`` for OpenAI's byte pairs, ``"lower"`` for the `tokenizer.json` of the model on
+            lowercased text, ``"canonicalize"`` for the same without punctuation as in open_clip, or ``"open_clip"`` for
+            open_clip's tokenizer of the architecture.
+        first_positions: Number of rows of the first of two position tables that are used before the rows of the second.
+            None for a single table.
+        rgb_first: Whether images are converted to RGB before resizing.
+        tanh_gelu: Whether the image tower uses the tanh approximation of GELU instead of the exact GELU of its library.
+        licence: License of the weights, as stated by their authors.
         aliases: Other names.
-        only_for: The only metric that these weights are for; None for any.
+        only_for: Name of the only metric that supports these weights. None for all metrics.
     """
 
     name: str
@@ -85,7 +85,7 @@ class ClipArchitecture:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Files that belong to the weights: what texts and pictures are prepared by."""
+        """Files that belong to the weights and define the preprocessing of texts and images."""
         return (TOKENIZER, PICTURE_SETTINGS) if self.tokens in ("lower", "canonicalize") else ()
 
 
@@ -98,7 +98,7 @@ def _openai(name: str, repository: str, width: int, digest: str, **more: Any) ->
 def _long(
     name: str, shape: tuple[str, int, int], repository: str, file: str, aliases: tuple[str, ...]
 ) -> ClipArchitecture:
-    """A Long-CLIP: OpenAI's CLIP but for 248 positions in two tables (Zhang et al., 2024)."""
+    """Return a Long-CLIP: OpenAI's CLIP with 248 positions in two tables (Zhang et al., 2024)."""
     of, patch, layers = shape
     image, text = (1024, 768) if layers == 24 else (768, 512)
     config = {
@@ -124,9 +124,10 @@ def _long(
 def _siglip2(
     name: str, trunk: str, size: int, widths: tuple[int, int, int], aliases: tuple[str, ...] = ()
 ) -> ClipArchitecture:
-    """A SigLIP 2 of fixed resolution (Tschannen et al., 2025).
+    """Return a SigLIP 2 of fixed resolution (Tschannen et al., 2025).
 
-    A text is read at its last position of 64, which is padding for all but the longest; there is no padding mask.
+    The embedding of a text is its last of 64 positions, which is padding except for the longest texts. There is no
+    padding mask.
     """
     width, heads, layers = widths
     text = {
@@ -155,7 +156,8 @@ def _siglip2(
         quick_gelu=False,
         files=("model.safetensors",),
         resize="squash",
-        # `resample: 2` of the model's preprocessor_config.json, which is read where it lies beside the weights.
+        # `resample: 2` in the preprocessor_config.json of the model, which overrides this value if it is next to the
+        # weights.
         interpolation="bilinear",
         config=config,
         context=64,
@@ -287,7 +289,7 @@ _ROWS = (
     _siglip2("siglip2-so400m-patch16-384", "vit_so400m_patch16_siglip_384", 384, _SO400M),
     _siglip2("siglip2-so400m-patch16-512", "vit_so400m_patch16_siglip_512", 512, _SO400M),
 )
-# What `scripts/pin_backbones.py` found on the Hub for the rows that have no commit of their own above.
+# Results of `scripts/pin_backbones.py` for the rows above without a commit.
 _PINS: dict[str, dict[str, Any]] = json.loads((DATA / "backbone_pins.json").read_text("utf-8"))
 
 
@@ -297,5 +299,5 @@ def _pinned(row: ClipArchitecture) -> ClipArchitecture:
 
 
 TABLE: dict[str, ClipArchitecture] = {row.name: _pinned(row) for row in _ROWS}
-# SHA-256 of the archives with a program that OpenAI published; no other is opened.
+# SHA-256 of the TorchScript archives that OpenAI published. No other archives are opened.
 OPENAI_ARCHIVES = frozenset(row.openai_sha256 for row in TABLE.values() if row.openai_sha256)

@@ -1,6 +1,6 @@
-"""Which backbone a name stands for: a row of the table, or any architecture of open_clip with a tag of its weights.
+"""Resolution of backbone names: a row of the table, or an architecture of open_clip with a tag of its weights.
 
-The tag is asked for even with a file of one's own, because it alone knows mean, standard deviation and activation.
+The tag is required even with a file of the user, because it determines mean, standard deviation and activation.
 """
 
 from dataclasses import replace
@@ -11,20 +11,23 @@ from vlgauge.encoders.clip.architectures import CONVERTED_HUB_FILE, HUB_FILE, TA
 from vlgauge.errors import UsageError
 from vlgauge.lean_imports import lean_import
 
-# Behind the name of a SigLIP 2: texts as open_clip prepares them.
+# Suffix of SigLIP 2 names for the text preprocessing of open_clip.
 CANONICAL = "/canonicalize"
 _HUB = "hf-hub:"
 _RESIZE = {"shortest": "crop", "squash": "squash"}
 
 
 def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
-    """The row of a backbone.
+    """Return the architecture of a backbone.
 
     Args:
-        backbone: A name of the table such as ``"ViT-B/32"``, one of its aliases or its repository, in any case of
-            letters, also behind ``"hf-hub:"``; that of a SigLIP 2 with ``"/canonicalize"`` behind it; an architecture
-            and a tag of open_clip such as ``"ViT-B-16:laion2b_s34b_b88k"``, without the tag where there is one only;
-            or a row of the caller's own.
+        backbone: A custom architecture, or a name. Valid names are names of the table such as ``"ViT-B/32"``, their
+            aliases and repositories, ignoring case and an ``"hf-hub:"`` before them. Names of a SigLIP 2 may end in
+            ``"/canonicalize"``. Otherwise, the name is an architecture and a tag of open_clip such as
+            ``"ViT-B-16:laion2b_s34b_b88k"``. The tag may be omitted if there is only one.
+
+    Raises:
+        ValueError: If the name is unknown or ambiguous.
     """
     if isinstance(backbone, ClipArchitecture):
         return backbone
@@ -42,14 +45,14 @@ def architecture_of(backbone: str | ClipArchitecture) -> ClipArchitecture:
 
 
 def known_backbone(backbone: object) -> ClipArchitecture | None:
-    """The row of the table that a setting `backbone` names, or the caller's own; None for all else."""
+    """Return the custom or tabulated architecture of a setting `backbone`, or None for any other value."""
     if isinstance(backbone, ClipArchitecture):
         return backbone
     return _known(backbone) if isinstance(backbone, str) else None
 
 
 def _known(name: str) -> ClipArchitecture | None:
-    """The row of the table that has a name, an alias or a repository; upper and lower case are the same."""
+    """Return the row of the table with this name, alias or repository, ignoring case."""
     if name in TABLE:
         return TABLE[name]
     wanted = name.removeprefix(_HUB).lower()
@@ -64,7 +67,7 @@ def _known(name: str) -> ClipArchitecture | None:
 
 
 def _guessed(name: str) -> ClipArchitecture:
-    """The only backbone of open_clip that a name without a tag or a repository stands for; else what was meant."""
+    """Return the only backbone of open_clip with this name or repository, or raise ValueError with a suggestion."""
     lean_import("open_clip")
     import open_clip
 
@@ -96,7 +99,13 @@ def _guessed(name: str) -> ClipArchitecture:
 
 
 def open_clip_architecture(name: str) -> ClipArchitecture:
-    """The row of an architecture and a tag such as ``"ViT-B-16:laion2b_s34b_b88k"``; no metric has numbers for it."""
+    """Return the architecture for a name and a tag such as ``"ViT-B-16:laion2b_s34b_b88k"``.
+
+    There are no published scores of our metrics with such backbones.
+
+    Raises:
+        ValueError: If open_clip does not have these weights, or they need unsupported preprocessing.
+    """
     lean_import("open_clip")
     import open_clip
 
@@ -121,7 +130,7 @@ def open_clip_architecture(name: str) -> ClipArchitecture:
 
 def _row(name: str, architecture: str, config: dict[str, Any], published: dict[str, Any]) -> ClipArchitecture:
     vision, text, embed = config["vision_cfg"], config["text_cfg"], config["embed_dim"]
-    # Only the text tower of this kind is CLIP's own, with a causal mask, read at the end token.
+    # Only this kind of text tower is equal to CLIP's, with a causal mask and pooling at the end token.
     own_text = not (config.get("custom_text") or "hf_model_name" in text or text.get("no_causal_mask"))
     repository, _, file = published.get("hf_hub", "").rpartition("/")
     files = (HUB_FILE, CONVERTED_HUB_FILE)

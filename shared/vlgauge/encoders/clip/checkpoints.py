@@ -1,4 +1,4 @@
-"""CLIP checkpoints: any published layout in, one state dict or an adapter out, and never plain CLIP by accident."""
+"""Loading of CLIP checkpoints in all published formats, with checks that a checkpoint is not plain CLIP by mistake."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 State = dict[str, "torch.Tensor"]
 
 
-# Plays no part in a score, and training may move it.
+# Not used in scores, but training may change it.
 _IGNORED = "logit_scale"
-# What rounding to bfloat16 can change, and the smallest step of float16.
+# Relative rounding error of bfloat16, and smallest step of float16.
 _RELATIVE_ROUNDING, _ABSOLUTE_ROUNDING = 2.0**-8, 1e-7
 
 _warned: set[str] = set()
@@ -48,12 +48,12 @@ _warned: set[str] = set()
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file makes of a backbone.
+    """Result of loading a checkpoint for a backbone.
 
     Attributes:
-        adapter: Other heads for the base, if nothing else differs from it; None for a whole CLIP, because more differs
-            or the base was not at hand.
-        verified: Whether the heads were compared with those of the base; if not, signatures say so.
+        adapter: Heads for the base, if nothing else differs from it. None for a whole CLIP, because more differs or the
+            base was not available.
+        verified: Whether the heads were compared with the heads of the base. If not, signatures contain a note.
     """
 
     adapter: Adapter | None
@@ -61,12 +61,16 @@ class Checkpoint:
 
 
 def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -> State:
-    """Tensors of a file of weights by open_clip's names; see `clip_state` for what is refused."""
+    """Read the tensors of a weights file by open_clip's names.
+
+    Raises:
+        ValueError: If the tensors do not fit the architecture. See `clip_state`.
+    """
     shapes = expected_shapes(row)
     with given_as(setting):
         tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
         if any(name.startswith("text.") for name in shapes):
-            # The names of another text tower are open_clip's own; there are no others.
+            # Other text towers have the names of open_clip, except for SigLIP.
             tensors = from_siglip(tensors) if is_siglip(tensors) else tensors
             refuse_other_tensors(tensors, shapes, row.architecture, str(path))
             return tensors
@@ -74,16 +78,19 @@ def read_state(path: Path, row: ClipArchitecture, *, setting: str = "weights") -
 
 
 def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, source: str) -> State:
-    """The tensors of a file as the state dict of an architecture.
+    """Convert the tensors of a file to the state dict of an architecture.
 
     Args:
-        tensors: As `read_tensors` gives them: names of OpenAI, open_clip or Hugging Face's CLIPModel, with or without
+        tensors: Output of `read_tensors`, with names of OpenAI, open_clip or Hugging Face's CLIPModel, with or without
             the prefix ``module.``, with or without the low-rank updates of PAC-S++.
         row: The architecture.
         source: File, for messages.
 
     Returns:
-        State dict in open_clip's names, complete, finite; floats as float32, low-rank updates merged.
+        State dict with open_clip's names, complete and finite. Floats are float32, and low-rank updates are merged.
+
+    Raises:
+        ValueError: If tensors are missing, unknown, of another shape or not finite.
     """
     wanted = expected_shapes(row)
     plain = normalised(tensors, wanted)
@@ -101,7 +108,7 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
 
 
 def differences(state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """Largest absolute difference from the base by tensor, for every tensor that plays a part."""
+    """Return the largest absolute difference from the base by tensor, for every tensor that is used in scores."""
     return {
         name: float((tensor.double() - base[name].double()).abs().max())
         for name, tensor in state.items()
@@ -112,12 +119,18 @@ def differences(state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tens
 def load_checkpoint(
     path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor] | None
 ) -> Checkpoint:
-    """Read an adapter or a whole CLIP; a whole one that differs from the base in its heads only becomes an adapter.
+    """Load an adapter or a whole CLIP. A whole CLIP that differs from the base only in its heads becomes an adapter.
 
     Args:
-        path: Adapter, or any file that `read_tensors` takes.
-        row: The architecture of the backbone.
-        base_state: `clip_state` of the backbone; None if it is not at hand.
+        path: Adapter, or any file supported by `read_tensors`.
+        row: Architecture of the backbone.
+        base_state: `clip_state` of the backbone. None if it is not available.
+
+    Raises:
+        ValueError: If the file does not fit the backbone or is equal to it, or is an adapter without `base_state`.
+
+    Warns:
+        UserWarning: If a whole CLIP cannot be compared with the base.
     """
     source = os.fspath(path)
     metadata = safetensors_metadata(path)
@@ -131,7 +144,7 @@ def load_checkpoint(
     tensors = read_tensors(path, archives=OPENAI_ARCHIVES)
     state = clip_state(tensors, row, source=source)
     if base_state is None:
-        # Updates that are not 0 are no plain CLIP, and a converted file was compared when it was made.
+        # Nonzero updates differ from plain CLIP, and converted files were compared during the conversion.
         updated = any(name.endswith("lora_B") and bool(tensor.any()) for name, tensor in tensors.items())
         verified = updated or metadata.get("format") == FULL_FORMAT
         if not verified:
@@ -149,7 +162,11 @@ def load_checkpoint(
 def checked_adapter(
     adapter: Adapter, row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], *, source: str
 ) -> Adapter:
-    """The adapter, if it belongs to this backbone and is not the backbone's own head."""
+    """Check that an adapter belongs to the backbone and is not the backbone's own head, and return it.
+
+    Raises:
+        ValueError: If it does not, or is.
+    """
     _refuse_other_architecture(adapter.metadata["architecture"], row, source)
     base = heads_of(base_state)
     wanted = {name: matrix.shape for name, matrix in base.items()}
@@ -172,7 +189,11 @@ def checked_adapter(
 def refuse_base(
     state: Mapping[str, torch.Tensor], base: Mapping[str, torch.Tensor], row: ClipArchitecture, source: str
 ) -> None:
-    """Check that a whole CLIP is not the base itself; ValueError if it is, be it rounded to half precision."""
+    """Check that a whole CLIP is not the base itself, even after rounding to half precision.
+
+    Raises:
+        ValueError: If it is the base.
+    """
     heads_first = sorted(set(state) - {_IGNORED}, key=lambda name: (not is_head(name), name))
     changed = (name for name in heads_first if not _equal_but_rounded(state[name].numpy(), base[name].numpy()))
     if next(changed, None) is None:
@@ -180,7 +201,7 @@ def refuse_base(
 
 
 def _warn_uncompared(digest: str, row: ClipArchitecture, source: str) -> None:
-    """Warn, once for each head, that it could not be compared with that of the base."""
+    """Warn, once per head, that it could not be compared with the head of the base."""
     if digest not in _warned:
         _warned.add(digest)
         warn(

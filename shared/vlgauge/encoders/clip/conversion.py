@@ -1,4 +1,4 @@
-"""From a released checkpoint to a small adapter, with a comparison of every tensor with the base."""
+"""Conversion of a released checkpoint to a small adapter, after comparing every tensor with the base."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ from vlgauge.writing import replacing
 if TYPE_CHECKING:
     import torch
 
-# The weight of the paper's score, written into the file for the record.
+# Weight w of the score in the paper, recorded in the file.
 _PAC_S_W = "2.0"
 
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """What became of a checkpoint: the heads, or where more differs from the base the whole CLIP in open_clip's names.
+    """Result of a conversion.
 
-    Differences are the largest absolute ones, by tensor.
+    Attributes:
+        adapter: The heads. None if more than the heads differs from the base.
+        state: The tensors of the whole CLIP by open_clip's names.
+        differences: Largest absolute difference from the base, by tensor.
+        lora: Whether the checkpoint contained low-rank updates.
+        metadata: Metadata of the file to write.
     """
 
     adapter: Adapter | None
@@ -49,12 +54,12 @@ class Conversion:
 
     @property
     def changed(self) -> dict[str, float]:
-        """The tensors that differ, the most different first."""
+        """Tensors that differ, sorted by descending difference."""
         differing = {name: value for name, value in self.differences.items() if value}
         return dict(sorted(differing.items(), key=lambda item: -item[1]))
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the adapter, or the whole CLIP as safetensors."""
+        """Write the adapter, or the whole CLIP, as safetensors."""
         if self.adapter is not None:
             write_adapter(path, self.adapter)
             return
@@ -73,7 +78,18 @@ def convert(
     base_sha256: str,
     kind: Literal["pac_s", "custom"] = "pac_s",
 ) -> Conversion:
-    """Compare a checkpoint with its base."""
+    """Convert a checkpoint after comparing it with its base.
+
+    Args:
+        path: The checkpoint.
+        row: Architecture of the base.
+        base_state: Tensors of the base by open_clip's names.
+        base_sha256: SHA-256 of the weights of the base.
+        kind: Kind of the checkpoint.
+
+    Raises:
+        ValueError: If the checkpoint is an adapter, does not fit the architecture, or is equal to the base.
+    """
     source = os.fspath(path)
     if safetensors_metadata(path).get("format") == FORMAT:
         raise UsageError(f"`checkpoint` must be a whole CLIP, got an adapter, which needs no conversion: {source!r}")

@@ -1,4 +1,4 @@
-"""A loaded CLIP: pictures and texts to vectors before the projection, each computed once."""
+"""Loaded CLIP that encodes each image and text once, without the projection."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
 
 class ClipEncoder:
-    """A loaded CLIP; every distinct picture and text goes through it once and is remembered.
+    """Loaded CLIP. Each distinct image and text is encoded once and cached.
 
-    A row does not depend on order, duplicates and batch size by more than 1e-6. Order and duplicates change no bit, on
-    one machine with the same libraries and as many threads, as long as nothing is remembered from calls before.
+    A row depends by at most 1e-6 on order, duplicates and batch size. It is bitwise independent of order and duplicates
+    on the same machine with the same libraries and number of threads, as long as no row is cached from previous calls.
 
     Attributes:
-        identity: Such as ``"ViT-B-32-quickgelu@1a2b3c4d"``: architecture and digest of the weights.
+        identity: Name of the architecture and digest of the weights, such as ``"ViT-B-32-quickgelu@1a2b3c4d"``.
         architecture: Name in open_clip.
-        row: Everything that is known about the architecture.
+        row: All facts about the architecture.
         digest: SHA-256 of the weights.
-        forwards: How many items went through a tower, under ``"image"`` and ``"text"``.
+        forwards: Number of items processed by each tower, under ``"image"`` and ``"text"``.
         verified: False if the weights are a checkpoint that could not be compared with plain CLIP.
     """
 
@@ -66,25 +66,25 @@ class ClipEncoder:
         self._scope = object()
         self._counting = threading.Lock()
         self._folder: Path | None = None
-        # What was remembered goes when nobody holds the weights any more.
+        # Remove the cached features when the weights are no longer referenced.
         weakref.finalize(towers, process_memory.forget, self._scope).atexit = False
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of the remembered vectors."""
+        """Size of the weights and of the cached features in bytes."""
         return self._towers.n_bytes + process_memory.bytes_of(self._scope)
 
     @property
     def model(self) -> torch.nn.Module:
-        """The module, in evaluation mode; nobody may change it."""
+        """The torch module in evaluation mode. It must not be changed."""
         return self._towers.model
 
     def pixels(self, squares: np.ndarray) -> torch.Tensor:
-        """Return squares of pictures as the image tower takes them, on its device; see `ClipTowers.pixels`."""
+        """Return preprocessed images as input of the image tower, on its device. See `ClipTowers.pixels`."""
         return self._towers.pixels(squares)
 
     def with_feature_cache(self, folder: str | Path) -> ClipEncoder:
-        """The same encoder, which also keeps its vectors in a folder."""
+        """Return a copy of the encoder that also stores its features in a folder."""
         other = copy.copy(self)
         other._folder = Path(folder).expanduser()
         return other
@@ -98,19 +98,24 @@ class ClipEncoder:
         on_error: Literal["raise", "nan"] = "raise",
         progress: Progress = None,
     ) -> np.ndarray:
-        """Vectors of the pictures before the projection, shape ``(n_pictures, width)``, float32.
-
-        A ResNet has no such vectors: its rows are pooled and projected, width `embed_width`.
+        """Encode images, without the projection.
 
         Args:
-            pictures: See `vlgauge.media.pictures`.
-            adapter: Looked at for a ResNet only, whose attention pool is its head.
-            batch_size: Pictures per forward pass.
-            on_error: ``"nan"``: the row of a picture that cannot be read is NaN.
-            progress: See `vlgauge.progress`.
+            pictures: Images. See `vlgauge.media.pictures`.
+            adapter: Adapter, used only for a ResNet, whose attention pool is its head.
+            batch_size: Number of images per forward pass.
+            on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Hidden states, shape ``(n_pictures, width)``, float32. The rows of a ResNet are already pooled and
+            projected, with width `embed_width`.
+
+        Raises:
+            ValueError: If a setting is invalid, or an image cannot be read with ``on_error="raise"``.
 
         Warns:
-            UserWarning: If this is the toy CLIP, at its first picture in the process.
+            UserWarning: If this is the demo CLIP, at its first image in the process.
         """
         one_of("on_error", on_error, ("raise", "nan"))
         whole_number("batch_size", batch_size, 1)
@@ -151,14 +156,18 @@ class ClipEncoder:
         batch_size: int = 64,
         progress: Progress = None,
     ) -> TextHidden:
-        """Vectors of the texts before the projection.
+        """Encode texts, without the projection.
 
         Args:
-            texts: Any strings; over the context of the row they are cut, and `truncated` says so.
-            prompt: Stands before every text.
-            tokens: Whether the vectors of every token are wanted too; those are not remembered.
-            batch_size: Texts of full length per forward pass; more of them if they are shorter, but for 1.
-            progress: See `vlgauge.progress`.
+            texts: Any strings. Texts longer than the context are truncated and flagged in `truncated`.
+            prompt: Text to insert before every text.
+            tokens: Whether to return the hidden states of all tokens, which are not cached.
+            batch_size: Number of texts of full length per forward pass. Batches of shorter texts are larger unless it
+                is 1.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Raises:
+            ValueError: If a setting is invalid, or the architecture does not support `tokens`.
         """
         if tokens and not self._towers.own_text:
             raise UsageError(
@@ -189,12 +198,18 @@ class ClipEncoder:
         return TextHidden(end, truncated, [every[name] for name in names] if tokens else None, ids)
 
     def project(self, hidden: np.ndarray, side: Literal["image", "text"], adapter: Adapter | None = None) -> np.ndarray:
-        """Vectors after the projection, shape ``(n, embed_width)``, float32, not normalised.
+        """Project hidden states.
 
         Args:
-            hidden: Rows of `image_hidden` or `text_hidden`, shape ``(n, width)``, or tokens of a text.
+            hidden: Rows of `image_hidden` or `text_hidden`, or tokens of a text, shape ``(n, width)``.
             side: ``"image"`` or ``"text"``.
-            adapter: Other matrices in place of the encoder's own.
+            adapter: Matrices that replace the projections of the encoder.
+
+        Returns:
+            Embeddings, shape ``(n, embed_width)``, float32, not normalized.
+
+        Raises:
+            ValueError: If the rows have another width.
         """
         one_of("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)
@@ -207,7 +222,7 @@ class ClipEncoder:
             matrix = adapter.tensors["visual.proj" if side == "image" else "text_projection"]
         if not len(rows):
             return np.zeros((0, matrix.shape[1]), dtype=np.float32)
-        # Distinct rows in an order of their own, because BLAS may round a row by where it stands.
+        # Project sorted distinct rows, because BLAS rounding may depend on the position of a row in the matrix.
         raw = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
         _, first, row_of = np.unique(raw, return_index=True, return_inverse=True)
         return np.asarray((rows[first] @ matrix)[row_of.reshape(-1)], dtype=np.float32)
@@ -219,7 +234,7 @@ class ClipEncoder:
         forward: HalvedBatches,
         on_error: str,
     ) -> dict[PictureId, np.ndarray]:
-        """Vectors of the pictures of a batch that could be opened."""
+        """Encode the images of a batch that could be opened."""
         good: dict[PictureId, np.ndarray] = {}
         for name, square in zip(batch, opened, strict=True):
             if not isinstance(square, UsageError):
@@ -233,7 +248,10 @@ class ClipEncoder:
         return dict(zip(good, vectors, strict=True))
 
     def _read(self, batch: Sequence[np.ndarray], tokens: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-        """End vector and token vectors of each text of a batch; no token vector where they are not wanted."""
+        """Encode a batch of token ids, and return the end vector and the token vectors of each text.
+
+        The token vectors are empty if not requested.
+        """
         end, every = self._towers.text(padded(batch), tokens=tokens)
         self._count("text", len(batch))
         if every is None:
@@ -253,7 +271,7 @@ class ClipEncoder:
         return self._store("image", {**preprocessing(self.row, convert), **head})
 
     def _store(self, side: str, settings: dict[str, Any]) -> LayeredStore:
-        # The same weights with another activation give other vectors.
+        # The same weights produce other features with another activation.
         settings = {**settings, "architecture": self.architecture, "config": dict(self.row.config or {})}
         disk = None
         if self._folder is not None:
@@ -270,7 +288,7 @@ class ClipEncoder:
 def known_rows(
     distinct: Mapping[PictureId, Picture], stores: Mapping[str, LayeredStore]
 ) -> dict[PictureId, np.ndarray]:
-    """Vectors of the pictures that are remembered, each looked for in the store of its way to RGB."""
+    """Return the cached features of images, looked up in the store for their way of RGB conversion."""
     rows: dict[PictureId, np.ndarray] = {}
     for convert, store in stores.items():
         known = store.get([key for kind, key in distinct if kind == convert])
@@ -279,6 +297,6 @@ def known_rows(
 
 
 def _stacked(names: Sequence[Any], rows: Mapping[Any, np.ndarray], width: int) -> np.ndarray:
-    """One row per name; NaN where there is none."""
+    """Stack one row per name, with NaN for missing rows."""
     missing = np.full(width, np.nan, dtype=np.float32)
     return np.stack([rows.get(name, missing) for name in names]) if names else np.zeros((0, width), np.float32)

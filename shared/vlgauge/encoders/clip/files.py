@@ -1,4 +1,4 @@
-"""Where the weights of CLIP and of PAC-S are on this machine, and how a user gets them; those of PAC-S by hand."""
+"""Locations of the weights of CLIP and PAC-S. The weights of PAC-S are downloaded manually."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from vlgauge.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.files import read_json
 from vlgauge.weights.files import cache_folder, hub_file_at, hub_file_here, sha256_of
 
-# What the weights are called in a folder that was copied from the Hub or saved by a library; the first that is there.
+# File names of weights in folders copied from the Hub or saved by a library. The first existing one is used.
 FOLDER_FILES = (
     HUB_FILE,
     CONVERTED_HUB_FILE,
@@ -28,12 +28,22 @@ FOLDER_FILES = (
 )
 
 
-# Pillow's numbers of the two filters.
+# Values of the two filters in Pillow.
 _FILTERS: dict[object, Literal["bilinear", "bicubic"]] = {2: "bilinear", 3: "bicubic"}
 
 
 def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
-    """The given file, or folder with one of `FOLDER_FILES`, else the one of the Hub, at the revision of the table."""
+    """Return the file with the weights, and download it if necessary.
+
+    Args:
+        row: The backbone.
+        weights: A file, or a folder with one of `FOLDER_FILES`. None for the Hub file at the revision of the table.
+        setting: Name of the setting, for messages.
+
+    Raises:
+        WeightsNotFoundError: If the file cannot be found.
+        ValueError: If the Hub file has another SHA-256 than in the table.
+    """
     if weights is not None:
         return given_file(weights, setting, row.files)
     path = hub_file_at(*_on_hub(row), sha256=row.sha256)
@@ -46,7 +56,7 @@ def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: 
 
 
 def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
-    """Check that `find_weights` can find something, without fetching it."""
+    """Check that `find_weights` can find the weights, without downloading them."""
     if weights is not None:
         given_file(weights, "weights", row.files)
     else:
@@ -60,7 +70,11 @@ def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
 
 
 def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | None:
-    """The tokenizer of a backbone that has one of its own, beside its weights; None for any other."""
+    """Return the tokenizer file next to the weights of a backbone, or None if the backbone has none.
+
+    Raises:
+        WeightsNotFoundError: If it is missing.
+    """
     if TOKENIZER not in row.beside:
         return None
     if weights is None:
@@ -75,7 +89,11 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
 
 
 def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
-    """The row with the filter that the model's own settings of pictures name, where it has such a file."""
+    """Return the backbone with the resizing filter of its image settings file, if it has one.
+
+    Raises:
+        ValueError: If the file has another image size or an unsupported filter.
+    """
     if PICTURE_SETTINGS not in row.beside:
         return row
     if weights is None:
@@ -99,7 +117,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
 def _on_hub(
     row: ClipArchitecture, files: tuple[str, ...] = ()
 ) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
-    """What `hub_file_at` takes for a backbone: its weights, or other files."""
+    """Return the arguments of `hub_file_at` for the weights of a backbone, or for other files."""
     files = files or row.files
     if row.repository is None:
         raise WeightsNotFoundError(
@@ -117,7 +135,16 @@ def _on_hub(
 
 
 def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
-    """The file that a setting names, or the one with weights in the folder that it names, by its own names first."""
+    """Return the file of a setting, or the weights file in the folder of a setting.
+
+    Args:
+        path: File or folder.
+        setting: Name of the setting, for messages.
+        own: File names to try before `FOLDER_FILES`.
+
+    Raises:
+        WeightsNotFoundError: If there is no such file.
+    """
     file = Path(path).expanduser()
     if file.is_dir():
         names = list(dict.fromkeys([*own, *FOLDER_FILES]))
@@ -136,14 +163,14 @@ def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = 
 # -- the weights of PAC-S ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Release:
-    """A checkpoint that the authors of PAC-S released, without a licence and without a checksum."""
+    """Checkpoint released by the authors of PAC-S without a license and without a checksum."""
 
     file: str
     link: str
     size: str
 
 
-# Of the larger one the authors' own page repeats the link of the smaller.
+# The authors' page has the link of the smaller checkpoint for both.
 _DRIVE = "https://drive.google.com/file/d/{}/view"
 _PLUS = "https://ailb-web.ing.unimore.it/publicfiles/pac++/{}"
 RELEASES = {
@@ -162,13 +189,17 @@ TITLES = {"pac_s": "PAC-S", "pac_s++": "PAC-S++"}
 
 
 def paper_adapter_path(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
-    """Where the converted weights of PAC-S or PAC-S++ for a backbone belong, whether or not they are there."""
+    """Return the path of the converted weights of PAC-S or PAC-S++ for a backbone, which may not exist."""
     stem = kind.replace("++", "_plus")
     return cache_folder() / "adapters" / f"{stem}-{architecture_of(backbone).architecture}.safetensors"
 
 
 def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
-    """File with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which also says whether they fit."""
+    """Return the file with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which checks them.
+
+    Raises:
+        WeightsNotFoundError: If it does not exist.
+    """
     path = paper_adapter_path(backbone, kind)
     if path.is_file():
         return path
@@ -180,7 +211,7 @@ def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path
 
 
 def manual_step(backbone: str | ClipArchitecture, kind: str = "pac_s") -> str:
-    """What a user does once to get the weights of PAC-S or PAC-S++ for a backbone."""
+    """Return the instructions for obtaining the weights of PAC-S or PAC-S++ for a backbone, for a message."""
     name = architecture_of(backbone).name
     if name not in RELEASES[kind]:
         released = " and ".join(RELEASES[kind])

@@ -1,4 +1,4 @@
-"""Adapters: other projection matrices for a CLIP whose backbone stays, such as those of PAC-S."""
+"""Adapters: projection matrices that replace the projections of an unchanged CLIP backbone, such as PAC-S."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from vlgauge.weights.reading import checked_file, is_safetensors
 from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-clip-adapter-1"
-# A whole CLIP that was compared with its base.
+# Whole CLIP that was compared with its base.
 FULL_FORMAT = "vlgauge-clip-1"
 REQUIRED = ("kind", "architecture", "base_projections_sha256")
 
@@ -24,19 +24,22 @@ Matrix = npt.NDArray[np.float32]
 
 
 def is_head(name: str) -> bool:
-    """Whether a tensor belongs to the head: the two projections; of a ResNet, the attention pool and the text's."""
+    """Return whether a tensor belongs to the head.
+
+    The head consists of the two projections, or of the attention pool and the text projection of a ResNet.
+    """
     return name in ("visual.proj", "text_projection") or name.startswith(_POOL)
 
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """The head of a CLIP; made by `adapter_of` or `read_adapter`.
+    """Head of a CLIP, created by `adapter_of` or `read_adapter`.
 
     Attributes:
-        visual_proj: Shape ``(width, embed)``, float32; None for a ResNet.
+        visual_proj: Shape ``(width, embed)``, float32. None for a ResNet.
         text_projection: Shape ``(width, embed)``, float32.
-        digest: `heads_digest` of its tensors, so that the same head has the same digest in every file.
-        metadata: Strings: kind ("pac_s", "custom"), architecture, base_projections_sha256, and what else is recorded.
+        digest: `heads_digest` of its tensors, which does not depend on the file.
+        metadata: Strings: kind ("pac_s", "custom"), architecture, base_projections_sha256, and optional entries.
         attention_pool: Tensors ``visual.attnpool.*`` of a ResNet.
     """
 
@@ -48,13 +51,13 @@ class Adapter:
 
     @property
     def tensors(self) -> dict[str, Matrix]:
-        """The tensors by their names in open_clip."""
+        """Tensors by their names in open_clip."""
         proj = {} if self.visual_proj is None else {"visual.proj": self.visual_proj}
         return {**proj, "text_projection": self.text_projection, **self.attention_pool}
 
 
 def heads_of(state: Mapping[str, Any]) -> dict[str, Matrix]:
-    """The tensors of the head in a state dict of torch or numpy, float32."""
+    """Return the tensors of the head in a state dict of torch tensors or NumPy arrays, float32."""
     return {
         name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
         for name, tensor in state.items()
@@ -63,7 +66,7 @@ def heads_of(state: Mapping[str, Any]) -> dict[str, Matrix]:
 
 
 def heads_digest(state: Mapping[str, Any]) -> str:
-    """SHA-256 in hexadecimal digits over names, shapes and float32 values of the head in a state dict."""
+    """Return the SHA-256 in hexadecimal digits over names, shapes and float32 values of the head in a state dict."""
     digest = hashlib.sha256()
     for name, matrix in sorted(heads_of(state).items()):
         digest.update(f"{name} {matrix.shape}\n".encode())
@@ -72,17 +75,24 @@ def heads_digest(state: Mapping[str, Any]) -> str:
 
 
 def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter:
-    """The head of a state dict as an adapter.
+    """Return the head of a state dict as an adapter.
 
     Args:
-        state: Tensors of torch or numpy; all but the head are ignored.
-        metadata: At least `REQUIRED`.
+        state: Torch tensors or NumPy arrays. Tensors outside the head are ignored.
+        metadata: Metadata with at least the keys `REQUIRED`.
+
+    Raises:
+        ValueError: If tensors or metadata are missing or invalid.
     """
     return _checked(heads_of(state), dict(metadata), "the given tensors")
 
 
 def read_adapter(path: str | PathLike[str]) -> Adapter:
-    """Read an adapter from safetensors."""
+    """Read an adapter from safetensors.
+
+    Raises:
+        ValueError: If the file is not a complete adapter.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -94,13 +104,13 @@ def read_adapter(path: str | PathLike[str]) -> Adapter:
         )
     try:
         tensors = load_file(path)
-    except (SafetensorError, KeyError, TypeError) as error:  # a type that numpy lacks is a KeyError
+    except (SafetensorError, KeyError, TypeError) as error:  # a data type without NumPy equivalent raises KeyError
         raise UsageError(f"`adapter` must be complete, got {os.fspath(path)!r}, which fails with: {error}") from error
     return _checked(tensors, metadata, repr(os.fspath(path)))
 
 
 def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
-    """Write an adapter as safetensors; the file appears, or is replaced, when it is complete."""
+    """Write an adapter as safetensors, creating or replacing the file atomically."""
     from safetensors.numpy import save_file
 
     with replacing(path, in_folder=True) as part:
@@ -108,7 +118,11 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
 
 
 def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
-    """The metadata of a safetensors file; empty where there is none or the file is of another kind."""
+    """Return the metadata of a safetensors file, or an empty dictionary if it has none or the file has another format.
+
+    Raises:
+        ValueError: If a safetensors file is incomplete.
+    """
     from safetensors import SafetensorError, safe_open
 
     file = checked_file(path)
@@ -123,7 +137,7 @@ def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
 
 
 def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
-    """The adapter, if the matrices are all there and fit together and the metadata say for what."""
+    """Check matrices and metadata, and return them as an adapter."""
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""CLIP encoders from the pool of the process, with the published weights, the user's own, or another head."""
+"""CLIP encoders from the pool of the process, with published weights, weights of the user, or another head."""
 
 from __future__ import annotations
 
@@ -46,7 +46,16 @@ KINDS = ("pac_s", "pac_s++", "clip_s")
 
 @dataclass(frozen=True)
 class _Weights:
-    """Resolved weights: architecture, SHA-256, what reads them, what they are in words, and their tokenizer if any."""
+    """Resolved weights.
+
+    Attributes:
+        row: The architecture.
+        digest: SHA-256.
+        read: Function that reads the tensors.
+        verified: Whether they were compared with plain CLIP, if they are a checkpoint.
+        what: Description for messages.
+        tokenizer: Tokenizer file, or None.
+    """
 
     row: ClipArchitecture
     digest: str
@@ -65,25 +74,25 @@ def clip_encoder(
     dtype: str = "float32",
     feature_cache: str | Path | None = None,
 ) -> ClipEncoder:
-    """The CLIP encoder of a backbone, from the pool of this process.
+    """Return the CLIP encoder of a backbone from the pool of this process.
 
     Args:
-        backbone: A name of the table such as ``"ViT-B/32"``, or a row of the caller's own; None for ViT-B/32, or for
-            the toy CLIP under the embedded profile.
-        weights: File with the weights, or folder with one of `vlgauge.encoders.clip.files.FOLDER_FILES`; None for the
-            one of the Hub, at the revision of the table.
-        profile: ``"paper"``, or ``"embedded"`` for the toy CLIP, which needs no download.
-        device: ``"auto"``: the first of cuda, mps, cpu that is there; or a device of torch.
-        dtype: ``"float32"``; ``"bfloat16"`` is faster on some devices and moves scores by up to 3e-3; ``"float16"``
-            only on CUDA; `vlgauge.encoders.clip.towers.RELEASED_HALF` to imitate OpenAI's code there.
-        feature_cache: Folder in which vectors are kept between processes; None for the one that the environment
-            variable ``VLGAUGE_FEATURES`` names, if it does.
+        backbone: Name in the table such as ``"ViT-B/32"``, or a custom architecture. None for ViT-B/32, or for the demo
+            CLIP under the embedded profile.
+        weights: File with the weights, or folder with one of `vlgauge.encoders.clip.files.FOLDER_FILES`. None for the
+            Hub file at the revision of the table.
+        profile: ``"paper"``, or ``"embedded"`` for the demo CLIP, which needs no download.
+        device: ``"auto"`` for the first available device of cuda, mps and cpu, or a torch device.
+        dtype: ``"float32"``, ``"bfloat16"`` (faster on some devices, changes scores by up to 3e-3), ``"float16"`` (CUDA
+            only), or `vlgauge.encoders.clip.towers.RELEASED_HALF` for the precision of OpenAI's code on CUDA.
+        feature_cache: Folder in which features are stored between processes. None for the folder in the environment
+            variable ``VLGAUGE_FEATURES``, if it is set.
 
     Raises:
-        ValueError: If a setting is none of these, or the weights do not fit the architecture.
-        WeightsNotFoundError: If the weights are not on this machine and cannot be fetched.
+        ValueError: If a setting is invalid, or the weights do not fit the architecture.
+        WeightsNotFoundError: If the weights are not on this machine and cannot be downloaded.
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
+        RuntimeError: If this process was forked after torch had run. See `vlgauge.torch_use`.
     """
     one_of("dtype", dtype, (*DTYPES, RELEASED_HALF))
     check_torch("CLIP", CLIP_PACKAGES, "clip")
@@ -101,18 +110,18 @@ def clip_with_checkpoint(
     dtype: str = "float32",
     feature_cache: str | Path | None = None,
 ) -> tuple[ClipEncoder, Adapter | None]:
-    """An encoder and the head that a metric puts on it.
+    """Return a CLIP encoder, and the head that a metric applies to it.
 
-    A checkpoint that differs from the backbone in its head only shares the encoder, and so every forward pass, with
-    the metrics that use the plain backbone. Any other checkpoint is an encoder of its own and comes without a head;
-    its `verified` is False where the backbone was not at hand to compare it with.
+    A checkpoint that differs from the backbone only in its head shares the encoder, and thus every forward pass, with
+    the metrics that use the plain backbone. Any other checkpoint is a separate encoder without a head. Its `verified`
+    is False if the backbone was not available for comparison.
 
     Args:
         backbone: See `clip_encoder`.
-        checkpoint: Adapter, or file with one or with a whole CLIP, or folder as for `weights`; None for the converted
-            one in the user's cache, or for the toy's under the embedded profile.
-        kind: ``"pac_s"`` must have a checkpoint; ``"pac_s++"`` a whole CLIP, with low-rank updates or merged;
-            ``"clip_s"`` is the plain backbone if none is given.
+        checkpoint: Adapter, file with an adapter or a whole CLIP, or folder as for `weights`. None for the converted
+            one in the cache of the user, or for the demo adapter under the embedded profile.
+        kind: ``"pac_s"`` requires a checkpoint, ``"pac_s++"`` a whole CLIP with separate or merged low-rank updates,
+            and ``"clip_s"`` is the plain backbone without a checkpoint.
         weights: See `clip_encoder`.
         profile: See `clip_encoder`.
         device: See `clip_encoder`.
@@ -121,7 +130,7 @@ def clip_with_checkpoint(
 
     Raises:
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
-        WeightsNotFoundError: If there is no checkpoint, or an adapter has no backbone.
+        WeightsNotFoundError: If there is no checkpoint, or the backbone of an adapter is missing.
     """
     one_of("kind", kind, KINDS)
     one_of("dtype", dtype, DTYPES)
@@ -137,10 +146,10 @@ def clip_with_checkpoint(
         checkpoint = _existing(checkpoint)
     base: _Weights | None = None
     try:
-        # What was compared when it was converted needs no base, nor the fetching of one.
+        # A checkpoint that was compared during its conversion does not need the base.
         base = None if weights is None and _was_compared(checkpoint) else _resolved(backbone, weights, profile)
     except WeightsNotFoundError:
-        # A whole CLIP can do without the backbone; what it was compared with is then said.
+        # A whole CLIP does not need the backbone. `load_checkpoint` warns if it cannot be compared with it.
         if weights is not None or not _is_whole(checkpoint):
             raise
     found = _loaded(checkpoint, row, base)
@@ -159,9 +168,14 @@ def clip_with_checkpoint(
 
 
 def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
-    """Name of the weights of an encoder, for signatures: a repository with its commit, or the digest of a file.
+    """Return the name of the weights of an encoder for signatures.
 
-    A file that the user named has the name of the published weights if it is a copy of them.
+    It is a repository with its commit, or the digest of a file. A file of the user that is a copy of the published
+    weights has their name.
+
+    Args:
+        encoder: The encoder.
+        given: Whether the user has passed the weights.
     """
     row, digest = encoder.row, encoder.digest
     if given and digest not in (row.sha256, row.openai_sha256):
@@ -174,7 +188,7 @@ def weights_name(encoder: ClipEncoder, *, given: bool) -> str:
 def clip_tokens(
     backbone: str | ClipArchitecture | None = None, *, weights: str | Path | None = None, profile: str = "paper"
 ) -> Tokens:
-    """What turns texts into ids as a backbone does; its weights are not read."""
+    """Return the tokenizer of a backbone, without reading the weights."""
     row = _row(backbone, profile)
     file = tokenizer_file(row, weights)
     return pool.get(("tokens", row.name, row.tokens, row.context, file), lambda: tokens_of(row, file))
@@ -189,7 +203,7 @@ def look_for_clip(
     checkpoint: str | Path | Adapter | None = None,
     kind: str = "clip_s",
 ) -> None:
-    """Have a preflight look for what `clip_with_checkpoint` needs."""
+    """Make a preflight check the requirements of `clip_with_checkpoint`."""
     row = _row(backbone, profile)
     preflight.need(CLIP_PACKAGES)
     if checkpoint is None and kind != "clip_s":
@@ -201,19 +215,19 @@ def look_for_clip(
         preflight.look(lambda: _existing(checkpoint))
         file = Path(checkpoint).expanduser()
         alone = weights is None and (file.is_dir() or (file.is_file() and _is_whole(file)))
-    # A whole CLIP can do without the backbone.
+    # A whole CLIP does not need the backbone.
     if profile == "paper" and not alone:
         preflight.look(lambda: look_for_weights(row, weights))
 
 
 def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Path | None) -> ClipEncoder:
-    """The encoder of resolved weights."""
+    """Return the encoder of resolved weights from the pool."""
     _check_path("feature_cache", feature_cache)
     device = resolved_device(device)
     if dtype == "float16" and not device.startswith("cuda"):
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
 
-    # Before the weights, which take longer.
+    # Load the tokenizer before the weights, which take longer.
     tokens = tokens_of(weights.row, weights.tokenizer)
 
     def build() -> ClipEncoder:
@@ -259,12 +273,16 @@ def _resolved(backbone: str | ClipArchitecture | None, weights: str | Path | Non
 
 
 def _default_checkpoint(row: ClipArchitecture, profile: str, kind: str) -> Path:
-    """The weights of PAC-S for which the user need not ask; there is no fallback to plain CLIP."""
+    """Return the default weights of PAC-S. There is no fallback to plain CLIP."""
     return toy.toy_file("toy_pac_s.safetensors") if profile == "embedded" else paper_adapter(row, kind)
 
 
 def _check_path(name: str, value: object) -> None:
-    """Refuse what is no path; TypeError. None stands for the default."""
+    """Check that a setting is a path, or None for the default.
+
+    Raises:
+        TypeError: If it is not.
+    """
     if value is not None and not isinstance(value, (str, os.PathLike)):
         raise UsageTypeError.about(name, f"must be a path, got {type(value).__name__}")
     try:
@@ -281,17 +299,17 @@ def _existing(checkpoint: str | os.PathLike[str]) -> Path:
 
 
 def _was_compared(checkpoint: Path | Adapter) -> bool:
-    """Whether a checkpoint is a whole CLIP that `vlgauge convert` wrote."""
+    """Return whether a checkpoint is a whole CLIP written by `vlgauge convert`."""
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") == FULL_FORMAT
 
 
 def _is_whole(checkpoint: Path | Adapter) -> bool:
-    """Whether a checkpoint is a whole CLIP rather than an adapter."""
+    """Return whether a checkpoint is a whole CLIP and not an adapter."""
     return not isinstance(checkpoint, Adapter) and safetensors_metadata(checkpoint).get("format") != FORMAT
 
 
 def _loaded(checkpoint: Path | Adapter, row: ClipArchitecture, base: _Weights | None) -> Checkpoint:
-    """A checkpoint compared with its base, once per process."""
+    """Compare a checkpoint with its base, once per process."""
     if isinstance(checkpoint, Adapter):
         state = base.read() if base else {}
         return Checkpoint(checked_adapter(checkpoint, row, state, source="the given adapter"))

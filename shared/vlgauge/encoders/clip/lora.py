@@ -1,4 +1,4 @@
-"""Low-rank updates of a PAC-S++ checkpoint, merged into the matrices that they update."""
+"""Low-rank updates of PAC-S++ checkpoints, merged into the matrices that they update."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ if TYPE_CHECKING:
 RANK = 4
 SCALE = 1.0 / RANK  # alpha / r of Sarto et al. (PAC-S++) with alpha = 1
 
-# The released model carries these, but its forward never uses them.
+# The released model contains these updates, but its forward pass never applies them.
 _NOT_APPLIED = (".mlp.c_fc", ".mlp.c_proj")
 _ALWAYS_UPDATED = (".attn.in_proj_weight", ".attn.out_proj.weight", "visual.conv1.weight")
 
 
 def has_lora(tensors: Mapping[str, torch.Tensor]) -> bool:
-    """Whether a checkpoint carries low-rank updates."""
+    """Return whether a checkpoint contains low-rank updates."""
     return any(name.endswith(("lora_A", "lora_B")) for name in tensors)
 
 
 def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str, torch.Tensor]:
-    """The plain CLIP of a LoRA checkpoint: W + B A alpha / r for attention and patch embedding, as released.
+    """Merge the updates of a LoRA checkpoint: W + B A alpha / r for attention and patch embedding, as released.
 
     Args:
-        tensors: OpenAI names; updates of ``X.weight`` are ``X.lora_A`` and ``X.lora_B``, of ``attn.in_proj_weight``
-            ``attn.in_proj_weight_lora_A`` and ``_B``.
+        tensors: Tensors by OpenAI's names. The updates of ``X.weight`` are ``X.lora_A`` and ``X.lora_B``, and the
+            updates of ``attn.in_proj_weight`` are ``attn.in_proj_weight_lora_A`` and ``_B``.
         source: File, for messages.
 
     Returns:
-        The tensors without the updates, merged ones in float32.
+        The tensors without the updates. Merged tensors are float32.
+
+    Raises:
+        ValueError: If an update is missing, incomplete or of another rank.
     """
     plain = {name: tensor for name, tensor in tensors.items() if not name.endswith(("lora_A", "lora_B"))}
     stems = {_updated(name[:-1]): name[:-1] for name in tensors if name not in plain}
@@ -52,7 +55,7 @@ def merged_lora(tensors: Mapping[str, torch.Tensor], *, source: str) -> dict[str
 
 
 def _updated(stem: str) -> str:
-    """Name of the tensor that ``stem + "A"`` and ``stem + "B"`` update."""
+    """Return the name of the tensor that ``stem + "A"`` and ``stem + "B"`` update."""
     if stem.endswith("_weight_lora_"):
         return stem.removesuffix("_lora_")
     return stem.removesuffix("lora_") + "weight"

@@ -1,4 +1,4 @@
-"""The module of a CLIP, built of its tensors, and what turns texts into ids for it."""
+"""Construction of CLIP modules from tensors, and of their tokenizers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,17 @@ NEEDS_CLIP = 'CLIP needs more packages; run: pip install "vlgauge[clip]"'
 
 
 def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
-    """The module of an architecture, by default on torch's meta device, which holds shapes and no numbers."""
+    """Build the module of an architecture.
+
+    Args:
+        row: The architecture.
+        device: Torch device. The default is the meta device, on which tensors have shapes but no values.
+
+    Raises:
+        ImportError: If a package is missing or broken.
+        ValueError: If open_clip does not know the architecture.
+        WeightsNotFoundError: If files of another repository are required and missing.
+    """
     try:
         lean_import("open_clip")
         import torch
@@ -50,7 +60,7 @@ def empty_model(row: ClipArchitecture, device: str = "meta") -> torch.nn.Module:
 
 
 def _make_tanh(module: Any) -> None:
-    """Put GELU by tanh in the place of each exact one; it has no weights."""
+    """Replace exact GELU modules by the tanh approximation. They have no weights."""
     import torch
 
     for name, part in module.named_children():
@@ -62,15 +72,15 @@ def _make_tanh(module: Any) -> None:
 
 @cache
 def expected_shapes(row: ClipArchitecture) -> Mapping[str, tuple[int, ...]]:
-    """Names and shapes of the tensors of an architecture, as open_clip has them."""
+    """Return the names and shapes of the tensors of an architecture in open_clip."""
     return {name: tuple(tensor.shape) for name, tensor in empty_model(row).state_dict().items()}
 
 
 @contextmanager
 def _without_numbers() -> Iterator[None]:
-    """The meta device, and first values left at their shapes.
+    """Use the meta device, and skip the initialization of tensors.
 
-    To draw and scale numbers that are none, torch would import its compiler, which takes a second.
+    For the initialization of tensors without values, torch would import its compiler, which takes a second.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -89,7 +99,7 @@ def _without_numbers() -> Iterator[None]:
 
 @contextmanager
 def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
-    """A text tower or tokenizer of another library reads files of its own repository."""
+    """Explain errors of text towers and tokenizers of other libraries, which read files of other repositories."""
     try:
         yield
     except OSError as error:
@@ -101,18 +111,18 @@ def _configuration_there(row: ClipArchitecture) -> Iterator[None]:
 
 
 def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> torch.nn.Module:
-    """The module with its tensors, in float32."""
+    """Build the module with these tensors, in float32."""
     filled = {name: tensor.float() for name, tensor in state.items()}
     model = empty_model(row)
     model.load_state_dict(filled, strict=True, assign=True)
-    # The masks are in no file.
+    # The masks are not stored in files.
     for tower in (model, getattr(model, "text", model)):
         mask = getattr(tower, "attn_mask", None)
         if mask is not None and mask.is_meta:
             tower.register_buffer("attn_mask", causal_mask(mask.shape[0]), persistent=False)
     left = [name for name, tensor in [*model.named_parameters(), *model.named_buffers()] if tensor.is_meta]
     if left:
-        # Other libraries' image towers have further tables that are computed, not saved.
+        # Image towers of other libraries have more tables that are computed and not stored.
         with without_first_values():
             model = empty_model(row, "cpu")
         model.load_state_dict(filled, strict=True)
@@ -120,14 +130,19 @@ def build_model(row: ClipArchitecture, state: Mapping[str, torch.Tensor]) -> tor
 
 
 def causal_mask(length: int) -> torch.Tensor:
-    """Zeros on and below the diagonal, minus infinity above, shape ``(length, length)``."""
+    """Return zeros on and below the diagonal and minus infinity above, shape ``(length, length)``."""
     import torch
 
     return torch.full((length, length), float("-inf")).triu_(1)
 
 
 def tokens_of(row: ClipArchitecture, file: Path | None = None) -> Tokens:
-    """What turns texts into ids for an architecture."""
+    """Return the tokenizer of an architecture.
+
+    Args:
+        row: The architecture.
+        file: The tokenizer file of the model. None if it has none.
+    """
     if row.tokens == "clip":
         return ClipTokens(row.context)
     if file is not None:

@@ -1,4 +1,4 @@
-"""Texts as SigLIP 2 takes them: in lower case, by the model's own tokenizer, always padded to the context."""
+"""Tokenizer of SigLIP 2, which lowercases texts and pads them to the context."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _SPECIAL = {"<pad>": PADDING, "<eos>": END}
 
 
 class OwnTokens:
-    """Token ids of texts by a file of the model: those of the text, the end token, padding up to the context."""
+    """Tokenizer of a file of the model: the ids of the text, the end token, and padding up to the context."""
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
         with importing('SigLIP 2 needs more packages; run: pip install "vlgauge[clip]"'):
@@ -25,7 +25,7 @@ class OwnTokens:
         self._canonical = canonical
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # the library raises no other class
+        except Exception as error:  # the library raises only this class
             raise UsageError(
                 f"`weights` must have the tokenizer of the model beside them, got {str(file)!r}, which fails with: "
                 f"{error}"
@@ -42,26 +42,30 @@ class OwnTokens:
             )
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
-        """Ids of each text, shape ``(context,)``, int32, and which texts were cut, shape ``(n_texts,)``."""
+        """Tokenize texts.
+
+        Returns:
+            Ids of each text, shape ``(context,)``, int32, and whether it was truncated, shape ``(n_texts,)``.
+        """
         known = {text: self._ids(text) for text in dict.fromkeys(texts)}
         cut = np.array([len(known[text]) >= self.context for text in texts], dtype=bool)
         rows = {text: self._padded(ids) for text, ids in known.items()}
         return [rows[text] for text in texts], cut
 
     def too_long(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Which texts have more tokens than the context, the end token included, shape ``(n_texts,)``."""
+        """Return which texts have more tokens than the context, including the end token, shape ``(n_texts,)``."""
         return np.array([len(self._ids(text)) >= self.context for text in texts], dtype=bool)
 
     def spells_special(self, text: str) -> bool:
-        """No warning is known to be needed."""
+        """Return False, because no special spelling is known that requires a warning."""
         return False
 
     def _ids(self, text: str) -> list[int]:
-        """Ids of the words of a text, without the end token."""
+        """Return the ids of the words of a text, without the end token."""
         return self._tokenizer.encode(self._clean(text), add_special_tokens=False).ids
 
     def _clean(self, text: str) -> str:
-        # Half a surrogate pair is no text for the tokenizer.
+        # The tokenizer does not accept lone surrogates.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if not self._canonical:
             return text.lower()

@@ -1,7 +1,8 @@
-"""Pictures as CLIP takes them: resized, cropped, RGB; decoded in threads, a few batches ahead of the model.
+"""CLIP image preprocessing (resizing, cropping, RGB conversion) in threads that run a few batches ahead of the model.
 
-The order of the steps is that of the authors' code: RGB comes last, so a palette is resized by nearest neighbours and a
-picture with alpha by its weighted colours; where the row says so, RGB comes first.
+The steps follow the order of the authors' code. RGB conversion comes last, so palette images are resized with
+nearest-neighbor interpolation and images with an alpha channel with alpha-weighted colors. Architectures with
+`rgb_first` convert images to RGB first.
 """
 
 import os
@@ -26,18 +27,22 @@ BATCHES_AHEAD = 2
 Item = TypeVar("Item")
 
 PictureId: TypeAlias = tuple[str, bytes]
-"""When a picture turns to RGB, and its key: two pictures with one id look alike."""
+"""``convert`` and ``key`` of an image. Images with equal ids have equal pixels."""
 
 _FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
 
-# A picture of one column would be resized to hundreds of megabytes, of which the crop keeps a sliver.
+# Resizing an extremely elongated image would take hundreds of megabytes, most of which the center crop discards.
 _SLENDER = 100
 
 
 def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
-    """The square that the image tower takes, shape ``(size, size, 3)``, uint8.
+    """Resize and crop an image to the input size of the image tower.
 
-    Shorter side to `size`, long side ``int(size * long / short)``, then the centre, whose offset is rounded to even.
+    The shorter side is resized to `size` and the longer side to ``int(size * long / short)``, followed by a center crop
+    whose offset is rounded half to even. With ``resize="squash"`` both sides are resized to `size` instead.
+
+    Returns:
+        RGB pixels, shape ``(size, size, 3)``, uint8.
     """
     if row.rgb_first:
         picture.info.pop("transparency", None)
@@ -53,13 +58,16 @@ def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
         wide, high = int(size * width / short), int(size * height / short)
         left, top = int(round((wide - size) / 2.0)), int(round((high - size) / 2.0))  # noqa: RUF046
         cut = picture.resize((wide, high), kind).crop((left, top, left + size, top + size))
-    # Pillow would warn of its loss; a picture is scored without its alpha channel, as everywhere.
+    # Avoid Pillow's warning about lost transparency. As everywhere, images are scored without their alpha channel.
     cut.info.pop("transparency", None)
     return np.asarray(cut.convert("RGB"))
 
 
 def _centre(width: int, height: int, size: int) -> tuple[float, float, float, float]:
-    """Box of a very long picture that the crop would keep, in its own pixels; rounding may change a grey level."""
+    """Return the box of an elongated image that the center crop would keep, in pixels of the original image.
+
+    Rounding may change a pixel by one gray level.
+    """
     short, long = sorted((width, height))
     scaled = int(size * long / short)
     start = int(round((scaled - size) / 2.0)) * long / scaled  # noqa: RUF046
@@ -68,7 +76,11 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
 
 
 def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
-    """Open a picture and make its square."""
+    """Open an image and preprocess it with `square`.
+
+    Raises:
+        ValueError: If the image cannot be read.
+    """
     opened = picture.open()
     try:
         return square(opened, row)
@@ -79,7 +91,15 @@ def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
 def distinct_pictures(
     pictures: Sequence[Picture], on_error: str
 ) -> tuple[list[PictureId | None], dict[PictureId, Picture]]:
-    """Id of each picture, None where its file cannot be read, and one picture per id."""
+    """Deduplicate images.
+
+    Args:
+        pictures: The images.
+        on_error: ``"raise"`` to raise errors of unreadable files.
+
+    Returns:
+        Id of each image, or None if its file cannot be read, and one image per id.
+    """
     ids: list[PictureId | None] = []
     distinct: dict[PictureId, Picture] = {}
     for picture in pictures:
@@ -96,19 +116,19 @@ def distinct_pictures(
 
 
 def sorted_ids(distinct: dict[PictureId, Picture], ids: Iterable[PictureId]) -> list[PictureId]:
-    """Ids in an order that depends on contents only; what comes of one file stands together."""
+    """Sort ids by content only, keeping images from the same file together."""
     return sorted(ids, key=lambda name: (getattr(distinct[name], "order", name[1]), name))
 
 
 def skip_rest(pictures: Sequence[Picture], needed: set[int]) -> None:
-    """Tell the pictures that will not be opened, so that a shared image can be let go."""
+    """Call ``skip()`` on the images that are not needed, so that shared images can be released."""
     for picture in pictures:
         if id(picture) not in needed and hasattr(picture, "skip"):
             picture.skip()
 
 
 def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
-    """Everything between a decoded file and the image tower."""
+    """Return all settings between a decoded file and the image tower."""
     return {
         "size": row.size,
         "resize": row.resize,
@@ -124,11 +144,13 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
 def decoded_batches(
     pictures: Sequence[Picture], row: ClipArchitecture, batch_size: int
 ) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
-    """Squares of the pictures in batches, each a square or the error that stands for it.
+    """Decode and preprocess images in batches, using a thread pool.
 
-    Threads work at most two batches ahead, so memory does not grow with the number of pictures. They end with the
-    context, not when what an error left behind is collected as garbage: that may be while a thread starts, which would
-    then wait for itself.
+    Threads run at most two batches ahead, so memory use does not grow with the number of images. The pool is shut down
+    on exit from the context instead of by the garbage collector, which may run while a thread starts and then deadlock.
+
+    Yields:
+        Iterator over batches. Each item is a preprocessed image, or the error raised for it.
     """
     workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
     executor = ThreadPoolExecutor(workers, "vlgauge-decode")
@@ -152,7 +174,11 @@ def decoded_batches(
 
 
 def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
-    """Return a batch of squares as one array, shape ``(n, size, size, 3)``; raise the first error among them."""
+    """Return a batch of preprocessed images as one array, shape ``(n, size, size, 3)``.
+
+    Raises:
+        ValueError: The first error among the images.
+    """
     for square in opened:
         if isinstance(square, UsageError):
             raise square
@@ -160,7 +186,7 @@ def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
 
 
 def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items in pieces of one size; the last may be shorter."""
+    """Split items into parts of `size` items. The last one may be shorter."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

@@ -1,4 +1,4 @@
-"""One set of names for CLIP's tensors, whoever saved them."""
+"""Conversion of the tensor names of all CLIP formats to the names of open_clip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 _HF_TOWERS = {"text_model.": "", "vision_model.": "visual."}
-# Within a tower of Hugging Face's CLIPModel; "pre_layrnorm" is spelled so there.
+# Names within a tower of Hugging Face's CLIPModel, including its spelling "pre_layrnorm".
 _HF_NAMES = {
     "embeddings.token_embedding.weight": "token_embedding.weight",
     "embeddings.position_embedding.weight": "positional_embedding",
@@ -37,10 +37,15 @@ _HF_LAYER = re.compile(r"encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
 
 
 def normalised(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> dict[str, torch.Tensor]:
-    """The tensors under the names that open_clip (and OpenAI) give them, if they are `known`; others stay.
+    """Rename tensors to the names of open_clip and OpenAI. Unknown names are kept.
 
-    Leaves out what `vlgauge.weights.known_tensors` lists, takes away the prefix ``module.`` of data-parallel training,
-    renames the tensors of Hugging Face's CLIPModel, and moves ``text.*`` of open_clip's other text layout to the top.
+    This omits the tensors listed in `vlgauge.weights.known_tensors`, removes the prefix ``module.`` of data-parallel
+    training, renames the tensors of Hugging Face's CLIPModel, and removes the prefix ``text.`` of open_clip's other
+    text layout.
+
+    Args:
+        tensors: Tensors by name.
+        known: Names of the tensors of the architecture.
     """
     plain = {name: tensors[name] for name in known_tensors.surplus(tensors, known_tensors.CLIP)}
     if plain and all(name.startswith("module.") for name in plain):
@@ -53,7 +58,7 @@ def normalised(tensors: Mapping[str, torch.Tensor], known: Collection[str]) -> d
 
 
 def _from_hugging_face(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Names of CLIPModel; q, k and v are stacked, the projections transposed."""
+    """Rename the tensors of CLIPModel, concatenate q, k and v, and transpose the projections."""
     import torch
 
     renamed: dict[str, torch.Tensor] = {}
@@ -70,12 +75,12 @@ def _from_hugging_face(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.T
         else:
             renamed[_hf_name(name)] = tensor
     for target, parts in stacks.items():
-        if set(parts) == set("qkv"):  # else the check of the names tells that it is missing
+        if set(parts) == set("qkv"):  # missing tensors are reported by the check of the names
             renamed[target] = torch.cat([parts[part] for part in "qkv"])
     return renamed
 
 
-# Within a tower of SiglipModel -> as open_clip names them in its text and image tower.
+# Names within a tower of SiglipModel, and the corresponding names in open_clip's text and image tower.
 _SIGLIP_LAYER = re.compile(r"(text|vision)_model\.encoder\.layers\.(\d+)\.(.+)\.(weight|bias)")
 _SIGLIP_TOWERS = {"text": "text.transformer.resblocks.", "vision": "visual.trunk.blocks."}
 _SIGLIP_PARTS = {
@@ -99,7 +104,7 @@ _SIGLIP_NAMES = {
     "vision_model.head.mlp.fc1": "visual.trunk.attn_pool.mlp.fc1",
     "vision_model.head.mlp.fc2": "visual.trunk.attn_pool.mlp.fc2",
 }
-# Tensors that open_clip keeps in another shape.
+# Tensors that have another shape in open_clip.
 _SIGLIP_SHAPES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "text_model.embeddings.position_embedding.weight": ("text.positional_embedding", lambda table: table),
     "vision_model.embeddings.position_embedding.weight": ("visual.trunk.pos_embed", lambda table: table[None]),
@@ -110,12 +115,12 @@ _SIGLIP_SHAPES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = 
 
 
 def is_siglip(names: Collection[str]) -> bool:
-    """Whether tensors have the names of Hugging Face's SiglipModel."""
+    """Return whether tensors have the names of Hugging Face's SiglipModel."""
     return "vision_model.head.probe" in names
 
 
 def from_siglip(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Tensors of SiglipModel under open_clip's names; q, k and v are stacked. Others stay."""
+    """Rename the tensors of SiglipModel to open_clip's names, and concatenate q, k and v. Unknown names are kept."""
     import torch
 
     renamed: dict[str, torch.Tensor] = {}
@@ -142,19 +147,27 @@ def from_siglip(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         else:
             renamed[name] = tensor
     for target, parts in stacks.items():
-        if set(parts) == set("qkv"):  # else the check of the names tells that it is missing
+        if set(parts) == set("qkv"):  # missing tensors are reported by the check of the names
             renamed[target] = torch.cat([parts[part] for part in "qkv"])
     return renamed
 
 
-# The second table of a Long-CLIP; the first has the usual name.
+# Second position table of a Long-CLIP. The first one has the usual name.
 SECOND_POSITIONS = "positional_embedding_res"
 
 
 def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: str) -> dict[str, torch.Tensor]:
-    """One table of positions in place of a Long-CLIP's two: the first rows of one, then the other's.
+    """Join the two position tables of a Long-CLIP: the first rows of one, then the remaining rows of the other.
 
-    The rest of both is in the file and read by nobody (Zhang et al., 2024).
+    The remaining rows of the first and the first rows of the second table are never used (Zhang et al., 2024).
+
+    Args:
+        tensors: Tensors of a Long-CLIP by name.
+        first: Number of rows of the first table.
+        source: File, for messages.
+
+    Raises:
+        ValueError: If a table is missing or the shapes differ.
     """
     import torch
 
@@ -169,7 +182,7 @@ def joined_positions(tensors: Mapping[str, torch.Tensor], first: int, source: st
 
 
 def _hf_name(name: str) -> str:
-    """open_clip's name of a tensor of CLIPModel that is only renamed."""
+    """Return open_clip's name of a tensor of CLIPModel that is only renamed."""
     for tower, prefix in _HF_TOWERS.items():
         inner = name.removeprefix(tower)
         if inner == name:

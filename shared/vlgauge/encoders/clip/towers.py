@@ -1,4 +1,4 @@
-"""The two towers of CLIP: pixels and token ids to vectors before the projection."""
+"""Image and text towers of CLIP, which return hidden states before the projection."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 DTYPES = ("float32", "bfloat16", "float16")
 RELEASED_HALF = "released_half"
-"""As OpenAI's loader leaves CLIP on CUDA: everything in float16 but for embeddings and LayerNorm; on any device."""
+"""Precision of CLIP in OpenAI's loader on CUDA, for any device: float16 except for embeddings and LayerNorm."""
 
 
 class ClipTowers:
-    """A built CLIP in evaluation mode on a device; nothing in it changes when it is used.
+    """CLIP in evaluation mode on a device. Using it does not change its state.
 
     Args:
         model: The module, in float32.
         row: Its architecture.
-        device: A device of torch.
-        dtype: ``"float32"``; otherwise the blocks of the transformers compute in that precision, while embeddings,
-            LayerNorm, readout and projections stay in float32. `RELEASED_HALF` is for a CLIP without a ResNet.
+        device: Torch device.
+        dtype: ``"float32"``, or the precision of the transformer blocks. Embeddings, LayerNorm, pooling and projections
+            are always in float32. `RELEASED_HALF` is not supported for a ResNet.
     """
 
     def __init__(self, model: torch.nn.Module, row: ClipArchitecture, device: str, dtype: str) -> None:
@@ -38,7 +38,7 @@ class ClipTowers:
         self.row = row
         self.device = torch.device(device)
         self.dtype = dtype
-        # Only this class of open_clip has its text tower spread over the model, and its mask is causal.
+        # Only this class of open_clip has the layers of the text tower in the model itself and a causal mask.
         self.own_text = (
             getattr(self.model, "text_pool_type", None) == "argmax"
             and self.model.attn_mask is not None
@@ -52,28 +52,35 @@ class ClipTowers:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights."""
+        """Size of the weights in bytes."""
         return sum(p.numel() * p.element_size() for p in self.model.parameters())
 
     def image(self, squares: Sequence[np.ndarray], head: Any = None) -> np.ndarray:
-        """Vectors of pictures, shape ``(n, width)``, float32; of a ResNet pooled and projected.
+        """Encode images, without the projection except for a ResNet, whose outputs are pooled and projected.
 
         Args:
-            squares: Pictures of shape ``(size, size, 3)``, uint8.
-            head: For a ResNet, tensors ``visual.attnpool.*`` that take the place of its own.
+            squares: Images, shape ``(size, size, 3)``, uint8.
+            head: For a ResNet, tensors ``visual.attnpool.*`` that replace its own.
+
+        Returns:
+            Hidden states, shape ``(n, width)``, float32.
         """
         with exact(self.device):
             hidden = self._image(self.pixels(np.stack(squares)), head)
             return np.asarray(hidden.float().cpu().numpy())
 
     def text(self, ids: np.ndarray, *, tokens: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        """Vectors of the end tokens, shape ``(n, width)``, and of all tokens, shape ``(n, n_tokens, width)``.
+        """Encode token ids, without the projection.
 
-        A text tower that is not CLIP's gives projected vectors and no tokens.
+        A text tower of another library returns projected embeddings and no tokens.
 
         Args:
-            ids: Token ids, shape ``(n, n_tokens)``, filled up with zeros.
-            tokens: Whether those of all tokens are wanted.
+            ids: Token ids, shape ``(n, n_tokens)``, padded with zeros.
+            tokens: Whether to return the hidden states of all tokens.
+
+        Returns:
+            Hidden states of the end tokens, shape ``(n, width)``, and of all tokens, shape ``(n, n_tokens, width)``, or
+            None.
         """
         import torch
 
@@ -87,7 +94,10 @@ class ClipTowers:
             return end.cpu().numpy(), read.cpu().numpy() if tokens else None
 
     def projection(self, side: str) -> np.ndarray | None:
-        """Matrix behind the hidden vectors of a side, shape ``(width, embed)``; None where they come projected."""
+        """Return the projection matrix of a side, shape ``(width, embed)``.
+
+        None if the outputs of this side are already projected.
+        """
         own = self.own_image if side == "image" else self.own_text
         matrix = (self.model.visual.proj if side == "image" else self.model.text_projection) if own else None
         return None if matrix is None else np.asarray(matrix.detach().float().cpu().numpy())
@@ -108,7 +118,7 @@ class ClipTowers:
         return _pooled(tower.attnpool, seen.float(), head)
 
     def _text(self, ids: torch.Tensor) -> torch.Tensor:
-        """Every token of texts that may be shorter than the context: what stands behind the end cannot matter."""
+        """Return the hidden states of all tokens. Texts may be shorter than the context, because the mask is causal."""
         model, length = self.model, ids.shape[1]
         embedded = model.token_embedding(ids).to(self.stream) + model.positional_embedding[:length].to(self.stream)
         with self._reduced():
@@ -116,7 +126,14 @@ class ClipTowers:
         return model.ln_final(read.float())
 
     def pixels(self, squares: np.ndarray) -> torch.Tensor:
-        """Normalised pixels on the device, shape ``(n, 3, size, size)``: bit by bit what torchvision makes."""
+        """Normalize images on the device, with bitwise the same result as torchvision.
+
+        Args:
+            squares: Images, shape ``(n, size, size, 3)``, uint8.
+
+        Returns:
+            Pixels, shape ``(n, 3, size, size)``, float32.
+        """
         import torch
 
         raw = torch.from_numpy(squares)
@@ -136,7 +153,7 @@ class ClipTowers:
 
 
 def _halve(model: torch.nn.Module) -> None:
-    """Turn matrices to float16, and let a LayerNorm compute in float32 what it gets and gives in float16."""
+    """Convert matrices to float16, and make LayerNorm compute in float32 on float16 inputs and outputs."""
     import torch
     from open_clip.model import convert_weights_to_fp16
     from open_clip.transformer import LayerNormFp32
@@ -148,7 +165,7 @@ def _halve(model: torch.nn.Module) -> None:
 
 
 def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
-    """Attention pool of a ResNet, perhaps with other tensors in it."""
+    """Apply the attention pool of a ResNet, optionally with other tensors."""
     import torch
 
     if not head:
@@ -161,14 +178,14 @@ def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
 
 
 class HalvedBatches:
-    """Calls a forward pass; the first time the device runs out of memory it goes on with half batches, and says so."""
+    """Forward pass that continues with half batches and a warning when the device first runs out of memory."""
 
     def __init__(self, forward: Callable[[Any], list[Any]]) -> None:
         self._forward = forward
         self._limit: int | None = None
 
     def __call__(self, batch: Sequence[Any]) -> list[Any]:
-        """One result per item of the batch."""
+        """Return one result per item of the batch."""
         import torch
 
         step = self._limit or len(batch)

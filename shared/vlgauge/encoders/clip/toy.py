@@ -1,8 +1,8 @@
-"""The toy CLIP: a small model of drawn scenes that comes with the package, for `profile="embedded"`.
+"""Demo CLIP of the embedded profile: a small model trained on synthetic scenes, included in the package.
 
-It has seen nothing but `vlgauge.scenes` and has no published number: only comparisons of its scores mean anything. It
-was trained by `scripts/make/train_toy_clip.py`; `data/toy_clip/toy_clip.json` holds the record of the training and
-what the model can do on scenes that it has not seen.
+It was trained only on `vlgauge.scenes` and has no published scores, so only comparisons of its scores are meaningful.
+`scripts/make/train_toy_clip.py` trained it. `data/toy_clip/toy_clip.json` contains the record of the training and
+results on held-out scenes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TOY_NAME = "vlgauge-toy-clip"
 
-# Keywords of `open_clip.model.CLIP`. The heads of the text tower are 32 wide, as those of the image tower.
+# Keyword arguments of `open_clip.model.CLIP`. The attention heads of both towers have a width of 32.
 TOY_MODEL: dict[str, Any] = {
     "embed_dim": 64,
     "quick_gelu": True,
@@ -32,26 +32,26 @@ TOY_MODEL: dict[str, Any] = {
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 3},
 }
 
-# Preprocessing as OpenAI's, mean and standard deviation included, but to 64 pixels.
+# OpenAI's preprocessing, including mean and standard deviation, with a size of 64 pixels.
 TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 64, size=64, config=TOY_MODEL)
 
-# Tensors of the file that stand for `token_embedding.weight`: see `expanded`.
+# Tensors of the file that replace `token_embedding.weight`. See `expanded`.
 _TOKEN_IDS = "token_embedding.ids"
 _TOKEN_ROWS = "token_embedding.rows"
 _OTHER_ROW = "token_embedding.other"
 
 
-# What this process was told.
+# Warnings that were already issued in this process.
 _TOLD: set[str] = set()
 
 
 def tell_of_pictures() -> None:
-    """Warn, once per process, that the toy CLIP looks at a picture."""
+    """Warn, once per process, that images are encoded by the demo CLIP."""
     _tell_once(f"the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}")
 
 
 def tell_of_stories() -> None:
-    """Warn, once per process, that the toy sentence-order model reads a story."""
+    """Warn, once per process, that stories are scored by the demo sentence-order model."""
     _tell_once(f"the scores of the toy sentence-order model of the embedded profile {TOY_NUMBERS}")
 
 
@@ -62,17 +62,25 @@ def _tell_once(text: str) -> None:
 
 
 def toy_file(name: str = "toy_clip.safetensors") -> Path:
-    """Path of a file that belongs to the toy CLIP."""
+    """Return the path of a file of the demo CLIP."""
     return DATA / "toy_clip" / name
 
 
 def toy_record() -> dict[str, Any]:
-    """What is known of the model: configuration, preprocessing, training, held-out figures, SHA-256 of the weights."""
+    """Return the record of the model: configuration, preprocessing, training, held-out results and SHA-256."""
     return json.loads(toy_file("toy_clip.json").read_text("utf-8"))
 
 
 def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
-    """Tensors of the toy CLIP by open_clip's names, float32, ready for `load_state_dict(strict=True)`."""
+    """Return the tensors of the demo CLIP by open_clip's names, float32, for `load_state_dict(strict=True)`.
+
+    Args:
+        path: File to read. None for the bundled file, whose SHA-256 is checked.
+
+    Raises:
+        WeightsNotFoundError: If the file does not exist.
+        ValueError: If the bundled file has another SHA-256 than in its record.
+    """
     with importing('the toy CLIP needs more packages; run: pip install "vlgauge[clip]"'):
         from safetensors.torch import load_file
 
@@ -90,11 +98,11 @@ def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
 
 
 def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The stored tensors in float32, with a row for every token: those that were not trained share one row.
+    """Expand the stored tensors to float32 and a full token table, in which all untrained tokens share one row.
 
     Args:
-        stored: As in the file: `token_embedding.ids` (n,), `token_embedding.rows` (n, 64) and `token_embedding.other`
-            (64,) in place of the whole table; the rest by open_clip's names.
+        stored: Tensors of the file, with `token_embedding.ids` (n,), `token_embedding.rows` (n, 64) and
+            `token_embedding.other` (64,) instead of the whole table, and the rest by open_clip's names.
     """
     state = {name: tensor.float() for name, tensor in stored.items() if not name.startswith("token_embedding.")}
     table = stored[_OTHER_ROW].float().repeat(TOY_MODEL["text_cfg"]["vocab_size"], 1)
@@ -103,11 +111,11 @@ def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def compacted(state: dict[str, torch.Tensor], ids: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What the file holds, in float16: the reverse of `expanded` but for rounding.
+    """Return the tensors of the file in float16, the inverse of `expanded` except for rounding.
 
     Args:
-        state: Tensors by open_clip's names, but with a token table of ``len(ids) + 1`` rows, the shared one first.
-        ids: Ids of the tokens of the other rows, shape ``(n,)``.
+        state: Tensors by open_clip's names, with a token table of ``len(ids) + 1`` rows, the shared one first.
+        ids: Token ids of the other rows, shape ``(n,)``.
     """
     table = state["token_embedding.weight"].half()
     rest = {name: tensor.half().contiguous() for name, tensor in state.items() if name != "token_embedding.weight"}

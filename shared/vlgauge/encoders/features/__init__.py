@@ -1,1 +1,1 @@
-"""Features kept in memory and on the disk."""
+"""Feature stores in memory and on disk."""

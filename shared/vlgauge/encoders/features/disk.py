@@ -1,7 +1,7 @@
-"""Vectors that were computed before, kept on disk and shared by processes, for loops that score again and again.
+"""Feature store on disk, shared by processes, for repeated scoring of the same inputs.
 
-There are no lock files and no database: shards are immutable, appear whole, and may vanish at any time. Two processes
-that compute the same vector both store it, and both are right.
+It uses neither lock files nor a database. Shards are immutable, are created atomically, and may be deleted at any time.
+If two processes compute the same features, both store them, which is harmless.
 """
 
 import contextlib
@@ -27,34 +27,35 @@ from vlgauge.writing import PART, STALE_SECONDS, Unwritable, write
 LAYOUT = "v1"
 MAX_BYTES = 2 * 2**30
 
-# Where the bound is passed, the oldest shards go until this share of it is left.
+# If the limit is exceeded, the oldest shards are removed until this share of it is left.
 _FILLED = 0.9
 _SMALL_BYTES = 2**20
 _MAX_SMALL = 64
 _MAX_FOLDERS = 64
 
-# Only files of this name, and such that are being written, are read, counted or removed; others are somebody else's.
+# Only files with this name, and such files while they are being written, are read, counted or removed. All other files
+# belong to other programs.
 SHARD = re.compile(r"\d+-\d+-[0-9a-f]{32}\.safetensors")
 
 _warned: set[tuple[Path, str]] = set()
 
 
 def preprocess_id(settings: Mapping[str, Any]) -> str:
-    """Sixteen hexadecimal digits for everything about preprocessing that changes a vector."""
+    """Return sixteen hexadecimal digits that identify all preprocessing settings that affect the features."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 class DiskStore:
-    """Vectors of one side of one encoder in a folder; safe in threads and processes.
+    """Features of one side of one encoder in a folder. Safe for threads and processes.
 
     Args:
-        root: Folder of all stores; made, for this user only, at the first write.
+        root: Folder of all stores. It is created at the first write, accessible to this user only.
         weights_digest: SHA-256 of the weights in hexadecimal digits.
-        side: What the vectors are of, such as ``"image"`` or ``"text"``.
+        side: Kind of input, such as ``"image"`` or ``"text"``.
         preprocess_id: See `preprocess_id`.
-        dtype: Type that the encoder computes in; vectors are kept as float32.
-        max_bytes: Bound on all stores below `root`.
+        dtype: Data type of the computation. Features are stored as float32.
+        max_bytes: Maximum size of all stores below `root` in bytes.
     """
 
     def __init__(
@@ -75,17 +76,17 @@ class DiskStore:
         self._opened = _opened(self.folder, tuple(self._metadata.items()))
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors of those keys that are known, float32."""
+        """Return the stored features of these keys, float32. Unknown keys are omitted."""
         found: dict[bytes, np.ndarray] = {}
         with self._opened.lock:
-            # A second look finds what other processes have written, or merged, since the first.
+            # The second pass finds shards that other processes have written or merged since the first one.
             for _ in range(2):
                 if missing := [key for key in dict.fromkeys(keys) if key not in found]:
                     self._look_up(missing, found)
         return found
 
     def absent(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those keys that are not known; no vector is read."""
+        """Return the keys that are not stored, without reading features."""
         wanted = as_keys(keys)
         there = np.zeros(len(keys), bool)
         with self._opened.lock:
@@ -94,15 +95,15 @@ class DiskStore:
         return [key for key, known in zip(keys, there, strict=True) if not known]
 
     def put(self, vectors: Mapping[bytes, np.ndarray]) -> None:
-        """Keep vectors, in one shard; those that are not finite are left out.
+        """Store features in one shard, except for rows that are not finite.
 
-        A full or read-only disk costs one warning, and nothing is kept.
+        If the disk is full or read-only, nothing is stored and one warning is issued.
         """
         finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
         if not finite:
             return
         with self._writing():
-            # `mkdir(parents=True)` gives its mode to the last folder only.
+            # `mkdir(parents=True)` applies the mode only to the last folder.
             for folder in (*reversed(self.folder.parents), self.folder):
                 if not folder.exists():
                     folder.mkdir(mode=0o700, exist_ok=True)
@@ -113,7 +114,7 @@ class DiskStore:
                     self._merge()
 
     def _shards(self) -> list[Shard]:
-        """The shards of the folder, of which new ones are opened and those that are gone forgotten."""
+        """Return the shards of the folder, after opening new ones and forgetting removed ones."""
         known = self._opened.shards
         try:
             there = files_in([self.folder], SHARD)
@@ -128,7 +129,7 @@ class DiskStore:
         return list(known.values())
 
     def _look_up(self, keys: list[bytes], found: dict[bytes, np.ndarray]) -> None:
-        """Add the vectors that are whole."""
+        """Add the features with valid checksums to `found`."""
         wanted = as_keys(keys)
         is_missing = np.ones(len(keys), bool)
         for shard in self._shards():
@@ -139,7 +140,7 @@ class DiskStore:
             with self._reading(shard.path):
                 values, whole = shard.read(index)
                 if whole.all():
-                    with contextlib.suppress(OSError):  # read-only: it keeps its age
+                    with contextlib.suppress(OSError):  # read-only folder: the modification time stays
                         os.utime(shard.path)
                 else:
                     self._rewrite([shard])
@@ -148,13 +149,13 @@ class DiskStore:
                 is_missing[good] = False
 
     def _merge(self) -> None:
-        """Make one shard of many small ones; those of another width than the newest stay."""
+        """Merge small shards into one, except for shards of another width than the newest."""
         with self._opened.lock:
             small = [shard for shard in self._shards() if shard.n_bytes < _SMALL_BYTES]
             self._rewrite([shard for shard in small if shard.width == small[-1].width])
 
     def _rewrite(self, shards: Sequence[Shard]) -> None:
-        """Make one shard of what is whole in several, or in one that was altered."""
+        """Replace shards by a new one with their valid features."""
         kept: dict[bytes, np.ndarray] = {}
         read = []
         for shard in shards:
@@ -175,7 +176,11 @@ class DiskStore:
         write(self.folder / name, content, "a shard", mode=0o600)
 
     def _make_room(self, n_bytes: int) -> bool:
-        """Remove parts of dead processes and, if the bound would be passed, the oldest shards; False if in vain."""
+        """Remove temporary files of dead processes and, if the limit would be exceeded, the oldest shards.
+
+        Returns:
+            False if the new shard alone exceeds the limit.
+        """
         if n_bytes > self.max_bytes:
             self._warn("bound", f"features of {n_bytes} bytes are over the bound of {self.max_bytes}, and are not kept")
             return False
@@ -194,7 +199,7 @@ class DiskStore:
 
     @contextlib.contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
-        """A shard that is broken goes; one that is gone, or not ours to read, is no longer known."""
+        """Remove a shard that is broken, and forget one that is missing or not readable."""
         try:
             yield
         except BrokenShard as error:
@@ -206,21 +211,21 @@ class DiskStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Nothing is kept on a disk that takes nothing."""
+        """Warn instead of raising an error if the disk is not writable."""
         try:
             yield
         except (OSError, Unwritable) as error:
             self._warn("write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}")
 
     def _warn(self, kind: str, message: str) -> None:
-        """Warn of something about the folder, once per process."""
+        """Warn about the folder, once per process and kind of message."""
         if (self.folder, kind) not in _warned:
             _warned.add((self.folder, kind))
             warn(message)
 
 
 class _Opened:
-    """The shards of a folder that this process has opened, and who may look at them."""
+    """Shards of a folder that this process has opened, and their lock."""
 
     def __init__(self) -> None:
         self.shards: dict[Path, Shard] = {}
@@ -229,42 +234,42 @@ class _Opened:
 
 @lru_cache(maxsize=_MAX_FOLDERS)
 def _opened(folder: Path, metadata: tuple[tuple[str, str], ...]) -> _Opened:
-    """What every store of this process shares that has the same folder."""
+    """Return the object shared by all stores of this process with the same folder."""
     return _Opened()
 
 
 if hasattr(os, "register_at_fork"):
-    # A child may have got a lock that nobody will release.
+    # A child process may have copied a lock in the locked state.
     os.register_at_fork(after_in_child=_opened.cache_clear)
 
 
 # -- All stores below a folder ----------------------------------------------------------------------------------------
 def store_folders(root: Path) -> list[Path]:
-    """The folders of all stores below a folder."""
+    """Return the folders of all stores below a folder."""
     return sorted(folder for folder in (root / LAYOUT).glob("*/*") if folder.is_dir())
 
 
 def files_in(folders: Iterable[Path], names: re.Pattern[str]) -> dict[Path, os.stat_result]:
-    """Files of such names in folders, by name, and so by age; none where there is no folder."""
+    """Return the files in folders whose names match, sorted by name and thus by age. Missing folders are skipped."""
     found = {}
     for folder in folders:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
             for file in files:
                 if names.fullmatch(file.name):
-                    with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                    with contextlib.suppress(FileNotFoundError):  # removed since it was listed
                         found[Path(file.path)] = file.stat(follow_symlinks=False)
     return dict(sorted(found.items()))
 
 
 def remove(paths: Iterable[Path]) -> None:
-    """Remove files as far as they are there and may be removed."""
+    """Remove files, ignoring missing files and files that cannot be removed."""
     for path in paths:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
 
 def clear(root: Path) -> int:
-    """Remove every store below a folder, and nothing else; bytes that were freed."""
+    """Remove all stores below a folder and nothing else, and return the number of bytes freed."""
     folders = store_folders(root)
     found = files_in(folders, SHARD) | files_in(folders, PART)
     remove(found)

@@ -1,4 +1,4 @@
-"""Vectors that were computed before, kept in memory up to a bound."""
+"""Bounded feature stores in memory."""
 
 import os
 import threading
@@ -11,25 +11,26 @@ from vlgauge.encoders.features.disk import DiskStore
 
 PROCESS_BYTES = 2**30
 
-# Vectors that wait for one shard on the disk; beyond this they go there before the call ends.
+# Maximum size of the features that wait for the next shard on disk, in bytes. When it is exceeded, they are written
+# before the end of the call.
 _PENDING_BYTES = 64 * 2**20
 
 
 class MemoryStore:
-    """Least recently used vectors by key, bounded in bytes and safe in threads."""
+    """Thread-safe cache of features by key, which evicts the least recently used ones beyond a size in bytes."""
 
     def __init__(self, max_bytes: int = 256 * 2**20) -> None:
         self.max_bytes = max_bytes
         self.n_bytes = 0
         self._vectors: OrderedDict[Hashable, np.ndarray] = OrderedDict()
-        # Reentrant, because an encoder may be collected, and forgotten, while this thread is in here.
+        # Reentrant, because the finalizer of an encoder may call `forget` while this thread holds the lock.
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._vectors)
 
     def get(self, keys: Iterable[Hashable]) -> dict[Hashable, np.ndarray]:
-        """The vectors of those keys that are known."""
+        """Return the stored features of these keys. Unknown keys are omitted."""
         found = {}
         with self._lock:
             for key in keys:
@@ -39,7 +40,7 @@ class MemoryStore:
         return found
 
     def put(self, vectors: Mapping[Hashable, np.ndarray]) -> None:
-        """Keep vectors; the least recently used ones go when the bound is passed."""
+        """Store features, and evict the least recently used ones beyond the limit."""
         with self._lock:
             for key, vector in vectors.items():
                 if key not in self._vectors:
@@ -50,41 +51,41 @@ class MemoryStore:
                 self.n_bytes -= oldest.nbytes
 
     def forget(self, scope: Hashable) -> None:
-        """Forget every vector whose key is a tuple that begins with the scope."""
+        """Remove all features whose key is a tuple that begins with the scope."""
         with self._lock:
             for key in [key for key in list(self._vectors) if isinstance(key, tuple) and key[0] == scope]:
                 self.n_bytes -= self._vectors.pop(key).nbytes
 
     def bytes_of(self, scope: Hashable) -> int:
-        """Bytes of the vectors whose key is a tuple that begins with the scope."""
+        """Return the size of the features whose key is a tuple that begins with the scope, in bytes."""
         with self._lock:
             known = list(self._vectors.items())
         return sum(vector.nbytes for key, vector in known if isinstance(key, tuple) and key[0] == scope)
 
     def clear_after_fork(self) -> None:
-        """Forget everything in a new process, whoever held the lock in the old one."""
+        """Remove all features in a forked process, where the lock may be locked forever."""
         self._lock = threading.RLock()
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all features."""
         with self._lock:
             self._vectors.clear()
             self.n_bytes = 0
 
 
 process_memory = MemoryStore(PROCESS_BYTES)
-"""The vectors of all encoders of images, by (encoder, kind, digest)."""
+"""Embeddings of all image encoders, by (encoder, kind, digest)."""
 
 if hasattr(os, "register_at_fork"):
-    # A thread of the parent may have been inside.
+    # A thread of the parent process may hold the lock.
     os.register_at_fork(after_in_child=process_memory.clear_after_fork)
 
 
 class LayeredStore:
-    """Vectors of one kind of one encoder: in the memory of all encoders, and perhaps also on the disk.
+    """Features of one kind of one encoder, in the shared memory of all encoders and optionally on disk.
 
-    The disk is asked for what the memory does not know, and gets what is new at `flush`.
+    The disk is read for keys that are not in memory, and new features are written to it at `flush`.
     """
 
     def __init__(self, memory: MemoryStore, scope: tuple[Hashable, ...], disk: DiskStore | None) -> None:
@@ -95,11 +96,11 @@ class LayeredStore:
         self._pending_bytes = 0
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors of those keys that are known."""
+        """Return the stored features of these keys. Unknown keys are omitted."""
         held = self._memory.get([(*self._scope, key) for key in keys])
         found = {key: held[name] for key in keys if (name := (*self._scope, key)) in held}
         if self._disk is not None and found:
-            # Computed before the folder was named, or for another one.
+            # Write features to this folder that were computed without a folder or with another one.
             self._wait({key: found[key] for key in self._disk.absent(list(found))})
         missing = [key for key in keys if key not in found]
         if self._disk is not None and missing:
@@ -109,15 +110,15 @@ class LayeredStore:
         return found
 
     def put(self, values: Mapping[bytes, np.ndarray]) -> None:
-        """Keep new vectors."""
-        # A row of a batch would keep the whole batch alive.
+        """Store new features."""
+        # Copy, because a view of one row would keep the whole batch in memory.
         own = {key: vector.copy() for key, vector in values.items()}
         self._memory.put({(*self._scope, key): vector for key, vector in own.items()})
         if self._disk is not None:
             self._wait(own)
 
     def flush(self) -> None:
-        """Write what is new to the disk."""
+        """Write new features to the disk."""
         if self._disk is not None and self._pending:
             self._disk.put(self._pending)
             self._pending, self._pending_bytes = {}, 0

@@ -1,4 +1,4 @@
-"""Shards: immutable files of vectors by key, the unit of the store on disk."""
+"""Shards of the feature store on disk: immutable files of features by key."""
 
 import json
 import os
@@ -21,21 +21,21 @@ Rows = npt.NDArray[np.intp]
 
 
 class BrokenShard(UsageError):
-    """A file that is no shard of this folder: cut, of another schema, or for other weights."""
+    """Raised if a file is not a valid shard of its folder, such as a truncated one or one of other weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The index of a shard.
+    """Index of a shard.
 
     Attributes:
-        path: Its file.
-        keys: Sorted, shape ``(n,)``.
+        path: Path of the file.
+        keys: Sorted keys, shape ``(n,)``.
         rows: Row of each sorted key in the file, shape ``(n,)``.
-        checks: CRC-32 of each row, in the order of the file, shape ``(n,)``; see `checks_of`.
-        offset: Where the vectors begin in the file.
-        width: Numbers per vector.
-        n_bytes: Size of the file.
+        checks: CRC-32 of each row, in the order of the file, shape ``(n,)``. See `checks_of`.
+        offset: Position of the features in the file, in bytes.
+        width: Width of the features.
+        n_bytes: Size of the file in bytes.
     """
 
     path: Path
@@ -48,7 +48,12 @@ class Shard:
 
     @classmethod
     def opened(cls, path: Path, metadata: Mapping[str, str]) -> "Shard":
-        """Read the index of a shard; its metadata must be these."""
+        """Read the index of a shard, and check its metadata.
+
+        Raises:
+            BrokenShard: If the file is invalid, or its metadata differ.
+            OSError: If the file cannot be read.
+        """
         try:
             with path.open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
@@ -76,19 +81,28 @@ class Shard:
         return cls(path, keys[order], order, checks, begins["values"], width, size)
 
     def find(self, wanted: Keys) -> tuple[Rows, Rows]:
-        """Which of the wanted keys are here, and where each of these stands among the sorted keys."""
+        """Look up keys in the shard.
+
+        Returns:
+            Indices of the wanted keys that are in the shard, and their indices among the sorted keys.
+        """
         index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         (found,) = np.nonzero(self.keys[index] == wanted)
         return found, index[found]
 
     def read(self, index: Rows | None = None) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-        """Vectors of some keys, and whether they are as they were written.
+        """Read features, and verify their checksums.
 
         Args:
-            index: Where the keys stand among the sorted ones; None for all.
+            index: Indices among the sorted keys. None for all.
 
         Returns:
-            Vectors, copied, shape ``(n_keys, width)``; whether each is whole, shape ``(n_keys,)``.
+            Copy of the features, shape ``(n_keys, width)``, float32, and whether each row is unchanged, shape
+            ``(n_keys,)``.
+
+        Raises:
+            BrokenShard: If the size of the file has changed.
+            OSError: If the file cannot be read.
         """
         if self.path.stat().st_size != self.n_bytes:
             raise BrokenShard("was altered after it was written")
@@ -99,7 +113,7 @@ class Shard:
 
 
 def shard_bytes(vectors: Mapping[bytes, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """The content of a shard with these vectors, of one width, by keys of 32 bytes."""
+    """Return the content of a shard with these features of one width, by keys of 32 bytes."""
     from safetensors.numpy import save
 
     keys = np.frombuffer(b"".join(vectors), np.uint8).reshape(len(vectors), KEY_BYTES)
@@ -110,16 +124,16 @@ def shard_bytes(vectors: Mapping[bytes, np.ndarray], metadata: Mapping[str, str]
 
 
 def checks_of(keys: Sequence[bytes], values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
-    """CRC-32 of each key and the vector behind it; a bit that turns over on the disk changes it."""
+    """Return the CRC-32 of each key followed by its features, which detects bits that changed on the disk."""
     pairs = zip(keys, values.astype("<f4", copy=False), strict=True)
     return np.fromiter((zlib.crc32(row, zlib.crc32(key)) for key, row in pairs), np.uint32, len(keys))
 
 
 def bytes_of(keys: Keys) -> list[bytes]:
-    """Keys, each of full length; numpy's own items lose trailing zeros."""
+    """Convert an array of keys to bytes of full length, because items of NumPy lose trailing zeros."""
     return [row.tobytes() for row in np.ascontiguousarray(keys).view(np.uint8).reshape(-1, KEY_BYTES)]
 
 
 def as_keys(keys: Sequence[bytes]) -> Keys:
-    """Keys of 32 bytes as an array."""
+    """Convert keys of 32 bytes to an array."""
     return np.array(keys, dtype=f"S{KEY_BYTES}")

@@ -1,1 +1,1 @@
-"""Models that ground a noun in a region."""
+"""Models that embed nouns and image regions in one space."""

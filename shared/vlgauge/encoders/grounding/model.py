@@ -1,7 +1,7 @@
-"""The two sides of RoViST-VG: regions and words become vectors of one space by a trained head each.
+"""RoViST-VG model: an image head and a text head that embed regions and words in one space.
 
-A checkpoint of ours is a folder with ``model.safetensors`` and ``config.json``; that of the authors is one file of
-``torch.save``, of which only tensors and numbers are read.
+Our checkpoints are folders with ``model.safetensors`` and ``config.json``. The checkpoint of the authors is one file of
+``torch.save``, of which only tensors and numbers are loaded.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ VECTORS, IDF = "vectors.txt", "idf.json"
 AUTHORS_FILE = "https://drive.google.com/file/d/10eudslypWf7p8DoA_vPrR8J-_niFyrR8/view"
 AUTHORS_IDF = "https://drive.google.com/file/d/1Y-WQxuPBfCjXMhF2QNaL9DziY_6ZG7aR/view"
 
-# Names in the file of the authors.
+# Tensor names in the authors' file.
 _IMAGE, _IMAGE_HEAD, _TEXT_HEAD = "image_encoder.image_model.", "image_encoder.linear.", "text_encoder.linear."
 
 
 @dataclass(frozen=True)
 class Heads:
-    """The two trained layers.
+    """Trained linear layers.
 
     Attributes:
         image_weight: Shape ``(d, image_width)``.
@@ -65,24 +65,27 @@ class Heads:
     text_bias: Floats
 
     def image(self, hidden: npt.ArrayLike) -> Floats:
-        """Unit vectors of regions, shape ``(n, d)``."""
+        """Return L2-normalized embeddings of regions, shape ``(n, d)``."""
         return embedded(hidden, self.image_weight, self.image_bias)
 
     def text(self, vectors: npt.ArrayLike) -> Floats:
-        """Unit vectors of words, shape ``(n, d)``."""
+        """Return L2-normalized embeddings of words, shape ``(n, d)``."""
         return embedded(vectors, self.text_weight, self.text_bias)
 
 
 def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
-    """tanh(x Wᵀ + b), divided by its length (Wang et al., 2022, section 3.1).
+    """Compute tanh(x Wᵀ + b) and L2-normalize it (Wang et al., 2022, Section 3.1).
 
     Args:
         rows: x, shape ``(n, width)``.
         weight: W, shape ``(d, width)``.
         bias: b, shape ``(d,)``.
 
+    Returns:
+        Unit vectors, shape ``(n, d)``, float64. A vector of length 0 stays 0.
+
     Raises:
-        ValueError: If the rows have another width, or are not finite.
+        ValueError: If the rows have another width or are not finite.
     """
     x = np.asarray(rows, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != weight.shape[1]:
@@ -95,12 +98,12 @@ def embedded(rows: npt.ArrayLike, weight: Floats, bias: Floats) -> Floats:
 
 
 class GroundingModel:
-    """Heads, and the encoder of regions behind one of them.
+    """Trained heads and the image encoder.
 
     Attributes:
-        identity: Name and digest of the checkpoint, for signatures.
-        heads: The two layers.
-        vectors: Name and SHA-256 of the file of word vectors that the text head was trained with; None if unknown.
+        identity: Name and digest of the checkpoint, used in signatures.
+        heads: The two linear layers.
+        vectors: Name and SHA-256 of the file of word vectors that the text head was trained with. None if unknown.
     """
 
     def __init__(self, heads: Heads, encoder: ImageEncoder, identity: str, vectors: Mapping[str, str] | None) -> None:
@@ -111,16 +114,20 @@ class GroundingModel:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of the remembered vectors."""
+        """Size of the weights and of the cached features in bytes."""
         heads = sum(matrix.nbytes for matrix in vars(self.heads).values())
         return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
 
     def regions(self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None) -> Floats:
-        """Unit vectors of regions, shape ``(n_pictures, d)``."""
+        """Return L2-normalized embeddings of regions, shape ``(n_pictures, d)``."""
         return self.heads.image(self._encoder.image_hidden(pictures, batch_size=batch_size, progress=progress))
 
     def words(self, vectors: npt.ArrayLike) -> Floats:
-        """Unit vectors of words, shape ``(n, d)``, from their word vectors."""
+        """Return L2-normalized embeddings of words, shape ``(n, d)``, from their word vectors.
+
+        Raises:
+            ValueError: If the word vectors have another width than in the training of the checkpoint.
+        """
         width = np.asarray(vectors).shape[-1]
         if width != self.heads.text_weight.shape[1]:
             raise UsageError(
@@ -133,19 +140,19 @@ class GroundingModel:
 def grounding_model(
     checkpoint: str | os.PathLike[str] | None = None, *, profile: str = "paper", device: str = "auto"
 ) -> GroundingModel:
-    """The model of a checkpoint, loaded once per process.
+    """Return the model of a checkpoint, loaded once per process.
 
     Args:
-        checkpoint: Folder that `vlgauge train rovist_vg` wrote, or the authors' file ``r2p_model_epoch2.pth.tar``;
-            None for the small one of drawn scenes under the embedded profile.
+        checkpoint: Folder written by `vlgauge train rovist_vg`, or the authors' file ``r2p_model_epoch2.pth.tar``. None
+            for the demo model of synthetic scenes under the embedded profile.
         profile: "paper" or "embedded".
-        device: ``"auto"``, or a device of torch.
+        device: ``"auto"``, or a torch device.
 
     Raises:
-        WeightsNotFoundError: If there is none; untrained heads never score.
-        ValueError: If it holds something else.
+        WeightsNotFoundError: If there is no checkpoint. Untrained heads are never used for scoring.
+        ValueError: If the checkpoint is invalid.
         ImportError: If a package is missing.
-        RuntimeError: If this process was forked after torch had run; see `vlgauge.torch_use`.
+        RuntimeError: If this process was forked after torch had run. See `vlgauge.torch_use`.
     """
     check_torch("rovist_vg", PAIR_PACKAGES, "rovist-vg")
     path = checkpoint_path(checkpoint, profile)
@@ -158,7 +165,7 @@ def grounding_model(
 
 
 def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | None, profile: str) -> None:
-    """Have a preflight look for what `grounding_model` needs."""
+    """Make a preflight check the requirements of `grounding_model`."""
     preflight.need(PAIR_PACKAGES)
     preflight.look(lambda: checkpoint_path(checkpoint, profile))
     folder = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
@@ -172,7 +179,11 @@ def look_for_model(preflight: Preflight, checkpoint: str | os.PathLike[str] | No
 
 
 def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> Path:
-    """Folder or file of a checkpoint, see `grounding_model`; reads nothing."""
+    """Return the folder or file of a checkpoint without reading it. See `grounding_model`.
+
+    Raises:
+        WeightsNotFoundError: If the checkpoint is missing or incomplete.
+    """
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFoundError(
             "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
@@ -203,7 +214,11 @@ def _read_folder(folder: Path, device: str) -> GroundingModel:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The configuration of a checkpoint of ours."""
+    """Read the configuration of our checkpoints.
+
+    Raises:
+        ValueError: If it has another format or lacks a field.
+    """
     config = read_json(path, "`checkpoint`")
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         found = config.get("format") if isinstance(config, dict) else type(config).__name__
@@ -222,7 +237,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
-    """The CLIP whose vectors before the projection the image head was trained on."""
+    """Return the CLIP whose hidden states before the projection the image head was trained on."""
     if image:
         raise UsageError.about("checkpoint", f"must hold the two heads only, got {next(iter(image))!r} beside them")
     name = config["image_encoder"]
@@ -248,7 +263,7 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
 
 
 def _read_authors(file: Path, device: str) -> GroundingModel:
-    """The authors' checkpoint: {epoch, model, valid_loss, train_loss}."""
+    """Read the authors' checkpoint, a dictionary with the keys epoch, model, valid_loss and train_loss."""
     content = read_torch_object(file)
     state = content.get("model") if isinstance(content, Mapping) else None
     if isinstance(state, Mapping):

@@ -1,4 +1,4 @@
-"""A vision transformer whose pooled first token stands for a picture, as RoViST-VG sees regions."""
+"""Vision transformer that encodes image regions as its pooled first token, for RoViST-VG."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 VIT_NAME = "google/vit-base-patch16-224-in21k"
 VIT_REVISION = "b4569560a39a0f1af58e3ddaf17facf20ab919b0"
-HEAD_WIDTH = 64  # of every published ViT; the weights do not tell
+HEAD_WIDTH = 64  # width of an attention head in every published ViT, which the weights do not contain
 
-# Names of transformers 4, and so of the published files, in transformers 5.
+# Tensor names of transformers 4, which the published files use, and of transformers 5.
 _RENAMED = (
     (r"^encoder\.layer\.(\d+)\.", r"layers.\1."),
     (r"\.attention\.attention\.(query|key|value)\.", lambda found: f".attention.{found[1][0]}_proj."),
@@ -48,7 +48,7 @@ _RENAMED = (
 
 
 def vit_row(width: int, size: int) -> ClipArchitecture:
-    """How a ViT takes pictures: both sides resized to one length (bilinear), colours from -1 to 1."""
+    """Return the image preprocessing of a ViT: bilinear resizing of both sides to `size`, and colors from -1 to 1."""
     half = (0.5, 0.5, 0.5)
     return ClipArchitecture(
         VIT_NAME,
@@ -64,7 +64,11 @@ def vit_row(width: int, size: int) -> ClipArchitecture:
 
 
 def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
-    """Configuration of the ViT that has these tensors; all that they do not tell is that of the published one."""
+    """Derive the configuration of a ViT from its tensors, with the values of the published ViT for everything else.
+
+    Raises:
+        ValueError: If the tensors do not belong to a ViT with a pooling layer.
+    """
     from transformers import ViTConfig
 
     try:
@@ -88,7 +92,7 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
 
 
 def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors of a ViT by the names of transformers 5; those that have them already stay."""
+    """Convert the tensor names of a ViT to the names of transformers 5, if necessary."""
     result = {}
     for name, tensor in state.items():
         for pattern, new in _RENAMED:
@@ -98,13 +102,17 @@ def renamed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
-    """The ViT that has these tensors, in evaluation mode, float32."""
+    """Build the float32 ViT with these tensors in evaluation mode.
+
+    Raises:
+        ValueError: If tensors are missing, unknown or of another shape.
+    """
     with importing('rovist_vg needs more packages; run: pip install "vlgauge[rovist-vg]"'):
         from transformers import ViTModel
     with without_first_values():
         model = ViTModel(vit_config(state))
     names = model.state_dict()
-    # Each version of transformers has its own names, and either reads what the other wrote.
+    # The names depend on the version of transformers, and each version must load the files of the other.
     here = dict(zip(renamed(names), names, strict=True))
     own = {here.get(name, name): tensor.float() for name, tensor in renamed(state).items()}
     missing, surplus = sorted(names.keys() - own.keys()), sorted(own.keys() - names.keys())
@@ -117,10 +125,10 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
 
 
 class VisionEncoder:
-    """A loaded ViT; every distinct picture goes through it once and is remembered.
+    """Loaded ViT. Each distinct image is encoded once and cached.
 
     Attributes:
-        forwards: How many pictures went through it, under ``"image"``.
+        forwards: Number of images encoded, under the key ``"image"``.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -133,14 +141,17 @@ class VisionEncoder:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of the remembered vectors."""
+        """Size of the weights and of the cached features in bytes."""
         weights = sum(p.numel() * p.element_size() for p in self._model.parameters())
         return weights + process_memory.bytes_of(self._scope)
 
     def image_hidden(
         self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None
     ) -> np.ndarray:
-        """Pooled vectors of the pictures, shape ``(n_pictures, width)``, float32; see `ClipEncoder.image_hidden`."""
+        """Return the pooled features of images, shape ``(n_pictures, width)``, float32.
+
+        See `ClipEncoder.image_hidden`.
+        """
         whole_number("batch_size", batch_size, 1)
         check_fork()
         ids, distinct = distinct_pictures(pictures, "raise")
@@ -163,7 +174,14 @@ class VisionEncoder:
         return np.stack([rows[name] for name in ids if name]) if ids else np.zeros((0, width), np.float32)
 
     def forward(self, squares: Sequence[np.ndarray | UsageError]) -> np.ndarray:
-        """Pooled vectors of pictures of shape ``(size, size, 3)``, uint8; an error among them is raised."""
+        """Encode preprocessed images, and raise the first error among them.
+
+        Args:
+            squares: Images, shape ``(size, size, 3)``, uint8, or the error of an image.
+
+        Returns:
+            Pooled features, shape ``(n, width)``, float32.
+        """
         import torch
 
         pixels = torch.from_numpy(stacked_squares(squares))
@@ -176,5 +194,5 @@ class VisionEncoder:
 
 
 def pixel_values(squares: torch.Tensor) -> torch.Tensor:
-    """Colours from -1 to 1, shape ``(n, 3, size, size)``, of pictures of shape ``(n, size, size, 3)``, uint8."""
+    """Convert images of shape ``(n, size, size, 3)``, uint8, to colors from -1 to 1, shape ``(n, 3, size, size)``."""
     return squares.permute(0, 3, 1, 2).contiguous().float().div(255).sub(0.5).div(0.5)

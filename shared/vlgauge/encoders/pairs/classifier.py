@@ -1,4 +1,4 @@
-"""A classifier of text pairs at work: what it is fed, in which batches, and the probabilities that come out."""
+"""Loaded classifier of text pairs: tokenization, batches and probabilities."""
 
 import hashlib
 import inspect
@@ -20,19 +20,19 @@ Pair = tuple[str, str]
 Floats = npt.NDArray[np.float64]
 Encoded = tuple[list[int], list[int]]
 
-# A vector here is one or two numbers; its key and its entry in the store take thirty times as much memory.
+# Entries are one or two numbers. Their keys and the overhead of the store take thirty times as much memory.
 _STORE_BYTES = 4 * 2**20
-# Families whose position numbers start behind that of the padding token.
+# Model families whose position ids start after the id of the padding token.
 _SHIFTED = ("camembert", "ibert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
 
 
 @dataclass(frozen=True)
 class PairProbabilities:
-    """What a scorer says about pairs, in their order.
+    """Results of a scorer, in the order of the pairs.
 
     Attributes:
-        values: Probability that the second text follows the first, shape ``(n_pairs,)``, in [0, 1].
-        truncated: Whether a pair was cut to the model's maximum, shape ``(n_pairs,)``.
+        values: Probability that the second text follows the first, shape ``(n_pairs,)``, range [0, 1].
+        truncated: Whether a pair was truncated to the maximum of the model, shape ``(n_pairs,)``.
     """
 
     values: Floats
@@ -40,7 +40,7 @@ class PairProbabilities:
 
 
 class PairTooLong(UsageError):
-    """A pair has more tokens than the model takes."""
+    """Raised if a pair has more tokens than the maximum of the model."""
 
     def __init__(self, pair: Pair, n_tokens: int, maximum: int) -> None:
         super().__init__(f"a pair of texts has {n_tokens} tokens, the model takes {maximum}")
@@ -48,30 +48,30 @@ class PairTooLong(UsageError):
 
 
 def class_probabilities(logits: npt.NDArray[np.floating], label: int) -> Floats:
-    """P(class label) of each pair, by softmax (RoViST-C; Wang et al., 2022, Eq. 5).
+    """Compute P(class label) of each pair by softmax (RoViST-C; Wang et al., 2022, Eq. 5).
 
     Args:
-        logits: shape ``(n, 2)``, or ``(n, 1)``, of class 1 alone, for which it is the sigmoid.
-        label: the class.
+        logits: Logits, shape ``(n, 2)``, or ``(n, 1)`` for class 1 only, in which case the sigmoid is used.
+        label: The class.
 
     Returns:
-        shape ``(n,)``, in [0, 1].
+        Probabilities, shape ``(n,)``, range [0, 1].
     """
     values = np.asarray(logits, dtype=np.float64)
     margin = values[:, 0] if values.shape[1] == 1 else values[:, label] - values[:, 1 - label]
-    # Both forms of 1 / (1 + exp(-margin)), each where it cannot overflow.
+    # Use the form of 1 / (1 + exp(-margin)) that cannot overflow.
     small = np.exp(-np.abs(margin))
     return np.where(margin >= 0, 1.0, small) / (1.0 + small)
 
 
 class LoadedScorer:
-    """A classifier of the transformers library in float32; each distinct pair is scored once and remembered.
+    """Classifier of the transformers library in float32. Each distinct pair is scored once and cached.
 
-    The result does not depend on the order of the pairs, and by at most 1e-6 on what else is scored with them.
+    Results do not depend on the order of the pairs, and by at most 1e-6 on the other pairs of a call.
 
     Attributes:
-        forwards: Number of pairs that went through the model so far.
-        maximum: Tokens that the model takes, special ones included.
+        forwards: Number of pairs processed by the model so far.
+        maximum: Maximum number of tokens, including special tokens.
     """
 
     def __init__(self, found: PairModel, device: str) -> None:
@@ -82,16 +82,20 @@ class LoadedScorer:
         self._model, self._device = model.to(device), device
         self.maximum = longest_input(self._tokenizer, model.config)
         self._segments = takes_segments(model)
-        # Fast tokenizers change their own state while they cut ("Already borrowed").
+        # Fast tokenizers are not thread-safe while truncating ("Already borrowed").
         self._lock = threading.Lock()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of the remembered logits."""
+        """Size of the weights and of the cached logits in bytes."""
         return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
 
     def label_index(self, label: int | str) -> int:
-        """Index of a class given by index or name."""
+        """Return the index of a class given by index or name.
+
+        Raises:
+            ValueError: If the model has no such class.
+        """
         names = {int(index): str(name) for index, name in self._model.config.id2label.items()}
         index = next((i for i, name in names.items() if name == label), -1) if isinstance(label, str) else label
         if self._model.config.num_labels == 1 and index != 1:
@@ -111,15 +115,15 @@ class LoadedScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """Probabilities of the pairs.
+        """Compute the probabilities of the pairs.
 
         Args:
-            pairs: First and second text of each.
+            pairs: First and second text of each pair.
             label: Index or name of the class for "follows".
-            cut: What to cut of a pair that is too long: "longest", tokens from the end of the longer text, or
-                "oldest", tokens from the start of the first; None refuses it.
-            batch_size: Pairs per forward pass.
-            progress: See `vlgauge.progress`.
+            cut: Truncation of pairs that are too long: "longest" removes tokens from the end of the longer text, and
+                "oldest" from the start of the first text. None raises an error.
+            batch_size: Number of pairs per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
 
         Raises:
             PairTooLong: If a pair is too long and `cut` is None.
@@ -131,7 +135,7 @@ class LoadedScorer:
         keys = [_key(one) for one in inputs]
         known = self.store.get(dict.fromkeys(keys))
         new = {key: one for key, one in zip(keys, inputs, strict=True) if key not in known}
-        # A fixed order makes the batches, and so the bits, independent of the order of the rows.
+        # A fixed order makes the batches, and thus the results, bitwise independent of the order of the rows.
         order = sorted(new, key=lambda key: (len(new[key][0]), new[key]))
         with progress_bar(len(order), "Scoring sentence pairs", progress) as advance:
             for start in range(0, len(order), batch_size):
@@ -145,11 +149,11 @@ class LoadedScorer:
         return PairProbabilities(class_probabilities(logits, index)[rows], truncated[rows])
 
     def _encoded(self, pairs: Sequence[Pair], cut: str | None) -> tuple[list[Encoded], npt.NDArray[np.bool_]]:
-        """Token and segment ids of each pair, and whether it was cut."""
+        """Return the token and segment ids of each pair, and whether it was truncated."""
         if not pairs:
             return [], np.zeros(0, dtype=bool)
         with self._lock:
-            # transformers 5 leaves the segment ids of ALBERT out unless asked.
+            # transformers 5 omits the segment ids of ALBERT by default.
             whole = self._tokenizer(
                 [first for first, _ in pairs],
                 [second for _, second in pairs],
@@ -179,7 +183,7 @@ class LoadedScorer:
         return found["input_ids"], found["token_type_ids"]
 
     def _logits(self, batch: Sequence[Encoded]) -> npt.NDArray[np.float32]:
-        """Logits of a batch, shape ``(n, n_labels)``; padding is masked out."""
+        """Return the logits of a batch, shape ``(n, n_labels)``, with masked padding."""
         ids, segments = zip(*batch, strict=True)
         side, filler = self._tokenizer.padding_side, getattr(self._tokenizer, "pad_token_type_id", 0)
         inputs = {
@@ -196,7 +200,7 @@ class LoadedScorer:
 
 
 def padded(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> Any:
-    """Return rows of integers as one tensor, shape ``(n, longest)``, int64, filled up with a value on one side."""
+    """Return rows of integers as one tensor, shape ``(n, longest)``, int64, padded with a value on one side."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
@@ -205,7 +209,7 @@ def padded(rows: Sequence[Sequence[int]], value: int, side: str = "right") -> An
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:
-    """Tokens that a model takes: the smaller of what its tokenizer and its table of positions allow."""
+    """Return the maximum number of tokens of a model, the smaller limit of its tokenizer and its position table."""
     positions = int(getattr(config, "max_position_embeddings", 0) or 0)
     if positions > 0 and config.model_type in _SHIFTED:
         positions -= int(config.pad_token_id) + 1
@@ -214,7 +218,7 @@ def longest_input(tokenizer: Any, config: Any) -> int:
 
 
 def takes_segments(model: Any) -> bool:
-    """Whether a model is told which sentence a token is of; one made without gets equal ids, or takes none at all."""
+    """Return whether a model distinguishes the two texts by segment ids."""
     kinds = int(getattr(model.config, "type_vocab_size", 2) or 0)
     return kinds > 1 and "token_type_ids" in inspect.signature(model.forward).parameters
 

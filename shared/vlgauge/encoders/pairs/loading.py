@@ -1,4 +1,4 @@
-"""Does the second text of a pair follow the first? Models and functions that say so."""
+"""Models and functions that estimate whether the second text of a pair follows the first."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ __all__ = ["GivenScorer", "PairProbabilities", "PairTooLong", "look_for_scorer",
 def pair_scorer(
     model: Any = None, base: Any = None, *, profile: str = "paper", device: str = "auto"
 ) -> "LoadedScorer | GivenScorer":
-    """The scorer of a setting: a function from pairs to probabilities as it is, a model on disk from the pool.
+    """Return the scorer of a setting, either the user's function from pairs to probabilities or a model from the pool.
 
     See `find_pair_model`.
 
     Warns:
-        UserWarning: If this is the toy model of the embedded profile, at its first use in the process.
+        UserWarning: If this is the demo model of the embedded profile, at its first use in the process.
     """
     if callable(model):
         if base is not None:
@@ -47,7 +47,7 @@ def pair_scorer(
 
 
 def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str) -> None:
-    """Have a preflight look for what `pair_scorer` needs."""
+    """Make a preflight check the requirements of `pair_scorer`."""
     if not callable(model):
         model, base = (value if value is None else os.fspath(value) for value in (model, base))
         preflight.need(PAIR_PACKAGES)
@@ -56,7 +56,7 @@ def look_for_scorer(preflight: Preflight, model: Any, base: Any, *, profile: str
 
 
 class GivenScorer:
-    """A function that the user brings; it gets each distinct pair once per call."""
+    """Scorer based on a function of the user, which receives each distinct pair once per call."""
 
     def __init__(self, function: Callable[[list[Pair]], Any]) -> None:
         self._function = function
@@ -71,7 +71,11 @@ class GivenScorer:
         batch_size: int = 32,
         progress: Progress = None,
     ) -> PairProbabilities:
-        """What the function returns, checked; see `LoadedScorer`."""
+        """Call the function, and check its results. See `LoadedScorer`.
+
+        Raises:
+            ValueError: If the function does not return one probability per pair.
+        """
         distinct = sorted(set(pairs), key=lambda pair: (len(pair[0]) + len(pair[1]), pair))
         found: dict[Pair, float] = {}
         with progress_bar(len(distinct), "Scoring sentence pairs", progress) as advance:

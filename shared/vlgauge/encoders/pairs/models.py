@@ -1,4 +1,4 @@
-"""Classifiers of sentence pairs on disk: which files make one up, and how they are read without running anything."""
+"""Files of sentence-pair classifiers, and loading them without running code in the files."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ EMBEDDED = DATA / "sentence_order"
 EMBEDDED_NAME = "vlgauge-sentence-order"
 AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9NS/view"
 
-# The fused kernels of torch for the CPU differ by 5e-6 in a probability, and from batch to batch by more than this one.
+# The fused CPU kernels of torch change a probability by 5e-6, and depend more on the batch than the eager kernels.
 ATTENTION = "eager"
 _OF_FIVE = "TokenizersBackend"
 _EXPECTED = "`model` must be a sequence-pair classifier that loads"
@@ -30,24 +30,24 @@ _EXPECTED = "`model` must be a sequence-pair classifier that loads"
 SETTINGS_FILES = ("*.json", "*.txt", "*.model")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
-# The authors' names of the parts of AlbertForSequenceClassification.
+# Prefixes in the authors' files, and the corresponding prefixes of AlbertForSequenceClassification.
 _RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
 # Configuration and tokenizer of the authors' checkpoint.
 BASE = "albert/albert-large-v1"
-# The last one that the public history of the repository names; both files are older.
+# Last commit in the public history of the repository. Both files are older.
 BASE_REVISION = "e00395aacfbe564dea329c3d1f1babc0bbf54809"
 PINNED_BASE = f"{BASE}@{BASE_REVISION}"
 
 
 @dataclass(frozen=True)
 class PairModel:
-    """A classifier of sentence pairs on disk.
+    """Classifier of sentence pairs on disk.
 
     Attributes:
-        name: For messages.
-        identity: Name with commit or digest, for signatures.
-        folder: Folder with configuration and tokenizer, and the weights unless there is a checkpoint.
-        checkpoint: File in the layout of RoViST's authors; None if the weights are safetensors in the folder.
+        name: Name for messages.
+        identity: Name with commit or digest, used in signatures.
+        folder: Folder with configuration and tokenizer, and with the weights unless there is a checkpoint.
+        checkpoint: File in the format of RoViST's authors. None if the weights are safetensors in the folder.
         digest: SHA-256 over weights, tokenizer and configuration.
     """
 
@@ -59,12 +59,18 @@ class PairModel:
 
 
 def find_pair_model(model: str | None, base: str | None = None, profile: str = "paper") -> PairModel:
-    """Files of a classifier: a folder, a Hub id pinned as ``owner/name@<commit>``, or the authors' checkpoint.
+    """Locate the files of a classifier, and download them if necessary.
 
     Args:
-        model: Folder, id or checkpoint file; None for what is shipped, under the embedded profile.
-        base: Folder or pinned id of configuration and tokenizer; needed by a checkpoint, and only by it.
-        profile: "paper", or "embedded", under which nothing is fetched.
+        model: Folder, Hub id pinned as ``owner/name@<commit>``, or checkpoint file of the authors. None for the bundled
+            model of the embedded profile.
+        base: Folder or pinned id of configuration and tokenizer, which is required for a checkpoint file and invalid
+            otherwise.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
+        ValueError: If `base` is missing or must not be passed, or a folder is incomplete.
     """
     if model is not None and Path(model).is_file():
         if base is None:
@@ -84,7 +90,7 @@ def find_pair_model(model: str | None, base: str | None = None, profile: str = "
 
 
 def look_for_model(model: str | None, profile: str) -> None:
-    """Check that `find_pair_model` can find the classifier, without fetching or reading it."""
+    """Check that `find_pair_model` can find the classifier, without downloading or reading it."""
     if model is None:
         if profile != "embedded":
             raise WeightsNotFoundError(_no_model())
@@ -93,7 +99,7 @@ def look_for_model(model: str | None, profile: str) -> None:
 
 
 def look_for_base(model: str | None, base: str | None, profile: str) -> None:
-    """The same of configuration and tokenizer of a checkpoint file, also of one that is not there."""
+    """Check that configuration and tokenizer of a checkpoint file can be found, even if the file itself is missing."""
     if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
         return
     if base is not None:
@@ -117,7 +123,7 @@ def _no_base() -> str:
 
 
 def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
-    """The folder of that name, or of a pinned repository of the Hub, which is fetched."""
+    """Return the local folder of that name, or download a pinned repository of the Hub."""
     folder = _here(setting, name, profile, patterns, hub_folder)
     assert folder is not None
     return folder
@@ -126,7 +132,7 @@ def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> P
 def _here(
     setting: str, name: str, profile: str, patterns: Sequence[str], on_hub: Callable[..., Path | None]
 ) -> Path | None:
-    """The folder of that name, or what a function gives for a pinned repository of the Hub."""
+    """Return the local folder of that name, or the result of `on_hub` for a pinned repository of the Hub."""
     if Path(name).is_dir():
         return Path(name).resolve()
     pinned = _PINNED.fullmatch(name)
@@ -164,7 +170,12 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
 
 
 def load_pair_model(found: PairModel) -> tuple[Any, Any]:
-    """Tokenizer and classifier in float32 and evaluation mode, every tensor of it from the files."""
+    """Load the tokenizer and the float32 classifier in evaluation mode, with all tensors from the files.
+
+    Raises:
+        ValueError: If a tensor is missing or not finite, the model does not have one or two logits, or the tokenizer
+            has no padding token.
+    """
     with importing('classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'):
         import torch
         import transformers  # noqa: F401
@@ -182,11 +193,11 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
 
 
 def _tokenizer_of(found: PairModel) -> Any:
-    """The tokenizer of a folder.
+    """Load the tokenizer of a folder.
 
-    transformers 5 writes tokenizers under a class that 4 does not know, whose general class in turn changes them: it
-    sets whether a space stands in front as its own default is. There it is told what the file says, and what it made
-    must be what is in the file.
+    transformers 5 writes tokenizers under a class that transformers 4 does not know. The general class of transformers
+    4 replaces the setting for a space before the text by its default. Therefore the setting is read from the file, and
+    the loaded tokenizer must be equal to the file.
     """
     import transformers
 
@@ -222,7 +233,7 @@ def _of_folder(found: PairModel) -> Any:
         dtype=torch.float32,
         attn_implementation=ATTENTION,
     )
-    # What a file lacks is filled with random numbers by the library.
+    # The library initializes tensors that are missing in the files randomly.
     lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
     surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
     if lacking:
@@ -233,7 +244,7 @@ def _of_folder(found: PairModel) -> Any:
 
 
 def _of_checkpoint(found: PairModel, path: Path) -> Any:
-    """The classifier of RoViST's authors: ALBERT, a linear layer, and a dropout whose output they do not use."""
+    """Load the classifier of RoViST's authors: ALBERT, a linear layer, and a dropout whose output they do not use."""
     from transformers import AlbertConfig, AlbertForSequenceClassification
 
     kind = read_json(found.folder / "config.json", "`base`").get("model_type")
@@ -261,10 +272,13 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
 
 
 def read_authors_checkpoint(path: Path) -> dict[str, Any]:
-    """The weights in a checkpoint of RoViST's authors, renamed for `AlbertForSequenceClassification`.
+    """Read the weights of a checkpoint of RoViST's authors, renamed for `AlbertForSequenceClassification`.
 
-    Nothing in the file is run: besides tensors and containers only `argparse.Namespace` is let in, which holds the
+    No code in the file is run. Besides tensors and containers, only `argparse.Namespace` is allowed, which contains the
     options of the authors' script.
+
+    Raises:
+        ValueError: If the file contains anything else or no weights.
     """
     import torch
 

@@ -1,1 +1,1 @@
-"""Heads that were fitted to ratings of captions, on vectors of a CLIP and of a text encoder."""
+"""Models fitted to human ratings of captions, on features of a CLIP and of a text encoder."""

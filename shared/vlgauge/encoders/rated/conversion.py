@@ -1,7 +1,7 @@
-"""From the checkpoint of Polos' authors to a head, with a comparison of the encoders in it with the public ones.
+"""Conversion of the checkpoint of Polos' authors to a head, with a comparison of its encoders with the public ones.
 
-The checkpoint was written by pytorch-lightning, whose classes it names as keys of a dictionary: names stand for them,
-and nothing in it is executed.
+The checkpoint was written by pytorch-lightning, whose classes are keys of a dictionary in it. Empty classes replace
+them, and no code in the file is executed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from vlgauge.weights.reading import read_torch_object, state_dict_in
 if TYPE_CHECKING:
     import torch
 
-# What the trainer wrote beside the tensors, by module and name.
+# Objects that the trainer stored in addition to the tensors, by module and name.
 _CALLBACKS = {"EarlyStopping": "early_stopping", "ModelCheckpoint": "model_checkpoint"}
 STAND_INS = tuple(
     type(name, (), {"__module__": f"pytorch_lightning.callbacks.{module}"}) for name, module in _CALLBACKS.items()
 )
-"""Empty classes in the place of those that the checkpoint names."""
-# Settings of a training whose head has the formula of `vlgauge.encoders.rated.head`.
+"""Empty classes that replace the classes named in the checkpoint."""
+# Training settings for which the head has the formula in `vlgauge.encoders.rated.head`.
 _SETTINGS = {"layer": "mix", "pool": "cls", "activations": "Tanh", "final_activation": False}
 _TEXT, _CLIP = "encoder.model.", "clip."
 _IGNORED = "logit_scale"
@@ -40,7 +40,17 @@ _IGNORED = "logit_scale"
 def convert_polos(
     path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder
 ) -> Head:
-    """The head in the authors' checkpoint, if its encoders are the public ones."""
+    """Return the head of the authors' checkpoint, after checking that its encoders are the public ones.
+
+    Args:
+        path: The checkpoint.
+        row: Architecture of the CLIP.
+        base_state: Tensors of the public CLIP, by open_clip's names.
+        text: The public text encoder.
+
+    Raises:
+        ValueError: If the file is not such a checkpoint, its settings are not supported, or its encoders differ.
+    """
     source = os.fspath(path)
     content = read_torch_object(path, allowed=STAND_INS)
     state = state_dict_in(content, Path(path))
@@ -65,11 +75,15 @@ def _part(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def _check_settings(content: Any, source: str) -> None:
-    """Refuse a head of another formula; settings that the file lacks are those of the code then."""
+    """Check that the head has the supported formula. Missing settings are the defaults of the authors' code.
+
+    Raises:
+        ValueError: If a setting differs.
+    """
     told = content.get("hyper_parameters") if isinstance(content, Mapping) else None
     told = told if isinstance(told, Mapping) else {}
     for name, wanted in _SETTINGS.items():
-        # The class of the authors' code has another default for the last one.
+        # The class in the authors' code has another default for the last one.
         found = told.get(name, "Sigmoid" if name == "final_activation" else wanted)
         if found != wanted and str(found) != str(wanted):
             raise UsageError(
@@ -92,7 +106,7 @@ def _compare_texts(part: Mapping[str, torch.Tensor], text: LayeredEncoder, sourc
 def _compare_clip(
     part: Mapping[str, torch.Tensor], row: ClipArchitecture, base: Mapping[str, torch.Tensor], source: str
 ) -> None:
-    """The authors' CLIP was loaded on CUDA, which leaves its matrices in float16."""
+    """Compare the CLIP of the authors, which was loaded on CUDA and therefore has matrices in float16."""
     own = clip_state(part, row, source=source)
     differing = [
         name

@@ -1,4 +1,4 @@
-"""Files with the head of a Polos: safetensors whose tensors have the names of the authors' checkpoint."""
+"""Files with a Polos head: safetensors with the tensor names of the authors' checkpoint."""
 
 import hashlib
 import json
@@ -20,11 +20,12 @@ from vlgauge.writing import replacing
 
 FORMAT = "vlgauge-polos-1"
 REQUIRED = ("text_encoder_sha256", "tokens_sha256", "clip_sha256", "architecture")
-# Of each tensor these tell one model from another: what trains a model moves them, too. All would take seconds.
+# Number of values per tensor in a digest. They distinguish models, because training changes them, too. Hashing all
+# values would take seconds.
 _NUMBERS = 512
-# Texts that other tokenizers take apart otherwise: both cases, digits, marks, accents, rare words.
+# Texts that other tokenizers split differently: both cases, digits, punctuation marks, accents, rare words.
 _TEXTS = ("A zebra's 1,350 stripes -- so-called!", 'the quaint naïve xylophonist said: "(yes) & no?"')
-# Leftovers of the last step of a training.
+# Buffers that remain from the last training step.
 _IGNORED = ("scalar_mix.dropout_mask", "scalar_mix.dropout_fill")
 _LINEAR = re.compile(r"ff\.0\.ff\.linear_(\d+)\.(weight|bias)")
 _SCALAR = re.compile(r"scalar_mix\.scalar_parameters\.(\d+)")
@@ -32,7 +33,7 @@ GAMMA = "scalar_mix.gamma"
 
 
 def metadata_of(clip: Mapping[str, Any], architecture: str, text: LayeredEncoder) -> dict[str, str]:
-    """What a head says of the encoders that it was fitted to, the same whatever kind of file they come from."""
+    """Return the metadata of the encoders of a head, independent of the format of their files."""
     tokens = json.dumps(text.token_ids(_TEXTS)[0]).encode()
     return {
         "text_encoder": text.identity,
@@ -44,7 +45,7 @@ def metadata_of(clip: Mapping[str, Any], architecture: str, text: LayeredEncoder
 
 
 def tensors_digest(tensors: Mapping[str, Any]) -> str:
-    """SHA-256 over the names, shapes and first numbers, in float32, of tensors of torch."""
+    """Return the SHA-256 over names, shapes and first values (as float32) of torch tensors."""
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tuple(tensor.shape)}\n".encode())
@@ -53,12 +54,21 @@ def tensors_digest(tensors: Mapping[str, Any]) -> str:
 
 
 def is_head(name: str) -> bool:
-    """Whether a tensor of the authors' checkpoint was trained."""
+    """Return whether a tensor of the authors' checkpoint belongs to the trained head."""
     return name.startswith(("ff.", "scalar_mix."))
 
 
 def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str) -> Head:
-    """The head in tensors of numpy or torch by the names of the authors' checkpoint."""
+    """Build a head from tensors with the names of the authors' checkpoint.
+
+    Args:
+        tensors: NumPy arrays or torch tensors.
+        metadata: Metadata of the head.
+        source: File, for messages.
+
+    Raises:
+        ValueError: If tensors are missing, unknown, of another shape or not finite.
+    """
     arrays = {
         name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
         for name, tensor in tensors.items()
@@ -99,7 +109,7 @@ def head_of(tensors: Mapping[str, Any], metadata: Mapping[str, str], source: str
 
 
 def tensors_of(head: Head) -> dict[str, np.ndarray]:
-    """The tensors of a head by the names of the authors' checkpoint, float32."""
+    """Return the tensors of a head by the names of the authors' checkpoint, float32."""
     linear = {
         f"ff.0.ff.linear_{number}.{kind}": array
         for number, pair in enumerate(zip(head.matrices, head.biases, strict=True), 1)
@@ -110,7 +120,11 @@ def tensors_of(head: Head) -> dict[str, np.ndarray]:
 
 
 def read_head(path: str | PathLike[str]) -> Head:
-    """Read a head that `write_head` wrote."""
+    """Read a head that `write_head` wrote.
+
+    Raises:
+        ValueError: If the file is invalid.
+    """
     metadata = safetensors_metadata(path)
     if metadata.get("format") != FORMAT or any(not metadata.get(name) for name in REQUIRED):
         raise UsageError(
@@ -122,7 +136,13 @@ def read_head(path: str | PathLike[str]) -> Head:
 
 
 def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> None:
-    """Write a head as safetensors; the file appears, or is replaced, when it is complete."""
+    """Write a head as safetensors, creating or replacing the file atomically.
+
+    Args:
+        path: The file.
+        head: The head.
+        half: Whether to store float16 instead of float32.
+    """
     from safetensors.numpy import save_file
 
     kind = np.float16 if half else np.float32
@@ -132,7 +152,7 @@ def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> 
 
 
 def _digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 over names, shapes and values, so that the same head has the same digest in every file."""
+    """Return the SHA-256 over names, shapes and values, which does not depend on the format of a file."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.shape}\n".encode())

@@ -1,7 +1,7 @@
-"""Polos (Wada et al., 2024): a head that was fitted to ratings, on vectors of RoBERTa and CLIP.
+"""Polos (Wada et al., 2024): a head fitted to human ratings, on features of RoBERTa and CLIP.
 
-The paper's own equations leave out how the layers of RoBERTa become one vector; that follows the authors' code. A
-training computes the same with tensors of torch in the place of arrays.
+The equations of the paper do not define how the layers of RoBERTa are combined, so this follows the authors' code. For
+training, the functions also accept torch tensors instead of arrays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,17 +18,20 @@ Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.intp]
 
-EPSILON = 1e-12  # of the normalisation of a layer
-_PAIRS = 2048  # pairs whose parts are laid side by side at once: 21 MB at 2,560 numbers each
+EPSILON = 1e-12  # added to the variance of a layer
+_PAIRS = 2048  # maximum number of pairs whose features are concatenated at once: 21 MB with 2,560 values each
 
 
 def normalised_layers(texts: LayeredTexts, batch: Positions | None = None) -> Floats:
-    """Layers (h - m) / sqrt(v + 1e-12) of the first token, shape ``(n, n_layers, width)``.
+    """Normalize the layers of the first token, (h - m) / sqrt(v + 1e-12).
 
     Args:
         texts: n texts.
-        batch: Number of the batch of each text, shape ``(n,)``: m and v are those of all tokens of the batch, as in
-            the authors' code. None: those of the tokens of the text alone.
+        batch: Batch index of each text, shape ``(n,)``, to compute the mean m and variance v over all tokens of the
+            batch, as in the authors' code. None to compute them over the tokens of each text.
+
+    Returns:
+        Normalized layers, shape ``(n, n_layers, width)``, float64.
     """
     width = texts.first.shape[2]
     weights = (texts.sizes * width).astype(np.float64)[:, None]
@@ -49,45 +52,51 @@ def _summed(values: Floats, batch: Positions, n: int) -> Floats:
 
 
 def mixed(layers: Any, shares: Any, gamma: Any) -> Any:
-    """Vectors gamma * sum_l w_l h_l of texts, shape ``(n, width)``.
+    """Compute the embeddings gamma * sum_l w_l h_l of texts.
 
     Args:
-        layers: h, as `normalised_layers` makes them, shape ``(n, n_layers, width)``.
+        layers: h, as returned by `normalised_layers`, shape ``(n, n_layers, width)``.
         shares: w, which sum to 1, shape ``(n_layers,)``.
-        gamma: A number.
+        gamma: Scalar factor.
+
+    Returns:
+        Embeddings, shape ``(n, width)``.
     """
     return gamma * (shares[:, None] * layers).sum(1)
 
 
 def text_parts(t: Any, r: Any) -> tuple[Any, Any]:
-    """What the head is told of a candidate t and a reference r beside the two: |t - r| and t * r."""
+    """Return |t - r| and t * r, the features of a candidate t and a reference r in addition to t and r."""
     return abs(t - r), t * r
 
 
 def features(t: Any, r: Any, v: Any, c: Any, c_r: Any) -> tuple[Any, ...]:
-    """The parts of x, which goes into the head, of shape ``(n, width)`` each, in order (Wada et al., 2024, Sec. 4).
+    """Return the components of the input x of the head, in order (Wada et al., 2024, Section 4).
 
     Args:
-        t: Candidates, by RoBERTa.
-        r: References, by RoBERTa.
-        v: Pictures, by CLIP, not normalised.
-        c: Candidates, by CLIP, not normalised.
-        c_r: References, by CLIP, not normalised.
+        t: RoBERTa embeddings of the candidates.
+        r: RoBERTa embeddings of the references.
+        v: CLIP embeddings of the images, not normalized.
+        c: CLIP embeddings of the candidates, not normalized.
+        c_r: CLIP embeddings of the references, not normalized.
+
+    Returns:
+        Components, shape ``(n, width)`` each.
     """
     return (r, t, *text_parts(t, r), v, c, *text_parts(v, c), *text_parts(c_r, c))
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """What was fitted to ratings: the shares of the layers, and three linear layers.
+    """Head fitted to human ratings: the weights of the layers, and three linear layers.
 
     Attributes:
-        scalars: Shares of the layers before the softmax, shape ``(n_layers,)``.
-        gamma: Factor of the mixed vector.
-        matrices: Of the linear layers, float32, shape ``(n_out, n_in)`` each; the last has one output.
-        biases: Of the linear layers, float32, shape ``(n_out,)`` each.
-        digest: SHA-256 over all of these, for signatures.
-        metadata: What the file says of the encoders and of the training.
+        scalars: Weights of the layers before the softmax, shape ``(n_layers,)``.
+        gamma: Factor of the mixed embedding.
+        matrices: Weights of the linear layers, float32, shape ``(n_out, n_in)`` each. The last one has a single output.
+        biases: Biases of the linear layers, float32, shape ``(n_out,)`` each.
+        digest: SHA-256 over all of these, used in signatures.
+        metadata: Metadata of the file about the encoders and the training.
     """
 
     scalars: npt.NDArray[np.float32]
@@ -99,16 +108,20 @@ class Head:
 
     @property
     def shares(self) -> Floats:
-        """The share of each layer, softmax of `scalars`."""
+        """Weight of each layer, the softmax of `scalars`."""
         powers = np.exp(self.scalars.astype(np.float64) - self.scalars.max())
         return powers / powers.sum()
 
     def texts(self, texts: LayeredTexts, batch: Positions | None = None) -> Vectors:
-        """Mixed vectors of texts, shape ``(n, width)``; for `batch` see `normalised_layers`."""
+        """Return the mixed embeddings of texts, shape ``(n, width)``, float32. See `normalised_layers` for `batch`."""
         return np.asarray(mixed(normalised_layers(texts, batch), self.shares, self.gamma), dtype=np.float32)
 
     def check(self, *, layers: int, text_width: int, embed_width: int) -> None:
-        """Refuse a head for encoders of other sizes."""
+        """Check that the head fits to encoders of these sizes.
+
+        Raises:
+            ValueError: If it does not.
+        """
         wanted = (layers, 4 * text_width + 6 * embed_width)
         found = (len(self.scalars), self.matrices[0].shape[1])
         if wanted != found:
@@ -120,15 +133,15 @@ class Head:
 
 @dataclass(frozen=True)
 class PolosRows:
-    """Rows and pairs of a candidate and a reference, as positions among vectors.
+    """Embeddings, rows and pairs of a candidate and a reference. Rows and pairs are indices of embeddings.
 
     Attributes:
-        t: Candidates by the text encoder, shape ``(n_t, width)``.
-        r: References by the text encoder, shape ``(n_r, width)``.
-        v: Pictures by CLIP, shape ``(n_v, embed)``.
-        c: Texts by CLIP, shape ``(n_c, embed)``.
-        rows: Position in t, in v and in c of each row, shape ``(n,)`` each.
-        pairs: Row, position in r and position in c of each pair, shape ``(n_pairs,)`` each, rows ascending.
+        t: RoBERTa embeddings of the candidates, shape ``(n_t, width)``.
+        r: RoBERTa embeddings of the references, shape ``(n_r, width)``.
+        v: CLIP embeddings of the images, shape ``(n_v, embed)``.
+        c: CLIP embeddings of the texts, shape ``(n_c, embed)``.
+        rows: Indices of each row in t, in v and in c, shape ``(n,)`` each.
+        pairs: Row index, index in r and index in c of each pair, shape ``(n_pairs,)`` each, with ascending rows.
     """
 
     t: Vectors
@@ -140,15 +153,18 @@ class PolosRows:
 
 
 def pair_values(head: Head, given: PolosRows, *, half: bool = False) -> Floats:
-    """Polos of each pair, shape ``(n_pairs,)``, range 0..1: sigmoid of the head, `features` through its linear layers.
+    """Compute the Polos score of each pair, the sigmoid of the head applied to `features`.
 
-    What the first layer makes of a part that many pairs share is computed once per text, picture or row.
+    The contributions of shared embeddings to the first layer are computed once per text, image or row.
 
     Args:
         head: The head.
-        given: Vectors and pairs.
-        half: Whether CLIP's vectors, and what is made of two of them, are rounded to float16 as in the authors' first
-            releases.
+        given: Embeddings and pairs.
+        half: Whether to round CLIP embeddings and their combinations to float16, as in the first releases of the
+            authors.
+
+    Returns:
+        Scores, shape ``(n_pairs,)``, range [0, 1].
     """
     width, embed = given.t.shape[1], given.v.shape[1]
     of_r, of_t, of_texts, of_v, of_c, of_image, of_clips = np.split(
@@ -177,7 +193,7 @@ def pair_values(head: Head, given: PolosRows, *, half: bool = False) -> Floats:
 
 
 def _pieces(n_rows: int, pair_row: Positions) -> Iterator[tuple[slice, slice]]:
-    """Rows one after the other with their pairs, about `_PAIRS` pairs at a time."""
+    """Yield consecutive rows with their pairs, about `_PAIRS` pairs at a time."""
     start = 0
     while start < n_rows:
         first = int(np.searchsorted(pair_row, start))

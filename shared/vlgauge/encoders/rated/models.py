@@ -1,4 +1,4 @@
-"""The three models of a Polos from the pool: a CLIP, a text encoder of whose layers all count, and a head."""
+"""Models of Polos from the pool: a CLIP, a text encoder that returns all layers, and a head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ TOY_HEAD = DATA / "polos" / "toy_polos.safetensors"
 
 @dataclass(frozen=True)
 class PolosModels:
-    """Encoders, and a head that was fitted to what they make of rows."""
+    """Encoders, and a head fitted to their outputs."""
 
     clip: ClipEncoder
     text: LayeredEncoder
@@ -35,12 +35,12 @@ class PolosModels:
 
 
 def head_place() -> Path:
-    """Where `vlgauge convert --kind polos` puts the authors' head, whether or not it is there."""
+    """Return the path to which `vlgauge convert --kind polos` writes the authors' head, which may not exist."""
     return cache_folder() / "adapters" / "polos.safetensors"
 
 
 def manual_step() -> str:
-    """What a user does once to get the authors' head."""
+    """Return the instructions for obtaining the authors' head, for a message."""
     return (
         f"fetch {RELEASED} (about 1 GB), unpack it, and run on a machine with the two public encoders: "
         "vlgauge convert reprod/reprod.ckpt --kind polos"
@@ -48,7 +48,12 @@ def manual_step() -> str:
 
 
 def find_head(checkpoint: str | Path | None, profile: str) -> Path:
-    """File with the head: the given one, the converted one, or the toy's under the embedded profile."""
+    """Return the file with the head: that of the user, the converted one, or the demo head under the embedded profile.
+
+    Raises:
+        TypeError: If `checkpoint` is not a path.
+        WeightsNotFoundError: If the file does not exist.
+    """
     if checkpoint is not None:
         if not isinstance(checkpoint, (str, PathLike)):
             raise UsageTypeError.about("checkpoint", f"must be the path of a file, got {shown(checkpoint)}")
@@ -68,12 +73,15 @@ def find_head(checkpoint: str | Path | None, profile: str) -> Path:
 
 
 def text_encoder_name(text_encoder: str | None, profile: str) -> str:
-    """The text encoder of the settings, or the profile's own."""
+    """Return the text encoder of the settings, or the default of the profile."""
     return text_encoder or (MINILM if profile == "embedded" else TEXT_ENCODER)
 
 
 def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> LayeredEncoder:
-    """The text encoder of the settings, from the pool; see `vlgauge.encoders.hidden_layers.layered_encoder`."""
+    """Return the text encoder of the settings from the pool.
+
+    See `vlgauge.encoders.hidden_layers.layered_encoder`.
+    """
     name = text_encoder_name(text_encoder, profile)
     return layered_encoder(name, profile=profile, device=device, setting="text_encoder", hint=_hint(), extra=extra)
 
@@ -87,7 +95,7 @@ def look_for(
     checkpoint: str | Path | None,
     profile: str,
 ) -> Preflight:
-    """What is missing of the three, looked for at once; nothing is loaded or fetched."""
+    """Return a preflight that checks all three models, without loading or downloading anything."""
     preflight = Preflight(metric, EXTRA)
     look_for_clip(preflight, backbone, weights=weights, profile=profile)
     preflight.need(PAIR_PACKAGES)
@@ -108,7 +116,12 @@ def polos_models(
     dtype: str,
     feature_cache: str | Path | None,
 ) -> PolosModels:
-    """The three models of the settings, each loaded once per process."""
+    """Return the three models of the settings, each loaded once per process.
+
+    Raises:
+        WeightsNotFoundError: If a model is missing.
+        ValueError: If the head was fitted to other encoders.
+    """
     path = find_head(checkpoint, profile)
     head: Head = pool.get(("polos", sha256_of(path)), lambda: read_head(path), "the head of Polos")
     clip = clip_encoder(
@@ -139,7 +152,7 @@ def _check(models: PolosModels) -> bool:
 
 
 def clip_texts(clip: ClipEncoder, texts: Sequence[str], **how: Any) -> Any:
-    """Vectors of texts behind the prompt by CLIP, shape ``(n, embed)``, not normalised."""
+    """Return the CLIP embeddings of texts with the prompt before them, shape ``(n, embed)``, not normalized."""
     return clip.project(clip.text_hidden(texts, prompt=PROMPT, **how).end, "text")
 
 

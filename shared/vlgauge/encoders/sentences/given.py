@@ -1,4 +1,4 @@
-"""An encoder that the user brings, behind the same protocol as ours."""
+"""Text encoders of a setting: custom encoders of the user, CLIP, word lists, word vectors and sentence encoders."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,9 +19,10 @@ from vlgauge.weights.preflight import Preflight
 
 
 class GivenEncoder:
-    """A function, or an object with ``encode``, from a list of texts to an array with one row per text.
+    """Custom encoder: a function, or an object with ``encode``, that returns an array with one row per text.
 
-    Each distinct text is encoded once per call; nothing is remembered, because the encoder may still be training.
+    Each distinct text is encoded once per call. Nothing is cached between calls, because the encoder may be in
+    training.
     """
 
     def __init__(self, encoder: Any) -> None:
@@ -29,7 +30,11 @@ class GivenEncoder:
         self.identity = str(named(encoder))
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, in the order of the texts."""
+        """Return the embeddings of texts in their order, shape ``(n_texts, d)``.
+
+        Raises:
+            ValueError: If the encoder does not return one row of floats per text.
+        """
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
         pieces = []
         with progress_bar(len(distinct), "Encoding texts", progress) as advance:
@@ -42,7 +47,7 @@ class GivenEncoder:
         return table[[row_of[text] for text in texts]]
 
     def _checked(self, vectors: Any, count: int) -> np.ndarray:
-        # A tensor of torch may be on another device or carry a gradient.
+        # A torch tensor may be on another device or require gradients.
         array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
         if array.ndim != 2 or len(array) != count or not np.issubdtype(array.dtype, np.floating):
             raise UsageError(
@@ -53,17 +58,19 @@ class GivenEncoder:
 
 
 class ClipTexts:
-    """Texts as CLIP's text tower sees them: after the projection, as they come, without a prompt."""
+    """Text embeddings of CLIP after the projection, without a prompt."""
 
     def __init__(self, backbone: str, *, profile: str, device: str) -> None:
         self._clip = clip_encoder(backbone, profile=profile, device=device)
         self.identity = f"clip:{weights_name(self._clip, given=False)}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, float32, in their order; over the context a text is cut.
+        """Return the embeddings of texts in their order, shape ``(n_texts, d)``, float32.
+
+        Texts longer than the context are truncated.
 
         Warns:
-            UserWarning: If a text was cut, or spells a token of CLIP.
+            UserWarning: If a text was truncated, or spells a special token of CLIP.
         """
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
@@ -74,7 +81,11 @@ class ClipTexts:
 
 
 def checked_encoder(encoder: Any) -> Any:
-    """The setting `encoder` of a metric, if `text_encoder` can resolve it."""
+    """Check the setting `encoder` of a metric, and return it.
+
+    Raises:
+        ValueError: If `text_encoder` does not support it.
+    """
     if not isinstance(encoder, str) and not callable(encoder) and not hasattr(encoder, "encode"):
         raise UsageError(
             f"`encoder` must be a name, a folder, a function or an object with `encode`, got {type(encoder).__name__}"
@@ -83,12 +94,12 @@ def checked_encoder(encoder: Any) -> Any:
 
 
 def pools(encoder: Any) -> bool:
-    """Whether a setting `encoder` stands for a sentence encoder, which alone reads the setting `pooling`."""
+    """Return whether a setting `encoder` is a sentence encoder, the only kind that uses the setting `pooling`."""
     return isinstance(encoder, str) and not encoder.startswith(("bow:", "vectors:", "clip:"))
 
 
 def look_for_text_encoder(preflight: Preflight, encoder: Any, *, profile: str) -> None:
-    """Have a preflight look for what `text_encoder` needs; nothing is fetched or read."""
+    """Make a preflight check the requirements of `text_encoder`, without downloading or reading anything."""
     if not isinstance(encoder, str):
         return
     kind, colon, rest = encoder.partition(":")
@@ -102,10 +113,10 @@ def look_for_text_encoder(preflight: Preflight, encoder: Any, *, profile: str) -
 
 
 def text_encoder(encoder: Any, *, profile: str, pooling: str, device: str, extra: str = SENTENCE_EXTRA) -> TextEncoder:
-    """The encoder that a setting stands for; names and folders of sentence encoders go through the pool.
+    """Return the encoder of a setting. Sentence encoders by name or folder are loaded through the pool.
 
-    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` takes means of word vectors, ``"clip:BACKBONE"`` takes
-    the text vectors of CLIP.
+    ``"bow:PATH"`` counts the words of a list, ``"vectors:PATH"`` averages word vectors, and ``"clip:BACKBONE"`` uses
+    the text embeddings of CLIP.
     """
     if not isinstance(encoder, str):
         return GivenEncoder(encoder)

@@ -1,4 +1,4 @@
-"""Sentence encoders of sentence-transformers, read from a folder with nothing made up and nothing left over."""
+"""Loading of sentence-transformers models from a folder, with a check for missing and unknown tensors."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,18 @@ from vlgauge.weights.reading import loading
 
 
 def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
-    """The model in float32 and evaluation mode, every tensor of it from the folder, without network or foreign code."""
+    """Load a float32 model in evaluation mode, with all tensors from the folder.
+
+    Neither the network nor code of the model is used.
+
+    Args:
+        folder: Folder of the model.
+        pooling: "model", or "cls" for the L2-normalized embedding of the first token.
+        device: Torch device.
+
+    Raises:
+        ValueError: If tensors are missing, unknown or not finite, or the model does not return one embedding per text.
+    """
     with importing('sentence encoders need more packages; run: pip install "vlgauge[mmd-bert]"'):
         import torch
         from sentence_transformers import SentenceTransformer
@@ -38,7 +49,7 @@ def load_sentence_model(folder: Path, pooling: str, device: str) -> Any:
 
 
 def _check_vector(model: Any, folder: Path, pooling: str) -> None:
-    """Check that a text becomes one vector; modules of other kinds of models hand on other things."""
+    """Check that a text is encoded as one vector, because modules of other kinds of models return other outputs."""
     kinds = ", ".join(type(module).__name__ for module in model)
     try:
         with exact(model.device):
@@ -58,7 +69,13 @@ def _check_vector(model: Any, folder: Path, pooling: str) -> None:
 
 
 def check_tensors(model: Any, folder: Path) -> None:
-    """Check that the files had every tensor of a sentence encoder, which the library else makes up, and no other."""
+    """Check that the files contain all tensors of a sentence encoder and no others.
+
+    The library would initialize missing ones randomly.
+
+    Raises:
+        ValueError: If tensors are missing or unknown.
+    """
     kinds = {type(module).__name__ for module in model}
     kind = known_tensors.SENTENCE_OF_TOKENS if "Pooling" in kinds else known_tensors.SENTENCE
     for entry, module in zip(json.loads((folder / "modules.json").read_text("utf-8")), model, strict=False):
@@ -76,7 +93,7 @@ def check_tensors(model: Any, folder: Path) -> None:
 
 
 def _other_tensors(module: Any, folder: Path, kind: str) -> tuple[list[str], list[str]]:
-    """Names of the tensors that the files of a module must not lack, and of those that it has no place for."""
+    """Return the names of required tensors that are missing in the files of a module, and of tensors unknown to it."""
     from safetensors import safe_open
     from transformers import PreTrainedModel
 
@@ -90,7 +107,7 @@ def _other_tensors(module: Any, folder: Path, kind: str) -> tuple[list[str], lis
     lacking, surplus = known_tensors.missing(wanted - found, kind), known_tensors.surplus(found - wanted, kind)
     if inner is None or not (lacking or surplus):
         return lacking, surplus
-    # Older names, tied tensors, several files: what the library makes of them, only it knows.
+    # Only the library can resolve older names, tied tensors and several files.
     model: Any = type(inner)
     _, report = model.from_pretrained(
         str(folder), config=inner.config, output_loading_info=True, local_files_only=True, use_safetensors=True

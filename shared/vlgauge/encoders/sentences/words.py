@@ -1,4 +1,4 @@
-"""Texts as counts of words or as means of word vectors, from a file that the user names."""
+"""Text encoders that count words or average word vectors, based on a file of the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,11 @@ from vlgauge.weights.files import sha256_of
 
 
 def existing_file(path: str, kind: str) -> Path:
-    """The file behind a prefix of `encoder`."""
+    """Return the path after a prefix of the setting `encoder`.
+
+    Raises:
+        FileNotFoundError: If the file does not exist.
+    """
     found = Path(path).expanduser()
     if not found.is_file():
         raise MissingFileError.about("encoder", f"must name an existing file after {kind!r}, got {path!r}")
@@ -23,14 +27,14 @@ def existing_file(path: str, kind: str) -> Path:
 
 
 class BagOfWords:
-    """Counts over a word list, one word per line, and one last bin for all other words.
+    """Word counts over a word list with one word per line, with one last bin for all other words.
 
-    Texts are lower-cased and split at white space; the list is taken as it stands.
+    Texts are lowercased and split at whitespace. The words of the list are not changed.
     """
 
     def __init__(self, path: str) -> None:
         file = existing_file(path, "bow:")
-        # Only a line feed ends a line; splitlines() would also cut at U+2028 and add columns.
+        # Only a line feed ends a line: splitlines() would also split at U+2028 and add columns.
         lines = (line.strip() for line in read_text(file, "`encoder`").split("\n"))
         words = dict.fromkeys(line for line in lines if line)
         if not words:
@@ -44,7 +48,7 @@ class BagOfWords:
         self.identity = f"bow:{local_name(sha256_of(file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Counts, shape ``(n_texts, n_words + 1)``, float32."""
+        """Return the word counts, shape ``(n_texts, n_words + 1)``, float32."""
         unknown = len(self._column)
         counts = np.zeros((len(texts), unknown + 1), dtype=np.float32)
         for row, text in zip(counts, texts, strict=True):
@@ -54,10 +58,11 @@ class BagOfWords:
 
 
 class WordVectors:
-    """Mean of the vectors of the known words of a text; a zero vector where no word is known.
+    """Mean of the vectors of the known words of a text, or a zero vector if no word is known.
 
-    The file has one word and its numbers per line, as GloVe and word2vec write them as text, perhaps packed by gzip; a
-    first line of two whole numbers is a header. Only the rows of words that occur are kept.
+    Each line of the file contains one word and its values, as in the text formats of GloVe and word2vec, optionally
+    compressed with gzip. A first line of two integers is skipped as a header. Only the rows of words that occur are
+    kept.
     """
 
     def __init__(self, path: str) -> None:
@@ -65,7 +70,13 @@ class WordVectors:
         self.identity = f"vectors:{local_name(sha256_of(self._file))}"
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> np.ndarray:
-        """Vectors, shape ``(n_texts, d)``, float32; texts are lower-cased and split at white space."""
+        """Return the mean word vectors, shape ``(n_texts, d)``, float32.
+
+        Texts are lowercased and split at whitespace.
+
+        Warns:
+            UserWarning: If a text contains no known word.
+        """
         split = [text.lower().split() for text in texts]
         table, width = read_rows(self._file, {word for words in split for word in words})
         vectors = np.zeros((len(texts), width), dtype=np.float32)
