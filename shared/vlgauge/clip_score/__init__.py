@@ -1,4 +1,4 @@
-"""The arithmetic of CLIP-S and PAC-S: scores of images and of videos, word weights, long captions."""
+"""Formulas of CLIP-S and PAC-S: scores of images and videos, word weights, long captions."""
 
 from vlgauge.clip_score.backbone_metric import BackboneMetric, ReferencedBackboneMetric
 from vlgauge.clip_score.calibration import read_calibration

@@ -1,4 +1,4 @@
-"""Base of the metrics that look at pictures and texts through one backbone."""
+"""Base class of metrics that encode images and texts with one backbone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,14 +25,15 @@ from vlgauge.weights.preflight import Preflight
 
 
 class BackboneMetric(Metric):
-    """Base over the settings that choose a backbone, and over what it makes of the rows.
+    """Base class with the settings that select a backbone and the handling of its inputs.
 
-    ``backbone``, ``weights`` (a file with those of the backbone), ``checkpoint`` (a file with other projections or a
-    whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder that keeps features between runs),
-    ``long_text`` and ``on_error`` (what to do with what does not fit), ``details`` (at every call).
+    The settings are ``backbone``, ``weights`` (a file with the weights of the backbone), ``checkpoint`` (a file with
+    other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder that stores
+    features between runs), ``long_text`` and ``on_error`` (handling of texts that are too long and of unreadable
+    images), and ``details`` (whether every call returns details).
 
     Attributes:
-        own_backbone: The backbone where none is given, under the profile "paper".
+        own_backbone: Default backbone under the profile "paper".
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
@@ -73,20 +74,20 @@ class BackboneMetric(Metric):
 
     @property
     def prompt(self) -> str:
-        """What captions and references are read behind."""
+        """Text before every caption and reference."""
         return ""
 
     @property
     def chosen_backbone(self) -> Any:
-        """The backbone of the settings, or the metric's own."""
+        """Backbone of the settings, or the default of the metric."""
         return self.own_backbone if self.backbone is None and self.profile == "paper" else self.backbone
 
     def tokens(self) -> Tokens:
-        """What reads texts as the backbone does, without loading it."""
+        """Load the tokenizer of the backbone, without the backbone itself."""
         return clip_tokens(self.chosen_backbone, weights=self.weights, profile=self.profile)
 
     def look_for_sources(self) -> Preflight:
-        """What every call needs; nothing is loaded or fetched."""
+        """Check the requirements of every call, without loading or downloading anything."""
         preflight = Preflight(self.name, self.needs[0])
         sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.kind}
         look_for_clip(preflight, self.chosen_backbone, profile=self.profile, **sources)
@@ -95,12 +96,15 @@ class BackboneMetric(Metric):
     def cosines(
         self, predictions: Sequence[str], images: Sequence[Any]
     ) -> tuple[Floats, list[dict[str, Any]], dict[str, Any]]:
-        """Cosines of captions and images, shape ``(n,)``, NaN where undefined; details; fields of the signature.
+        """Compute the cosines of captions and images.
 
         The cosine of a caption that was split is the mean over its sentences.
 
+        Returns:
+            Cosines, shape ``(n,)``, NaN if undefined, one dictionary of details per row, and signature fields.
+
         Warns:
-            UserWarning: Of texts that do not fit, and of images that could not be read.
+            UserWarning: If texts are too long, or images cannot be read.
         """
         vectors, names = self._vectors()
         rows = self._text_rows(predictions, [None] * len(predictions))
@@ -120,7 +124,12 @@ class BackboneMetric(Metric):
     def unit_vectors(
         self, predictions: Sequence[str], images: Sequence[Any]
     ) -> tuple[Vectors, Vectors, Positions, Any]:
-        """Unit vectors of captions, and of the distinct images, the image of each caption, and the encoder."""
+        """Encode captions and images.
+
+        Returns:
+            L2-normalized embeddings of the captions, shape ``(n, d)``, and of the distinct images, shape ``(m, d)``,
+            the index of the image of each caption, shape ``(n,)``, and the encoder.
+        """
         vectors, _ = self._vectors()
         pictures, picture_of = distinct_images(images)
         seen, _ = vectors.images(pictures, "raise")
@@ -130,7 +139,7 @@ class BackboneMetric(Metric):
         return read, seen, picture_of, vectors.encoder
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
-        """The encoder of the settings from the pool, and the projections that take the place of its own, if any."""
+        """Return the encoder of the settings from the pool, and the projections that replace its own, or None."""
         self.look_for_sources().end()
         return clip_with_checkpoint(
             self.chosen_backbone,
@@ -145,21 +154,21 @@ class BackboneMetric(Metric):
 
     @property
     def kind(self) -> str:
-        """Which weights take the place of the plain backbone's: "clip_s" for none but a given checkpoint."""
+        """Kind of weights that replace those of the backbone. With "clip_s" only a checkpoint replaces them."""
         return "clip_s"
 
     def signature_fields(self) -> dict[str, Any]:
-        """None of the settings as they stand: `_compute` adds what they led to, in the order of the signature."""
+        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
         return {}
 
     def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
-        """Candidates and references in the pieces that are encoded."""
+        """Split candidates and references into the pieces that are encoded."""
         return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
 
     def _vectors(self) -> tuple[ClipVectors, Mapping[str, Any]]:
-        """The encoder, and what names it in the signature."""
+        """Return the encoder, and its fields in the signature."""
         encoder, adapter = self.encoder_and_adapter()
-        # A checkpoint that is no adapter is a whole CLIP in place of the backbone's weights.
+        # A checkpoint that is not an adapter is a whole CLIP that replaces the weights of the backbone.
         given = self.weights is not None or (adapter is None and (self.checkpoint is not None or self.kind != "clip_s"))
         proj = "own" if adapter is None else adapter.digest[:8]
         names = {
@@ -172,7 +181,10 @@ class BackboneMetric(Metric):
     def _fields(
         self, names: Mapping[str, Any], own: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """What numbers depend on, in the order of the signature, with what only a metric has at two places."""
+        """Return everything that affects the scores, in the order of the signature.
+
+        `own` and `more` are fields of the metric in two positions.
+        """
         return {
             "enc": names["enc"],
             "dtype": self.dtype,
@@ -191,7 +203,7 @@ class BackboneMetric(Metric):
             warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
 
     def _warn_of_texts(self, rows: TextRows) -> None:
-        """One warning per kind of trouble with texts, with the number of cases."""
+        """Warn once per kind of problem with texts, with the number of affected texts."""
         n_texts, most = rows.pieces.n_owners, self.tokens().context
         n_long = int(np.count_nonzero(rows.pieces.is_long))
         handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
@@ -206,6 +218,6 @@ class BackboneMetric(Metric):
 
 
 class ReferencedBackboneMetric(BackboneMetric):
-    """Base of those that compare a caption with its picture and with references, without which it has no score."""
+    """Base class of metrics that compare a caption with its image and with references, which are required."""
 
     columns: tuple[Column, ...] = (*BackboneMetric.columns, References("references"))

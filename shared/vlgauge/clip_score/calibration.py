@@ -1,6 +1,7 @@
-"""A scale of its own for a backbone: pairs that belong together have mean 1, shuffled ones mean 0.
+"""Calibrated score scale of a backbone, with mean 1 for matching pairs and mean 0 for shuffled pairs.
 
-It moves and stretches cosines, so the order of captions stays and nothing is clamped; it claims nothing else.
+The calibration is an affine map of cosines, so the order of captions does not change and nothing is clamped. It has no
+other purpose.
 """
 
 import hashlib
@@ -28,10 +29,10 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fitted scale: w (c - offset) of a cosine c, with offset the mean cosine of shuffled pairs.
+    """Fitted scale w (c - offset) of a cosine c. The offset is the mean cosine of shuffled pairs.
 
-    Both have intervals of the level, by bootstrap over the pictures. The encoder is known by its architecture and the
-    SHA-256 of its weights, beside the prompt that captions were read behind.
+    Both parameters have bootstrap intervals over the images, at confidence level `level`. The encoder is identified by
+    its architecture and the SHA-256 of its weights, together with the prompt that precedes captions.
     """
 
     backbone: str
@@ -50,11 +51,11 @@ class Calibration:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all of it, in hexadecimal digits."""
+        """Hexadecimal SHA-256 of all attributes."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def scores(self, cosines: npt.ArrayLike) -> Floats:
-        """Calibrated scores w (c - offset), not clamped.
+        """Compute calibrated scores w (c - offset), without clamping.
 
         Args:
             cosines: c, any shape.
@@ -62,10 +63,15 @@ class Calibration:
         return self.w * (np.asarray(cosines, dtype=np.float64) - self.offset)
 
     def check(self, architecture: str, weights: str, prompt: str) -> None:
-        """Refuse an encoder that it was not fitted on.
+        """Check that an encoder is the one on which the scale was fitted.
+
+        Args:
+            architecture: Architecture of the encoder.
+            weights: SHA-256 of its weights.
+            prompt: Text before every caption.
 
         Raises:
-            ValueError: If architecture, weights or prompt are others.
+            ValueError: If the architecture, weights or prompt differ.
         """
         ours = {"backbone": self.architecture, "weights": self.weights[:8], "prompt": self.prompt.strip() or "none"}
         theirs = {"backbone": architecture, "weights": weights[:8], "prompt": prompt.strip() or "none"}
@@ -77,17 +83,17 @@ class Calibration:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON; `read_calibration` and the setting ``calibration=PATH`` read it."""
+        """Write the scale as JSON, for `read_calibration` and the setting ``calibration=PATH``."""
         write(path, json.dumps({"format": FORMAT, **asdict(self), "sha256": self.digest}, indent=1) + "\n")
 
 
 def read_calibration(path: str | PathLike[str]) -> Calibration:
-    """A scale that `Calibration.save` wrote.
+    """Read a scale written by `Calibration.save`.
 
     Raises:
-        ValueError: If the file is not one, or was changed.
-        TypeError: If it is no path.
-        OSError: If it cannot be read.
+        ValueError: If the file is not a calibration, or was modified.
+        TypeError: If `path` is not a path.
+        OSError: If the file cannot be read.
     """
     if not isinstance(path, (str, PathLike)):
         raise UsageTypeError.about("calibration", f"must be the path of a file, got {type(path).__name__}")
@@ -112,15 +118,18 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
 def mean_cosines(
     right: Floats, read: Vectors, seen: Vectors, picture_of: Positions, counts: Floats
 ) -> tuple[float, float]:
-    """Mean cosine of the pairs that belong together, and of every caption with every other picture.
+    """Compute the mean cosine of matching pairs, and the mean cosine of each caption with all other images.
 
     Args:
-        right: shape ``(n,)``, cosines of the pairs.
-        read: shape ``(n, d)``, unit vectors of the captions.
-        seen: shape ``(m, d)``, unit vectors of the distinct pictures.
-        picture_of: shape ``(n,)``, the picture of each caption.
-        counts: shape ``(m,)``, how often each picture is counted, with all its captions; 1 for the pairs as they are.
-            Two countings of one picture are no shuffled pair.
+        right: Shape ``(n,)``, cosines of the matching pairs.
+        read: Shape ``(n, d)``, L2-normalized embeddings of the captions.
+        seen: Shape ``(m, d)``, L2-normalized embeddings of the distinct images.
+        picture_of: Shape ``(n,)``, index of the image of each caption.
+        counts: Shape ``(m,)``, number of times that each image is counted, with all its captions. 1 for the original
+            sample. An image that is counted twice does not form a shuffled pair with itself.
+
+    Returns:
+        Both means. NaN for both if there are no shuffled pairs.
     """
     weights = counts[picture_of]
     own = np.bincount(picture_of, minlength=len(seen))
@@ -136,19 +145,19 @@ def mean_cosines(
 def fitted(
     read: Vectors, seen: Vectors, picture_of: Positions, *, level: float, resamples: int, seed: int, **about: Any
 ) -> Calibration:
-    """The scale on which the right pairs have mean 1 and the shuffled ones mean 0.
+    """Fit the scale on which matching pairs have mean 1 and shuffled pairs have mean 0.
 
     Args:
-        read: See `mean_cosines`.
-        seen: See `mean_cosines`.
-        picture_of: See `mean_cosines`.
-        level: Of the intervals.
-        resamples: Samples of pictures.
-        seed: Of the samples.
-        **about: The other attributes.
+        read: Shape ``(n, d)``, L2-normalized embeddings of the captions.
+        seen: Shape ``(m, d)``, L2-normalized embeddings of the distinct images.
+        picture_of: Shape ``(n,)``, index of the image of each caption.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap samples of images.
+        seed: Seed of the bootstrap samples.
+        **about: Other attributes of `Calibration`.
 
     Raises:
-        ValueError: If there are too few pictures, or right pairs are not nearer than shuffled ones.
+        ValueError: If there are fewer than 10 images, or matching pairs are not more similar than shuffled ones.
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
@@ -185,17 +194,17 @@ def fitted(
 def fitted_on(
     metric: Any, rows: Sequence[Mapping[str, Any]], *, level: float, resamples: int, seed: int
 ) -> Calibration:
-    """The scale of a metric's backbone on rows of captions and images.
+    """Fit the scale of the backbone of a metric on rows of captions and images.
 
     Args:
-        metric: clip_s, for images.
-        rows: Rows as `_compute` takes them.
-        level: See `fitted`.
-        resamples: See `fitted`.
-        seed: See `fitted`.
+        metric: clip_s for images.
+        rows: Values by column, in the form that `_compute` expects.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap samples of images.
+        seed: Seed of the bootstrap samples.
 
     Raises:
-        ValueError: See `fitted`.
+        ValueError: If there are too few images, or matching pairs are not more similar than shuffled ones.
     """
     predictions, cells = [row["predictions"] for row in rows], [row["images"] for row in rows]
     read, seen, picture_of, encoder = metric.unit_vectors(predictions, cells)

@@ -1,4 +1,4 @@
-"""The same for videos: every word finds its best frame, every frame its best word (Shi et al., 2022, EMScore)."""
+"""CLIP-S and PAC-S of videos, which match each word with its best frame and vice versa (EMScore, Shi et al., 2022)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,18 +8,19 @@ import numpy.typing as npt
 
 from vlgauge.clip_score.formula import Floats, Positions, Vectors, group_maxima, pair_cosines, unit_rows
 
-_NUMBERS = 2**22  # numbers gathered at once: 16 MB of float32
+_NUMBERS = 2**22  # values gathered at once: 16 MB of float32
 
 
 @dataclass(frozen=True)
 class Bags:
-    """Sequences of unit vectors: the tokens of texts, or the frames of videos.
+    """Sequences of L2-normalized vectors: the tokens of texts, or the frames of videos.
 
     Attributes:
-        rows: shape ``(n_rows, d)``, all vectors one after the other, rows of unit norm.
-        sizes: shape ``(n_bags,)``, vectors of each; may be 0.
-        weights: shape ``(n_rows,)``, u of each vector; 1 for frames.
-        wholes: shape ``(n_bags, d)``, the unit vector of each as a whole: that of the end token, or of the mean frame.
+        rows: Shape ``(n_rows, d)``, all vectors of all sequences, L2-normalized.
+        sizes: Shape ``(n_bags,)``, number of vectors of each sequence, which may be 0.
+        weights: Shape ``(n_rows,)``, weight u of each vector, 1 for frames.
+        wholes: Shape ``(n_bags, d)``, L2-normalized vector of each whole sequence, from the end token or the mean
+            frame.
     """
 
     rows: Vectors
@@ -29,23 +30,23 @@ class Bags:
 
     @property
     def starts(self) -> Positions:
-        """Row of the first vector of each."""
+        """Row of the first vector of each sequence."""
         return np.cumsum(self.sizes) - self.sizes
 
     def indices(self, bags: Positions, size: int) -> Positions:
-        """Where in `rows` the vectors of some bags of one size stand, shape ``(n, size)``."""
+        """Return the indices in `rows` of the vectors of some sequences of equal size, shape ``(n, size)``."""
         return self.starts[bags][:, None] + np.arange(size)
 
 
 @dataclass(frozen=True)
 class Matches:
-    """How well the two bags of each pair match, all of shape ``(n_pairs,)``; NaN where undefined.
+    """Matching scores of pairs of sequences, shape ``(n_pairs,)`` each. NaN if undefined.
 
     Attributes:
         precision: P = sum_k u_k max_f S[k,f] / sum_k u_k.
-        recall: R = sum_f u_f max_k S[k,f] / sum_f u_f, u_f = 1 for frames.
-        fine: 2 P R / (P + R); range about -1..1, and beyond where P and R have opposite signs.
-        coarse: cosine of the two wholes.
+        recall: R = sum_f u_f max_k S[k,f] / sum_f u_f, with u_f = 1 for frames.
+        fine: 2 P R / (P + R), range about -1 to 1, and beyond if P and R have opposite signs.
+        coarse: Cosine of the two whole sequences.
     """
 
     precision: Floats
@@ -55,16 +56,16 @@ class Matches:
 
     @property
     def full(self) -> Floats:
-        """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5); range about -1..1, higher is better."""
+        """(fine + coarse) / 2 (Sarto et al., 2023, Eq. 5), range about -1 to 1, higher is better."""
         return (self.fine + self.coarse) / 2
 
 
 def mean_frames(frames: Vectors, sizes: Positions) -> Vectors:
-    """V of each video, the mean of its frames divided by its length, shape ``(n_videos, d)``; NaN without frames.
+    """Compute the L2-normalized mean V of the frames of each video, shape ``(n_videos, d)``. NaN without frames.
 
     Args:
-        frames: shape ``(n_frames, d)``, the frames of all videos, rows of unit norm.
-        sizes: shape ``(n_videos,)``, frames of each.
+        frames: Shape ``(n_frames, d)``, the frames of all videos, L2-normalized.
+        sizes: Shape ``(n_videos,)``, number of frames of each video.
     """
     means: Vectors = np.full((len(sizes), frames.shape[1]), np.nan, dtype=np.float32)
     there = np.flatnonzero(sizes)
@@ -75,14 +76,14 @@ def mean_frames(frames: Vectors, sizes: Positions) -> Vectors:
 
 
 def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batch: int | None = None) -> Matches:
-    """Match pairs of bags, each by itself: no pair's value depends on another pair.
+    """Match pairs of sequences independently of each other.
 
     Args:
         left: Tokens of captions.
         right: Frames of videos, or tokens of references.
-        pairs: bag in `left` and bag in `right` of each pair, shape ``(n_pairs,)`` each.
-        batch: With a number, the values of the code of EMScore's authors, which pads batches of so many
-            consecutive pairs with zeros that take part in the maxima. A pair then depends on its batch.
+        pairs: Index in `left` and index in `right` of each pair, shape ``(n_pairs,)`` each.
+        batch: Batch size to reproduce the authors' code of EMScore, which pads batches of consecutive pairs with zeros
+            that are included in the maxima. A pair then depends on its batch. None for no padding.
     """
     a, b = pairs
     n_left, n_right = left.sizes[a], right.sizes[b]
@@ -90,7 +91,7 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
     padded_left, padded_right = _padded(n_left, batch), _padded(n_right, batch)
     for at in _equal_sizes(n_left, n_right, left.rows.shape[1]):
         ours, theirs = left.indices(a[at], n_left[at[0]]), right.indices(b[at], n_right[at[0]])
-        # S of every token k and frame f: axes pair, k, f.
+        # S of every token k and frame f, with axes pair, k, f.
         cosines = left.rows[ours] @ right.rows[theirs].swapaxes(1, 2)
         best_right, best_left = cosines.max(axis=2), cosines.max(axis=1)
         best_right[padded_right[at]] = np.maximum(best_right[padded_right[at]], 0.0)
@@ -101,14 +102,14 @@ def matches(left: Bags, right: Bags, pairs: tuple[Positions, Positions], *, batc
 
 
 def weighted_means(values: npt.NDArray[np.floating], weights: Floats) -> Floats:
-    """Means over the last axis; NaN where the weights add up to 0."""
+    """Compute weighted means over the last axis. NaN if the weights sum to 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         means: Floats = (values * weights).sum(axis=-1) / weights.sum(axis=-1)
     return means
 
 
 def fine_scores(precision: Floats, recall: Floats) -> Floats:
-    """2 P R / (P + R); NaN where P + R = 0, though one of them may be negative (the authors' code: infinite)."""
+    """Compute 2 P R / (P + R). NaN if P + R = 0, which is infinite in the authors' code if P and R are not 0."""
     total = precision + recall
     with np.errstate(invalid="ignore", divide="ignore"):
         fine: Floats = np.where(total == 0, np.nan, 2 * precision * recall / total)
@@ -116,17 +117,18 @@ def fine_scores(precision: Floats, recall: Floats) -> Floats:
 
 
 def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: bool) -> tuple[Floats, Positions]:
-    """X, the similarity of each caption to its references.
+    """Compute X, the similarity of each caption to its references.
 
     Args:
-        found: The matches of captions and references.
-        groups: caption of each match, ascending.
-        n_groups: number of captions.
-        joint: whether one reference must have both maxima, X = max_r (fine_r + coarse_r) / 2 (Sarto et al., 2023,
-            Eq. 6); the authors' code takes each maximum by itself.
+        found: Matches of captions and references.
+        groups: Shape ``(n_pairs,)``, caption of each match, ascending.
+        n_groups: Number of captions.
+        joint: Whether a single reference must have both maxima, X = max_r (fine_r + coarse_r) / 2 (Sarto et al., 2023,
+            Eq. 6). The authors' code computes each maximum separately.
 
     Returns:
-        X ``(n_groups,)``, NaN without references; and the match with the largest (fine + coarse) / 2, -1 without one.
+        X, shape ``(n_groups,)``, NaN without references. Index of the match with the largest (fine + coarse) / 2, shape
+        ``(n_groups,)``, -1 if there is none.
     """
     maxima, best = group_maxima(found.full, groups, n_groups)
     if joint:
@@ -136,23 +138,23 @@ def reference_terms(found: Matches, groups: Positions, n_groups: int, *, joint: 
 
 
 def scores_with_references(full: Floats, terms: Floats) -> Floats:
-    """Mean of the score of caption and video and of X, the similarity to the references (Sarto et al., 2023, Eq. 6)."""
+    """Compute the mean of the video score and the reference similarity X (Sarto et al., 2023, Eq. 6)."""
     return (full + terms) / 2
 
 
 def best_frames(tokens: Vectors, frames: Vectors) -> tuple[list[int], list[float]]:
-    """The frame that each token is nearest to, and their cosine.
+    """Return the most similar frame of each token, and their cosine.
 
     Args:
-        tokens: shape ``(n_tokens, d)``, rows of unit norm.
-        frames: shape ``(n_frames, d)``, rows of unit norm, at least one.
+        tokens: Shape ``(n_tokens, d)``, L2-normalized rows.
+        frames: Shape ``(n_frames, d)``, L2-normalized rows, at least one.
     """
     cosines = tokens @ frames.T
     return cosines.argmax(axis=1).tolist(), cosines.max(axis=1).tolist()
 
 
 def _padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
-    """Which pairs the code of EMScore's authors pads: those that are smaller than the largest of their batch."""
+    """Return which pairs the authors' code of EMScore pads, which are smaller than the largest in their batch."""
     if batch is None or not len(sizes):
         return np.zeros(len(sizes), dtype=bool)
     largest = np.maximum.reduceat(sizes, np.arange(0, len(sizes), batch))
@@ -160,7 +162,7 @@ def _padded(sizes: Positions, batch: int | None) -> npt.NDArray[np.bool_]:
 
 
 def _equal_sizes(n_left: Positions, n_right: Positions, width: int) -> Iterator[Positions]:
-    """Positions of pairs that can be computed at once; pairs with an empty side are left out."""
+    """Yield the indices of pairs that can be computed at once. Pairs with an empty side are left out."""
     there = np.flatnonzero((n_left > 0) & (n_right > 0))
     order = there[np.lexsort((n_right[there], n_left[there]))]
     changes = np.flatnonzero(np.diff(n_left[order]) | np.diff(n_right[order])) + 1

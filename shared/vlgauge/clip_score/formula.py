@@ -1,6 +1,7 @@
-"""CLIP-S and PAC-S of captions and images, from vectors of any encoder.
+"""CLIP-S and PAC-S of captions and images, from the embeddings of any encoder.
 
-`clip_s` and `pac_s` are one arithmetic: they differ in the projection matrices that made the vectors, and in w.
+`clip_s` and `pac_s` share the same formulas. They differ in the projection matrices that produced the embeddings, and
+in w.
 """
 
 import numpy as np
@@ -10,17 +11,17 @@ Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.intp]
 
-_PAIRS = 4096  # pairs whose vectors are gathered at once: 16 MB at 512 numbers each
+_PAIRS = 4096  # pairs whose embeddings are gathered at once: 16 MB for 512 values per embedding
 
 
 def unit_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
-    """Vectors divided by their Euclidean length, in float32, as the authors' code does.
+    """L2-normalize vectors in float32, as in the authors' code.
 
     Args:
-        vectors: shape ``(n, d)``.
+        vectors: Shape ``(n, d)``.
 
     Returns:
-        shape ``(n, d)``; NaN throughout a row of length zero.
+        Shape ``(n, d)``, float32. All NaN for a row of norm zero.
     """
     rows = np.asarray(vectors, dtype=np.float32)
     lengths: Vectors = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -29,15 +30,15 @@ def unit_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
 
 
 def pair_cosines(left: Vectors, right: Vectors, pairs: tuple[Positions, Positions]) -> Floats:
-    """Cosines of pairs of unit vectors.
+    """Compute the cosines of pairs of L2-normalized vectors.
 
     Args:
-        left: shape ``(n_left, d)``, rows of unit norm.
-        right: shape ``(n_right, d)``, rows of unit norm.
-        pairs: row in `left` and row in `right` of each pair, shape ``(n_pairs,)`` each.
+        left: Shape ``(n_left, d)``, L2-normalized rows.
+        right: Shape ``(n_right, d)``, L2-normalized rows.
+        pairs: Row in `left` and row in `right` of each pair, shape ``(n_pairs,)`` each.
 
     Returns:
-        shape ``(n_pairs,)``, range -1..1 up to rounding.
+        Shape ``(n_pairs,)``, float64, range -1 to 1 up to rounding.
     """
     cosines = np.empty(len(pairs[0]))
     for start in range(0, len(cosines), _PAIRS):
@@ -47,7 +48,7 @@ def pair_cosines(left: Vectors, right: Vectors, pairs: tuple[Positions, Position
 
 
 def clip_scores(cosines: npt.ArrayLike, w: float) -> Floats:
-    """Stretched cosines w max(c, 0) (Hessel et al., 2021; Sarto et al., 2023, Eq. 1); range 0..w, higher is better.
+    """Compute w max(c, 0) (Hessel et al., 2021; Sarto et al., 2023, Eq. 1), range 0 to w, higher is better.
 
     Args:
         cosines: c of caption and image, any shape.
@@ -57,16 +58,16 @@ def clip_scores(cosines: npt.ArrayLike, w: float) -> Floats:
 
 
 def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clamp: bool) -> Floats:
-    """Harmonic mean 2 P s / (P + s) of score and similarity to the references (Sarto et al., 2023, Eq. 4).
+    """Compute 2 P s / (P + s), the harmonic mean of score and reference similarity (Sarto et al., 2023, Eq. 4).
 
     Args:
-        scores: P, as `clip_scores` makes them.
-        similarities: s, largest cosine of the caption and a reference; NaN without references.
-        clamp: whether a negative s counts as 0, as in the paper; the authors' code takes it as it is.
+        scores: P, from `clip_scores`.
+        similarities: s, maximum cosine of the caption and a reference. NaN without references.
+        clamp: Whether a negative s counts as 0, as in the paper. The authors' code does not clamp it.
 
     Returns:
-        One value per pair of inputs, between P and s for s of at least 0. 0 where P is 0 (the authors' code divides
-        0 by 0 there if s is 0 as well); NaN where P + s = 0 with P > 0, or either is NaN.
+        One value per pair of inputs, between P and s if s is at least 0. 0 if P is 0 (the authors' code divides 0 by 0
+        if s is also 0). NaN if P + s = 0 with P > 0, or if P or s is NaN.
     """
     p, s = (np.asarray(values, dtype=np.float64) for values in (scores, similarities))
     if clamp:
@@ -74,21 +75,21 @@ def reference_scores(scores: npt.ArrayLike, similarities: npt.ArrayLike, *, clam
     with np.errstate(invalid="ignore", divide="ignore"):
         means = 2 * p * s / (p + s)
     means = np.where(np.isinf(means), np.nan, means)
-    # Adding 0 turns the -0.0 of a negative s into 0.
+    # Adding 0 converts the -0.0 of a negative s to 0.
     return np.where((p == 0) & ~np.isnan(s), 0.0, means) + 0.0
 
 
 def group_maxima(values: Floats, groups: Positions, n_groups: int) -> tuple[Floats, Positions]:
-    """Largest value of each group, and where it stands first.
+    """Compute the maximum of each group, and the index of its first occurrence.
 
     Args:
-        values: shape ``(n,)``.
-        groups: group of each value, ascending.
-        n_groups: number of groups, some of which may be empty.
+        values: Shape ``(n,)``.
+        groups: Shape ``(n,)``, group of each value, ascending.
+        n_groups: Number of groups, some of which may be empty.
 
     Returns:
-        Maxima ``(n_groups,)``, NaN for an empty group or one with a NaN; positions ``(n_groups,)`` in `values`, -1
-        where the maximum is NaN.
+        Maxima, shape ``(n_groups,)``, NaN for an empty group or a group with a NaN. Indices in `values`, shape
+        ``(n_groups,)``, -1 if the maximum is NaN.
     """
     maxima = np.full(n_groups, np.nan)
     positions = np.full(n_groups, -1, dtype=np.intp)
@@ -102,7 +103,7 @@ def group_maxima(values: Floats, groups: Positions, n_groups: int) -> tuple[Floa
 
 
 def group_means(values: Floats, groups: Positions, n_groups: int) -> Floats:
-    """Mean of the values of each group, shape ``(n_groups,)``; NaN for an empty group or one with a NaN."""
+    """Compute the mean of each group, shape ``(n_groups,)``. NaN for an empty group or a group with a NaN."""
     counts = np.bincount(groups, minlength=n_groups)
     sums = np.bincount(groups, weights=values, minlength=n_groups)
     with np.errstate(invalid="ignore"):

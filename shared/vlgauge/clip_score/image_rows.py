@@ -1,4 +1,4 @@
-"""Rows of captions and images -> scores, with what each came from."""
+"""Scores of rows of captions and images, with details."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -29,27 +29,27 @@ def score_images(
     clamp: bool,
     on_error: Literal["raise", "nan"] = "raise",
 ) -> Scored:
-    """Score rows of one image each; see `vlgauge.clip_score.formula` for the formulas.
+    """Score rows with one image each, using the formulas in `vlgauge.clip_score.formula`.
 
     Args:
         vectors: The encoder.
         rows: Candidates and references.
-        pictures: The images, each once.
-        picture_of: shape ``(n_rows,)``, the picture of each row, as a position in `pictures`.
-        prompt: What candidates and references are read behind.
-        w: See `clip_scores`.
-        clamp: See `reference_scores`.
-        on_error: ``"nan"`` leaves the rows of images undefined that cannot be read.
+        pictures: The distinct images.
+        picture_of: Shape ``(n_rows,)``, index in `pictures` of the image of each row.
+        prompt: Text before every candidate and reference.
+        w: Factor of the score, see `clip_scores`.
+        clamp: Whether a negative reference similarity counts as 0, see `reference_scores`.
+        on_error: ``"nan"`` makes the scores of rows with an unreadable image NaN, ``"raise"`` raises.
     """
     n, row_of = rows.n_rows, rows.row_of_unit
     seen, unreadable = vectors.images(pictures, on_error)
     read = vectors.texts(rows.pieces.texts, prompt)
-    # c of each unit and s of the reference that is nearest to it.
+    # Cosine c of each unit, and similarity s to the most similar reference.
     cosines = pair_cosines(read, seen, (rows.units, picture_of[row_of]))
     p = clip_scores(cosines, w)
     alike = pair_cosines(read, read, (rows.units[rows.pairs[0]], rows.pairs[1]))
     s, best = group_maxima(alike, rows.pairs[0], len(rows.units))
-    # A caption that was split is like nothing if none of its sentences is like anything.
+    # A caption that was split is unlike everything only if all of its sentences are.
     unlike = group_means((p == 0) & ((s <= 0) if clamp else (s == 0)), row_of, n) == 1
     with_references = group_means(reference_scores(p, s, clamp=clamp), row_of, n)
     details: list[dict[str, Any]] = [

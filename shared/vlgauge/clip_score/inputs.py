@@ -1,4 +1,4 @@
-"""What clip_s and pac_s take and return, in words."""
+"""Description of the inputs and outputs of clip_s and pac_s."""
 
 INPUTS = """
 Args:

@@ -1,4 +1,4 @@
-"""Captions that are longer than the encoder: cut, refused, or scored sentence by sentence."""
+"""Captions that are too long for the encoder: truncated, rejected, or scored sentence by sentence."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True)
 class Pieces:
-    """Texts as they go to the encoder: whole, or the sentences of a long one.
+    """Texts as they are encoded: whole, or as the sentences of a long text.
 
     Attributes:
-        texts: The pieces, each once.
-        index: shape ``(n_pieces,)``, position in `texts` of each piece, text by text.
-        owner: shape ``(n_pieces,)``, the text that each is of, ascending.
+        texts: The distinct pieces.
+        index: Shape ``(n_pieces,)``, index in `texts` of each piece, text by text.
+        owner: Shape ``(n_pieces,)``, index of the text of each piece, ascending.
         n_owners: Number of texts.
-        is_long: shape ``(n_owners,)``, whether the text does not fit as a whole.
+        is_long: Shape ``(n_owners,)``, whether the text as a whole is too long.
     """
 
     texts: list[str]
@@ -36,21 +36,22 @@ class Pieces:
 
 
 def sentences(text: str) -> list[str]:
-    """The text cut after each . ! or ? that white space follows; the text itself if there is none."""
+    """Split a text after each . ! or ? before whitespace. Return the text itself if it has no sentences."""
     return [part for part in _SENTENCE_END.split(text) if part.strip()] or [text]
 
 
 def pieces_of(
     texts: Sequence[str], place: Callable[[int], str], tokens: Tokens, policy: str, prompt: str = ""
 ) -> Pieces:
-    """The pieces of texts under a policy.
+    """Split texts into pieces according to a policy.
 
     Args:
         texts: Captions or references.
-        place: Where the text at a position stands, such as ``"references[3][0]"``, for messages.
-        tokens: What reads them.
-        policy: ``"truncate"`` and ``"error"`` leave every text whole, ``"split"`` cuts the long ones into sentences.
-        prompt: What stands before every text.
+        place: Function from the index of a text to its position in the input, such as ``"references[3][0]"``, for error
+            messages.
+        tokens: Tokenizer of the encoder.
+        policy: ``"truncate"`` and ``"error"`` keep every text whole, ``"split"`` splits long ones into sentences.
+        prompt: Text before every text.
 
     Raises:
         ValueError: If the policy is ``"error"`` and a text is too long.

@@ -1,4 +1,4 @@
-"""Base of the metrics that compare a caption with an image or a video in the space of CLIP."""
+"""Base class of metrics that compare a caption with an image or a video using CLIP embeddings."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -26,12 +26,12 @@ from vlgauge.settings import finite_number, one_of, shown, warn, whole_number
 from vlgauge.signatures import format_signature, parse_signature
 
 PROMPT = "A photo depicts "
-# Share of negative cosines, of how many at least, that is warned of.
+# Fraction of negative cosines, and minimum number of cosines, from which on a warning is issued.
 CLAMPED, FEW_COSINES = 0.05, 20
-_ROUNDING = 1e-6  # by which float32 may carry a score beyond its range
+_ROUNDING = 1e-6  # tolerance for scores that exceed their range because of float32 rounding
 VARIANTS = {"image": ("released", "paper"), "video": ("released", "paper", "emscore")}
 
-# Why a score is undefined whose image or video is there.
+# Reasons for an undefined score of a readable image or video.
 UNDEFINED = {
     "image": "a vector has no length, or score and similarity cancel",
     "video": "no word weighs anything, P + R is 0, or a vector has no length",
@@ -39,18 +39,18 @@ UNDEFINED = {
 
 
 class ClipScoreMetric(BackboneMetric):
-    """Base of clip_s and pac_s, for one image or one video per caption.
+    """Base class of clip_s and pac_s, for one image or one video per caption.
 
-    Its settings choose the encoder: ``backbone``, ``weights`` (a file with those of the backbone), ``checkpoint`` (a
-    file with other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder
-    that keeps features between runs); the formula: ``variant``, ``w``, ``idf``, ``n_frames``, ``emscore_batch_size``;
-    and what to do with what does not fit: ``long_text`` and ``on_error``. ``details`` asks for them at every call, as
-    ``return_details`` does at one.
+    These settings select the encoder: ``backbone``, ``weights`` (a file with the weights of the backbone),
+    ``checkpoint`` (a file with other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, and
+    ``feature_cache`` (a folder that stores features between runs). The formula depends on ``variant``, ``w``, ``idf``,
+    ``n_frames`` and ``emscore_batch_size``. ``long_text`` and ``on_error`` determine the handling of texts that are too
+    long and of unreadable images. ``details`` requests details in every call, like ``return_details`` in a single call.
 
     Attributes:
-        own_w: w of the metric.
-        calibration: A scale that takes the place of w and of the clamp at 0.
-        paper_prompt: What its paper lets the encoder read a caption behind.
+        own_w: Default w of the metric.
+        calibration: Scale that replaces w and the clamping at 0.
+        paper_prompt: Text before every caption in the paper.
     """
 
     columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
@@ -72,7 +72,7 @@ class ClipScoreMetric(BackboneMetric):
     ) -> None:
         config = host.pop("config_name", args[0] if args else None)
         config = "image" if config in (None, "default") else config
-        # Any other one is refused by the base.
+        # Unknown configurations are rejected by the base class.
         known = config if config in VARIANTS else "image"
         self.variant = checked_variant(variant, known)
         self.w = checked_w(w, self.own_w, known)
@@ -92,7 +92,7 @@ class ClipScoreMetric(BackboneMetric):
 
     @property
     def prompt(self) -> str:
-        """What captions and references are read behind."""
+        """Text before every caption and reference."""
         if self.config_name == "video":
             return ""
         return self.paper_prompt if self.variant == "paper" else PROMPT
@@ -127,8 +127,15 @@ class ClipScoreMetric(BackboneMetric):
         return self.with_score(record, f"ref_{self.name}", found, median=median_of_defined(found))
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:
-        """Count in how many candidates and references each token is, if words weigh by those of the call."""
-        if self.variant == "emscore":  # the authors' code pads a video to the longest of its batch
+        """Count the candidates and references that contain each token, if the word weights depend on the call.
+
+        Returns:
+            The counts. None if they do not.
+
+        Raises:
+            UsageError: With ``variant="emscore"``, whose scores depend on the other videos of a batch.
+        """
+        if self.variant == "emscore":  # the authors' code pads videos to the longest one in a batch
             raise UsageError("`variant='emscore'` scores a video by those beside it")
         if self.idf not in OWN_ROWS:
             return None
@@ -141,7 +148,11 @@ class ClipScoreMetric(BackboneMetric):
         return counts
 
     def use_counts(self, counts: Counts) -> None:
-        """Use the word weights of the corpus."""
+        """Use the word weights of the corpus.
+
+        Raises:
+            UsageError: If weights from references were requested and there are none.
+        """
         name = self.idf
         if name == "auto":
             name = "references" if counts["sentences"]["references"] else "candidates"
@@ -151,7 +162,7 @@ class ClipScoreMetric(BackboneMetric):
         self.idf = counted_idf({int(token): df for token, df in counts[name].items()}, n, name)
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """As the base, with the median of the corpus and the frames of all videos in the signature."""
+        """Combine partial results, with the median of the corpus and the frames of all videos in the signature."""
         if self.config_name == "video":
             partial = replace(partial, texts={key: _with_all_frames(texts) for key, texts in partial.texts.items()})
         record = super().combine(partial)
@@ -179,7 +190,7 @@ class ClipScoreMetric(BackboneMetric):
     def _scored_videos(
         self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any], details: bool
     ) -> tuple[Scored, dict[str, Any]]:
-        """Scores, and the fields of the signature that only videos have."""
+        """Compute the scores, and the signature fields of videos."""
         cells = list(cells)
         candidates, references = rows.all_pieces
         idf = resolved_idf(self.idf, candidates=candidates, references=references, tokens=self.tokens())
@@ -200,7 +211,7 @@ class ClipScoreMetric(BackboneMetric):
         return scored, fields
 
     def _frames(self, cells: Sequence[Mapping[str, Any]]) -> str:
-        """Which frames were looked at: "10", "all", "given", or "10+given" where files and lists were mixed."""
+        """Return the frame selection: "10", "all", "given", or "10+given" for a mix of files and lists."""
         if self.n_frames is not None:
             return str(self.n_frames)
         return "+".join(sorted({str(DEFAULT_FRAMES) if cell["frames"] is None else "given" for cell in cells}))
@@ -208,7 +219,7 @@ class ClipScoreMetric(BackboneMetric):
     def _without_references(
         self, vectors: ClipVectors, references: Sequence[Sequence[str] | None]
     ) -> Sequence[Sequence[str] | None]:
-        """No references for a scale that is of this encoder, which is looked at before a picture is read."""
+        """Check that the calibration is for this encoder before images are read, and drop references with a warning."""
         assert self.calibration is not None
         encoder: Any = vectors.encoder
         self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
@@ -220,7 +231,7 @@ class ClipScoreMetric(BackboneMetric):
         return [None] * len(references)
 
     def fields(self, names: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-        """What the numbers depend on, in the order of the signature."""
+        """Return everything that affects the scores, in the order of the signature."""
         own: dict[str, Any] = {"variant": self.variant}
         if self.calibration is not None:
             own["calibration"] = self.calibration.digest[:8]
@@ -229,7 +240,7 @@ class ClipScoreMetric(BackboneMetric):
         return self._fields(names, own, more)
 
     def _warn(self, rows: TextRows, scored: Scored) -> None:
-        """One warning per kind of trouble, with the number of cases."""
+        """Warn once per kind of problem, with the number of affected rows."""
         self._warn_of_texts(rows)
         n = rows.n_rows
         undefined, alone = np.isnan(scored.scores), np.zeros(n, dtype=bool)
@@ -251,7 +262,12 @@ class ClipScoreMetric(BackboneMetric):
                 warn(f"{count} {text}")
 
     def _n_clamped(self, scored: Scored) -> int:
-        """How many cosines count as 0, where these are more than 5 % of at least 20; a toy's numbers are a toy's."""
+        """Count the cosines that are clamped to 0.
+
+        Returns:
+            The number if it is more than 5% of at least 20 cosines, and otherwise 0. Always 0 for the demo model, whose
+            scores have no meaning.
+        """
         told = self.config_name == "image" and self.calibration is None and self.profile != "embedded"
         if not told or len(scored.details) < FEW_COSINES:
             return 0
@@ -266,11 +282,11 @@ class ClipScoreMetric(BackboneMetric):
 
     @property
     def _most(self) -> float:
-        """The largest harmonic mean of the score of an image, 0 to w, and a similarity of 0 to 1."""
+        """Maximum harmonic mean of an image score, 0 to w, and a similarity of 0 to 1."""
         return 2 * self.w / (self.w + 1)
 
     def _n_beyond(self, scored: Scored) -> int:
-        """How many scores of images with references are beyond all that likenesses of at least 0 can make."""
+        """Count the reference scores of images that exceed the range of nonnegative similarities."""
         if scored.reference_scores is None or self.config_name != "image":
             return 0
         return int(np.count_nonzero(np.abs(scored.reference_scores) > self._most + _ROUNDING))
@@ -284,21 +300,29 @@ class ClipScoreMetric(BackboneMetric):
 
 
 def _with_all_frames(signatures: Collection[str]) -> frozenset[str]:
-    """Signatures of videos, in each of which files and lists of frames may be mixed."""
+    """Merge the frame selections of the signatures of videos, which may each mix files and lists of frames."""
     parsed = [parse_signature(signature) for signature in signatures]
     frames = "+".join(sorted({word for _, fields in parsed for word in fields["frames"].split("+")}))
     return frozenset(format_signature(name, fields | {"frames": frames}) for name, fields in parsed)
 
 
 def checked_variant(variant: Any, config: str) -> str:
-    """The variant; ValueError if the configuration has it not."""
+    """Check that a configuration supports a variant, and return it.
+
+    Raises:
+        ValueError: If it does not.
+    """
     if isinstance(variant, str) and variant == "emscore" and config == "image":
         raise UsageError("`variant='emscore'` must come with config_name='video', got images")
     return one_of("variant", variant, VARIANTS[config])
 
 
 def checked_w(w: Any, own: float, config: str) -> float:
-    """w, or the metric's own for None; ValueError if it is no positive number, or given for videos."""
+    """Check the setting ``w``, and return it or the default of the metric.
+
+    Raises:
+        ValueError: If it is not a positive number, or is passed for videos.
+    """
     if w is None:
         return own
     if config == "video":
@@ -307,10 +331,11 @@ def checked_w(w: Any, own: float, config: str) -> float:
 
 
 def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
-    """The setting ``idf`` of a configuration: "auto" for None under ``variant="emscore"``, as EMScore has it.
+    """Check the setting ``idf`` for a configuration. None becomes "auto" with ``variant="emscore"``, as in EMScore.
 
     Raises:
-        ValueError: If it is none of the forms, given for images, or missing where the variant needs it.
+        ValueError: If it has none of the supported forms, is passed for images, or is missing although the variant
+            requires it.
     """
     if config == "image":
         if idf is not None:
@@ -325,7 +350,11 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
 
 
 def checked_frames(n_frames: Any, config: str) -> FrameCount:
-    """The setting ``n_frames`` of a configuration; ValueError if it is no number of frames, or given for images."""
+    """Check the setting ``n_frames`` for a configuration, and return it.
+
+    Raises:
+        ValueError: If it is not a valid number of frames, or is passed for images.
+    """
     if n_frames is not None and config == "image":
         raise UsageError.about("n_frames", f"must be left out for images, got {shown(n_frames)}")
     return check_n_frames(n_frames)

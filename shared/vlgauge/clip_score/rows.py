@@ -1,4 +1,4 @@
-"""The rows of a call as flat lists: candidates and references in the pieces that are encoded, their pairs, scores."""
+"""Rows of a call as flat arrays: pieces of candidates and references, their pairs, and scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,20 @@ from vlgauge.encoders.clip.tokens import Tokens
 class TextRows:
     """Candidates and references of n rows.
 
-    A unit is a candidate, or a sentence of one that was split; a pair is a unit and a piece of a reference of its row.
+    A unit is a candidate, or a sentence of a candidate that was split. A pair consists of a unit and a piece of a
+    reference of the same row.
 
     Attributes:
         pieces: The texts, candidates first.
         n_rows: n.
-        has_references: Whether any row has references, be it an empty list.
-        units: shape ``(n_units,)``, position in ``pieces.texts``.
-        row_of_unit: shape ``(n_units,)``, row of each unit, ascending.
-        pairs: unit and position in ``pieces.texts`` of each pair, shape ``(n_pairs,)`` each, units ascending.
-        pair_references: shape ``(n_pairs,)``, number of the reference within its row.
+        has_references: Whether any row has references, including an empty list.
+        units: Shape ``(n_units,)``, index in ``pieces.texts`` of each unit.
+        row_of_unit: Shape ``(n_units,)``, row of each unit, ascending.
+        pairs: Unit, and index in ``pieces.texts`` of the reference, of each pair, shape ``(n_pairs,)`` each, units
+            ascending.
+        pair_references: Shape ``(n_pairs,)``, index of the reference within its row.
         n_blank: Number of texts without any word.
-        is_special: shape ``(n_texts,)``, whether each text spells a token of CLIP, candidates first.
+        is_special: Shape ``(n_texts,)``, whether each text spells a special token of CLIP, candidates first.
     """
 
     pieces: Pieces
@@ -47,19 +49,19 @@ class TextRows:
 
     @property
     def special(self) -> list[bool]:
-        """Whether each candidate spells a token of CLIP."""
+        """Whether each candidate spells a special token of CLIP."""
         return self.is_special[: self.n_rows].tolist()
 
     @property
     def referenced(self) -> npt.NDArray[np.bool_]:
-        """Which rows have at least one reference, shape ``(n_rows,)``."""
+        """Whether each row has at least one reference, shape ``(n_rows,)``."""
         found = np.zeros(self.n_rows, dtype=bool)
         found[self.row_of_unit[self.pairs[0]]] = True
         return found
 
     @property
     def all_pieces(self) -> tuple[list[str], list[str] | None]:
-        """Candidates and references in pieces, repeated as often as they occur; None for no references."""
+        """Pieces of all candidates, and of all references, with repetitions. None if there are no references."""
         texts, cut = self.pieces.texts, len(self.units)
         pieces = [texts[position] for position in self.pieces.index]
         return pieces[:cut], pieces[cut:] if self.has_references else None
@@ -72,14 +74,14 @@ def text_rows(
     policy: str,
     prompt: str = "",
 ) -> TextRows:
-    """Candidates and references of a call.
+    """Prepare the candidates and references of a call.
 
     Args:
         predictions: One candidate per row.
-        references: References of each row; None where it has none to be scored with.
-        tokens: What reads them.
-        policy: See `vlgauge.clip_score.long_text.pieces_of`.
-        prompt: What stands before every text.
+        references: References of each row. None for a row without references.
+        tokens: Tokenizer of the encoder.
+        policy: Policy for long texts, see `vlgauge.clip_score.long_text.pieces_of`.
+        prompt: Text before every text.
 
     Raises:
         ValueError: If the policy is ``"error"`` and a text is too long.
@@ -116,14 +118,14 @@ def text_rows(
 
 
 def paired(left: Positions, right: Positions) -> tuple[Positions, Positions]:
-    """All pairs of items of the same row, by the item of the left side.
+    """Return all pairs of items in the same row, grouped by the left item.
 
     Args:
-        left: shape ``(n_left,)``, row of each item.
-        right: shape ``(n_right,)``, row of each item, ascending.
+        left: Shape ``(n_left,)``, row of each item.
+        right: Shape ``(n_right,)``, row of each item, ascending.
 
     Returns:
-        Positions in `left` and in `right`, shape ``(n_pairs,)`` each.
+        Indices in `left` and in `right`, shape ``(n_pairs,)`` each.
     """
     starts, stops = np.searchsorted(right, left), np.searchsorted(right, left, side="right")
     counts = stops - starts
@@ -137,12 +139,13 @@ class Scored:
     """Scores of n rows.
 
     Attributes:
-        scores: shape ``(n,)``, NaN where undefined.
-        reference_scores: shape ``(n,)``; None if no row has references.
+        scores: Shape ``(n,)``, NaN if undefined.
+        reference_scores: Shape ``(n,)``. None if no row has references.
         details: One dictionary per row.
-        n_unreadable: Rows whose image or video could not be read.
-        n_unlike: Rows whose reference score is 0 because neither the image nor a reference is like the caption.
-        n_empty: Rows whose video has no frames.
+        n_unreadable: Number of rows whose image or video could not be read.
+        n_unlike: Number of rows whose reference score is 0 because neither the image nor a reference is similar to the
+            caption.
+        n_empty: Number of rows whose video has no frames.
     """
 
     scores: Floats
@@ -154,12 +157,12 @@ class Scored:
 
 
 def best_references(rows: TextRows, values: Floats, best: Positions) -> list[int | None]:
-    """Number of the reference that each row's candidate is nearest to; None where that is undefined.
+    """Return the index of the reference that is most similar to the candidate of each row. None if undefined.
 
     Args:
         rows: Candidates and references.
-        values: shape ``(n_units,)``, the largest value over the pairs of each unit.
-        best: shape ``(n_units,)``, the pair that has it, -1 for none.
+        values: Shape ``(n_units,)``, maximum over the pairs of each unit.
+        best: Shape ``(n_units,)``, index of the pair with the maximum, -1 if there is none.
     """
     _, units = group_maxima(values, rows.row_of_unit, rows.n_rows)
     chosen = [best[unit] if unit >= 0 else -1 for unit in units]

@@ -1,4 +1,4 @@
-"""Weights of words by how few sentences have them, over the token ids of CLIP's tokenizer."""
+"""Inverse document frequency weights of words, indexed by the token ids of CLIP's tokenizer."""
 
 import hashlib
 import json
@@ -26,14 +26,14 @@ OWN_ROWS = ("references", "candidates", "auto")
 
 @dataclass(frozen=True)
 class Idf:
-    """A fitted table of word weights.
+    """Fitted table of word weights.
 
     Attributes:
-        weights: ln((N+1) / (df+1)) of each token id that a sentence has; df counts sentences, N is their number. As in
-            the authors' code a sentence has the padding's id, which is also that of "!" at the start of a word of
-            signs, unless it fills the encoder.
+        weights: ln((N+1) / (df+1)) of each token id that occurs in a sentence, with df the number of sentences that
+            contain it and N the number of all sentences. As in the authors' code, sentences shorter than the context
+            also contain the padding id, which is the id of "!" at the start of a word of punctuation marks.
         n: N.
-        name: What the sentences were, for signatures.
+        name: Name of the sentences, for signatures.
     """
 
     weights: Mapping[int, float]
@@ -49,55 +49,55 @@ class Idf:
 
     @property
     def unseen(self) -> float:
-        """Weight of a token that no sentence has: ln(N+1)."""
+        """Weight of a token that occurs in no sentence: ln(N+1)."""
         return math.log(self.n + 1)
 
     @property
     def end(self) -> float:
-        """Weight of the end token: the mean of the table, its own 0 and that of the padding included."""
+        """Weight of the end token: the mean of the table, including the end token (0) and the padding."""
         return math.fsum(self.weights.values()) / len(self.weights) if self.weights else 0.0
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the weights in hexadecimal digits."""
+        """Hexadecimal SHA-256 of the weights."""
         text = json.dumps([self.n, sorted(self.weights.items())])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def of(self, ids: Ids) -> Floats:
-        """Weights of token ids, of the same shape."""
+        """Return the weights of token ids, same shape, float64."""
         return self._table[ids]
 
     def save(self, path: str | Path) -> None:
-        """Write the table as JSON, which the setting ``idf=PATH`` reads."""
+        """Write the table as JSON, for the setting ``idf=PATH``."""
         weights = {str(token): self.weights[token] for token in sorted(self.weights)}
         record = {"format": FORMAT, "name": self.name, "n": self.n, "sha256": self.digest, "weights": weights}
         write(path, json.dumps(record, indent=1) + "\n")
 
 
 def corpus_idf(sentences: Sequence[str], name: str, tokens: Tokens) -> Idf:
-    """Weights from the sentences of a corpus; those that are too long for the backbone are cut.
+    """Compute weights from the sentences of a corpus. Sentences that are too long for the backbone are truncated.
 
     Args:
         sentences: Any texts.
-        name: What they are, for signatures.
-        tokens: What reads them.
+        name: Name of the sentences, for signatures.
+        tokens: Tokenizer of the encoder.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there are no sentences.
     """
     return fit_idf(tokens(sentences)[0], name, tokens.context)
 
 
 def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
-    """Weights from the token ids of a corpus.
+    """Compute weights from the token ids of a corpus.
 
     Args:
-        ids: Token ids of each sentence, start and end token included, at most `context` each.
-        name: What the sentences are.
-        context: The most tokens of a sentence.
+        ids: Token ids of each sentence, including start and end token, at most `context` each.
+        name: Name of the sentences, for signatures.
+        context: Maximum number of tokens of a sentence.
 
     Raises:
-        ValueError: If there is no sentence.
+        ValueError: If there are no sentences.
     """
     if not len(ids):
         raise UsageError.about("idf", f"must have at least one sentence to count words in, got none in {name!r}")
@@ -105,11 +105,11 @@ def fit_idf(ids: Sequence[Ids], name: str, context: int) -> Idf:
 
 
 def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
-    """In how many sentences each token is, ascending.
+    """Count the sentences that contain each token, in ascending order of token ids.
 
     Args:
-        ids: As for `fit_idf`.
-        context: As for `fit_idf`.
+        ids: Token ids of each sentence, including start and end token, at most `context` each.
+        context: Maximum number of tokens of a sentence.
     """
     if not len(ids):
         return {}
@@ -121,21 +121,21 @@ def sentence_counts(ids: Sequence[Ids], context: int) -> dict[int, int]:
 
 
 def counted_idf(counts: Mapping[int, int], n: int, name: str) -> Idf:
-    """Weights from the number of sentences that each token is in.
+    """Compute weights from the number of sentences that contain each token.
 
     Args:
-        counts: df by token.
+        counts: df by token id.
         n: N, the number of sentences.
-        name: What they are.
+        name: Name of the sentences, for signatures.
     """
     return Idf({token: math.log((n + 1) / (counts[token] + 1)) for token in sorted(counts)}, n, name)
 
 
 def checked_idf(value: Any) -> Any:
-    """The setting ``idf`` in a form that `resolved_idf` takes; whether a file exists is looked up at once.
+    """Check the setting ``idf`` and convert it to a form that `resolved_idf` accepts. A file must exist.
 
     Raises:
-        ValueError: If it is none of the forms.
+        ValueError: If it has none of the supported forms.
     """
     if value is None or value is False or isinstance(value, Idf):
         return value
@@ -158,16 +158,16 @@ def checked_idf(value: Any) -> Any:
 def resolved_idf(
     value: Any, *, candidates: Sequence[str], references: Sequence[str] | None, tokens: Tokens
 ) -> Idf | None:
-    """The table that the checked setting ``idf`` stands for; None for no weights.
+    """Resolve the checked setting ``idf`` to a table. None means no weights.
 
     Args:
-        value: As `checked_idf` returns it.
+        value: Return value of `checked_idf`.
         candidates: All candidates of the call.
-        references: All references of the call; None if the call has none.
-        tokens: What reads the sentences.
+        references: All references of the call. None if the call has none.
+        tokens: Tokenizer of the encoder.
 
     Raises:
-        ValueError: If references are wanted and there are none, or a file has no sentences.
+        ValueError: If the setting requires references and there are none, or a file has no sentences.
     """
     if value is None or value is False:
         return None
@@ -187,7 +187,7 @@ def resolved_idf(
 
 
 def _read_corpus(path: Path, tokens: Tokens) -> Idf:
-    """A table from a file: a saved table, sentences one per line, a JSON list, or JSON lists by key."""
+    """Read a table from a file: a saved table, sentences one per line, a JSON list, or JSON lists by key."""
     if path.suffix.lower() != ".json":
         return corpus_idf([line for line in read_text(path, "`idf`").splitlines() if line.strip()], path.stem, tokens)
     content = read_json(path, "`idf`")

@@ -1,4 +1,4 @@
-"""Unit vectors of pictures, texts and tokens, from the features that all heads of one CLIP share."""
+"""L2-normalized embeddings of images, texts and tokens, from features shared by all projection heads of one CLIP."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from vlgauge.progress import Progress
 
 @dataclass(frozen=True)
 class ClipVectors:
-    """A CLIP with its own heads or with those of a checkpoint."""
+    """CLIP with its own projection heads, or with the heads of a checkpoint."""
 
     encoder: ImageTextEncoder
     adapter: Any = None
@@ -26,9 +26,15 @@ class ClipVectors:
     def images(
         self, pictures: Sequence[Picture], on_error: Literal["raise", "nan"]
     ) -> tuple[Vectors, npt.NDArray[np.bool_]]:
-        """Unit vectors of pictures, shape ``(n, d)``, and which could not be read, whose rows are NaN.
+        """Encode images.
 
-        Without pictures d is 0.
+        Args:
+            pictures: The images.
+            on_error: ``"nan"`` returns NaN for unreadable images, ``"raise"`` raises.
+
+        Returns:
+            L2-normalized embeddings, shape ``(n, d)``, float32, NaN for unreadable images, and whether each image was
+            unreadable, shape ``(n,)``. d is 0 if there are no images.
         """
         if not pictures:
             return np.zeros((0, 0), np.float32), np.zeros(0, dtype=bool)
@@ -38,17 +44,19 @@ class ClipVectors:
         return unit_rows(self.encoder.project(hidden, "image", self.adapter)), np.isnan(hidden).any(axis=1)
 
     def texts(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """Unit vectors of the end tokens of texts behind a prompt, shape ``(n, d)``."""
+        """Encode texts after a prompt, and return L2-normalized embeddings of the end tokens, shape ``(n, d)``."""
         hidden = self.encoder.text_hidden(texts, prompt=prompt, batch_size=self.batch_size, progress=self.progress)
         return unit_rows(self.encoder.project(hidden.end, "text", self.adapter))
 
     def tokens(self, texts: Sequence[str]) -> tuple[Vectors, Positions, list[Ids]]:
-        """Unit vectors of the tokens of texts, one after the other, the number of each text, and the ids of each.
+        """Encode the tokens of texts. The tokens end with the first end token of their text, as in EMScore.
 
-        They end with the first end token of their text, as those of EMScore do.
+        Returns:
+            L2-normalized embeddings of all tokens, text by text, shape ``(n_tokens, d)``, the number of tokens of each
+            text, and the token ids of each text.
         """
         hidden = self.encoder.text_hidden(texts, tokens=True, batch_size=self.batch_size, progress=self.progress)
-        assert hidden.tokens is not None  # asked for
+        assert hidden.tokens is not None  # requested above
         sizes = np.array([n_seen(ids) for ids in hidden.ids], dtype=np.intp)
         seen = [vectors[:size] for vectors, size in zip(hidden.tokens, sizes, strict=True)]
         rows = self.encoder.project(np.concatenate(seen), "text", self.adapter)

@@ -1,4 +1,4 @@
-"""Rows of captions and videos -> scores, with what each came from."""
+"""Scores of rows of captions and videos, with details."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -38,16 +38,16 @@ def score_videos(
     on_error: Literal["raise", "nan"] = "raise",
     details: bool = False,
 ) -> Scored:
-    """Score rows of one video each; see `vlgauge.clip_score.emscore` for the formulas.
+    """Score rows with one video each, using the formulas in `vlgauge.clip_score.emscore`.
 
     Args:
         vectors: The encoder.
         rows: Candidates and references.
-        videos: Frames of each row's video; None for one that could not be read.
-        idf: Weights of the words; None for equal ones.
-        joint: See `reference_terms`.
-        batch: See `matches`.
-        on_error: ``"nan"`` leaves the rows undefined that have a frame that cannot be read.
+        videos: Frames of the video of each row. None for a video that could not be read.
+        idf: Weights of the words. None for equal weights.
+        joint: Whether a single reference must have both maxima, see `reference_terms`.
+        batch: Batch size of the padding in the authors' code of EMScore, see `matches`. None for no padding.
+        on_error: ``"nan"`` makes the scores of rows with an unreadable frame NaN, ``"raise"`` raises.
         details: Whether to look up the best frame of every token.
     """
     texts, ids = text_bags(vectors, rows.pieces.texts, idf)
@@ -72,7 +72,7 @@ def score_videos(
 
 
 def text_bags(vectors: ClipVectors, texts: Sequence[str], idf: Idf | None) -> tuple[Bags, list[Ids]]:
-    """The tokens of texts, start and end token included, and their ids."""
+    """Encode the tokens of texts, including start and end token, and return them with their ids."""
     rows, sizes, ids = vectors.tokens(texts)
     weights = np.ones(len(rows)) if idf is None else idf.of(np.concatenate(ids))
     return Bags(rows, sizes, weights, rows[np.cumsum(sizes) - 1]), ids
@@ -81,9 +81,12 @@ def text_bags(vectors: ClipVectors, texts: Sequence[str], idf: Idf | None) -> tu
 def video_bags(
     vectors: ClipVectors, videos: Videos, on_error: Literal["raise", "nan"], *, width: int
 ) -> tuple[Bags, Positions, int]:
-    """The frames of videos, each video once; the bag of each row, shape ``(n,)``; and the rows without any picture.
+    """Encode the frames of videos, each distinct video once.
 
-    A video without frames, or with one that cannot be read, is a bag of size 0.
+    A video without frames, or with an unreadable frame, becomes a bag of size 0.
+
+    Returns:
+        The bags, the index of the bag of each row, shape ``(n,)``, and the number of unreadable rows.
     """
     pictures, frames_of = _distinct_frames(videos)
     seen, unreadable = vectors.images(pictures, on_error)
@@ -99,7 +102,7 @@ def video_bags(
 
 
 def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
-    """Every frame once, and the frames of each video as positions among them."""
+    """Return the distinct frames, and the frames of each video as indices among them."""
     order: dict[Any, int] = {}
     pictures: list[Picture] = []
     frames_of = []
@@ -118,7 +121,7 @@ def _identity(picture: Picture) -> Any:
     try:
         return picture.key
     except UsageError:
-        # A file that is gone; the encoder says so, or leaves it undefined.
+        # The file does not exist any more. The encoder raises an error or returns NaN.
         return object()
 
 
@@ -131,7 +134,7 @@ def _video_details(
     ids: list[Ids],
     videos: Videos,
 ) -> list[dict[str, Any]]:
-    """P, R, fine, coarse of each row, the frames that were used, and the best frame of every token."""
+    """Return P, R, fine and coarse of each row, the frames that were used, and the best frame of every token."""
     notes: list[dict[str, Any]] = [
         {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
         for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
@@ -156,7 +159,7 @@ def _mean_parts(found: Matches, groups: Positions, n_groups: int, prefix: str = 
 
 
 def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: TextRows, best: Positions) -> None:
-    """Add the largest P, R, fine and coarse over the references, and which reference is the nearest."""
+    """Add the maxima of P, R, fine and coarse over the references, and the index of the most similar reference."""
     n_units = len(rows.units)
     maxima = Matches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
     full: Floats = np.append(alike.full, np.nan)[best]
