@@ -1,4 +1,4 @@
-"""Metrics of two sets of captions."""
+"""Metrics that compare two caption sets."""
 
 from vlgauge.caption_sets.corpus_statistic import Statistic
 from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric, VectorSetMetric

@@ -1,4 +1,4 @@
-"""What `return_details` adds of a pair of caption sets, so that its score can be drawn."""
+"""Details of pairs of caption sets that are returned with `return_details`, as the data for plots."""
 
 from typing import Any
 
@@ -6,25 +6,25 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-N_COLUMNS = 30  # about; of the histogram of a null distribution
+N_COLUMNS = 30  # approximate number of columns of the histogram of a null distribution
 
 
 def principal_plane(vectors: npt.NDArray[np.floating]) -> dict[str, Any]:
-    """The vectors in the plane in which they vary most.
+    """Project embeddings onto the plane of their first two principal components.
 
     Args:
-        vectors: shape ``(N, d)``.
+        vectors: Shape ``(N, d)``.
 
     Returns:
-        ``points``: coordinates, shape ``(N, 2)``; ``variance``: share of the variance along each axis, shape ``(2,)``.
-        Of the two directions that an axis can have, it gets the one in which the farthest vector is on the positive
-        side. Empty if a vector is not finite.
+        ``points``: coordinates, shape ``(N, 2)``. ``variance``: fraction of the variance along each axis, shape
+            ``(2,)``. The sign of each axis is chosen so that the farthest embedding is on the positive side. Empty if
+            an embedding is not finite.
     """
     if not np.isfinite(vectors).all():
         return {}
-    moved = vectors.astype(np.float64) - vectors[:1]  # so that equal vectors are exactly 0, and so is their mean
+    moved = vectors.astype(np.float64) - vectors[:1]  # makes equal embeddings, and their mean, exactly 0
     centred = moved - moved.mean(axis=0)
-    values, directions = np.linalg.eigh(centred @ centred.T)  # N is small where d is hundreds
+    values, directions = np.linalg.eigh(centred @ centred.T)  # N is small and d is in the hundreds
     largest = values[:-3:-1].clip(min=0.0)
     points = np.zeros((len(vectors), 2))
     points[:, : len(largest)] = directions[:, :-3:-1] * np.sqrt(largest)
@@ -37,21 +37,21 @@ def principal_plane(vectors: npt.NDArray[np.floating]) -> dict[str, Any]:
 
 
 def null_histogram(null: Floats, tolerance: float) -> dict[str, Any]:
-    """The values of all splits in columns, with an edge at the observed one.
+    """Compute a histogram of the values of all partitions, with an edge at the observed value.
 
     Args:
-        null: shape ``(P,)``, the observed value first.
-        tolerance: Values this close tie.
+        null: Shape ``(P,)``, the observed value first.
+        tolerance: Maximum difference of tied values.
 
     Returns:
-        ``low`` end of the first column, ``width``, ``counts``, and the number of columns ``below`` the observed value:
-        the others hold what is as large. Empty if the observed value is NaN.
+        ``low`` edge of the first column, ``width``, ``counts``, and the number of columns ``below`` the observed value.
+        The other columns contain values at least as large. Empty if the observed value is NaN.
     """
     if np.isnan(null[0]):
         return {}
     width = max(float(np.ptp(null)), 1e-6) / N_COLUMNS
     observed = float(null[0]) - tolerance
-    # Whole columns either side; a value below the observed one by rounding stays below it.
+    # Only whole columns on both sides. A value below the observed one by rounding stays below it.
     columns = np.floor((null - observed) / width).astype(int)
     first = min(int(columns.min()), 0)
     return {

@@ -1,4 +1,4 @@
-"""Bases of the metrics that compare a set of captions with a set of references, with permutation tests."""
+"""Base classes of metrics that compare a set of captions with a set of references, with permutation tests."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -38,18 +38,18 @@ from vlgauge.set_sizes import TEST_SETTINGS
 from vlgauge.settings import one_of, warn, whole_number
 from vlgauge.weights.preflight import Preflight
 
-# Sizes of sets that a warning names; a ragged corpus has dozens.
+# Maximum number of set sizes in a warning. A ragged corpus has dozens.
 _SIZES_NAMED = 4
 
 Input = TypeVar("Input")
 
 
 class CaptionSetMetric(Metric):
-    """Base of the metrics of two caption sets.
+    """Base class of metrics of two caption sets.
 
-    Its settings choose the permutation test: ``pvalue`` (None, "exact", "auto" or "monte_carlo"), ``max_partitions``
-    (largest number that is enumerated), ``permutations`` (Monte-Carlo draws), ``seed``, and ``chunk_bytes``, the bound
-    on working arrays.
+    The settings select the permutation test: ``pvalue`` (None, "exact", "auto" or "monte_carlo"), ``max_partitions``
+    (maximum number of partitions that are enumerated), ``permutations`` (number of Monte Carlo draws), ``seed``, and
+    ``chunk_bytes``, the maximum size of working arrays.
     """
 
     columns = (Captions("predictions"), Captions("references"))
@@ -68,25 +68,30 @@ class CaptionSetMetric(Metric):
         self.max_partitions = whole_number("max_partitions", max_partitions, 1)
         self.permutations = whole_number("permutations", permutations, 1, 10**9)
         self.chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
-        set_seed = whole_number("seed", seed, 0, 2**32 - 1)  # as the generator of the host takes it
+        set_seed = whole_number("seed", seed, 0, 2**32 - 1)  # range of the generator of `evaluate`
         super().__init__(*args, **host)
-        # The host has an attribute of this name, the seed of numpy's global generator, which no metric of ours reads.
+        # `evaluate` has an attribute of this name, the seed of NumPy's global generator, which our metrics do
+        # not use.
         self.seed = set_seed
         # While rows of a larger corpus are scored: the seeds of their draws, and then their statistics.
         self._keys: Sequence[int] | None = None
         self._tested: dict[str, CorpusStatistic] = {}
 
     def signature_fields(self) -> dict[str, Any]:
-        """The settings; those of the permutation test only where it is run."""
+        """Return the settings, including those of the permutation test only if it is run."""
         fields = super().signature_fields()
         dropped = TEST_SETTINGS if self.pvalue is None else ()
         return {name: value for name, value in fields.items() if name not in dropped}
 
     def partitions(self, n: int, m: int) -> statistics.Partitions | None:
-        """The partitions that the settings ask for; None without a test.
+        """Return the partitions that the settings request, or None without a test.
+
+        Args:
+            n: Number of candidates.
+            m: Number of references.
 
         Raises:
-            ValueError: As `check_sizes`.
+            ValueError: If all partitions are requested and there are too many.
         """
         if self.pvalue is None:
             return None
@@ -97,10 +102,15 @@ class CaptionSetMetric(Metric):
     def check_sizes(
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], *, minimum: int = 2
     ) -> None:
-        """Refuse sets that are too large for the test, before any work is done.
+        """Check that sets are not too large for the test, before any computation.
+
+        Args:
+            predictions: Candidates of each row.
+            references: References of each row.
+            minimum: Rows with fewer captions on either side are ignored.
 
         Raises:
-            ValueError: If all partitions are wanted and there are too many.
+            ValueError: If all partitions are requested and there are too many.
         """
         if self.pvalue == "exact":
             for n, m, _ in groups_of_equal_sizes(predictions, references, minimum=minimum):
@@ -119,21 +129,24 @@ class CaptionSetMetric(Metric):
         return_details: bool,
         made_with: dict[str, Any],
     ) -> dict[str, Any]:
-        """The result dictionary of a metric of one or more statistics, from groups of rows of equal sizes.
+        """Build the result dictionary of a metric with one or more statistics, from groups of rows of equal sizes.
 
         Args:
             predictions: Candidates of each row.
             references: References of each row.
-            inputs: Makes what the statistics of the rows at the given positions are computed from, in that order and
-                one at a time, so that those of a group are all that is in memory.
+            inputs: Function from indices of rows to an iterator over the inputs of their statistics, in that order and
+                one at a time, so that only the inputs of one group are in memory.
             score_group: Computes the statistics of some rows from their inputs, the number of candidates and the
                 partitions.
-            row_bytes: Working memory of a row, given its number of captions and of partitions.
-            extreme: Names of the statistics, "" for the score itself, and which values speak against the null
-                hypothesis: "large" or "small". The name is prefix of the keys.
-            minimum: Captions that either side must have for `score_group` to be called.
-            return_details: Whether the result has the details of each row.
-            made_with: Fields of the signature that only this call knows.
+            row_bytes: Returns the working memory of a row in bytes, given its number of captions and of partitions.
+            extreme: Values that are evidence against the null hypothesis, "large" or "small", by name of the statistic.
+                The name is the prefix of the keys and "" for the score itself.
+            minimum: Minimum number of captions on either side for `score_group` to be called.
+            return_details: Whether the result contains the details of each row.
+            made_with: Signature fields that are only known at call time.
+
+        Raises:
+            ValueError: If all partitions are requested and there are too many.
         """
         self.check_sizes(predictions, references, minimum=minimum)
         if self._keys is None:
@@ -156,14 +169,14 @@ class CaptionSetMetric(Metric):
                     if return_details and "" in found:
                         details[row] |= _null_details(found[""], index)
         if self._keys is not None:
-            # Rows of a larger corpus, to whose tests they are added.
+            # These are rows of a larger corpus. Their tests are added to its tests.
             self._tested = tested
         extra = {key: value for name, one in tested.items() for key, value in one.keys(name, self.pvalue).items()}
         told = details if return_details else None
         return self.result(tested[""].scores.tolist(), made_with=made_with, details=told, **extra)
 
     def extremes(self) -> dict[str, str]:
-        """The statistics as `score_statistics` takes them."""
+        """Return the statistics in the form that `score_statistics` expects."""
         return {"": "large"}
 
     def among(
@@ -174,20 +187,20 @@ class CaptionSetMetric(Metric):
         *,
         pairs: bool = True,
     ) -> AbstractContextManager[None]:
-        """Context within which calls take their captions from those given here, which are looked at once.
+        """Share the computations on captions between calls inside the context.
+
+        Nested contexts have no effect.
 
         Args:
             captions: All captions that a row may have on either side in any of the calls.
-            references: Of each row; what a metric counts in references, it counts in these, in all calls.
-            vectors: Vectors by encoder; those that are not there yet are added, for the next metric.
-            pairs: Whether all pairs of the captions of a row are compared beforehand.
-
-        Within such a context another one changes nothing.
+            references: References of each row. Metrics that count in references use these references in all calls.
+            vectors: Embeddings by encoder. Missing ones are added for the next metric.
+            pairs: Whether all pairs of the captions of a row are compared in advance.
         """
         return nullcontext()
 
     def score_batch(self, columns: Mapping[str, Sequence[Any]], keys: Sequence[int]) -> PartialResult:
-        """As the base, with the permutation tests of the rows."""
+        """Score rows as in the base class, including their permutation tests."""
         with lock_of(self):
             self._keys = keys
             try:
@@ -206,7 +219,7 @@ class CaptionSetMetric(Metric):
         )
 
     def combine(self, partial: PartialResult) -> dict[str, Any]:
-        """As the base, with the tests of the corpus."""
+        """Combine partial results as in the base class, including the permutation tests of the corpus."""
         self._warn_of_sizes(list(zip(*(partial.columns[size] for size in SIZES), strict=True)))
         tested = self._statistics(partial.n_rows, self.extremes())
         for name, one in tested.items():
@@ -222,7 +235,7 @@ class CaptionSetMetric(Metric):
         }
 
     def _warn_of_sizes(self, sizes: Sequence[tuple[int, int]]) -> None:
-        """Say that scores of sets of several sizes are averaged, or that no set is large enough to have one."""
+        """Warn if scores of sets of several sizes are averaged, or if no set is large enough for a score."""
         defined = Counter(size for size in sizes if min(size) >= 2)
         counts = {f"{n}v{m}": count for (n, m), count in defined.items()}
         if len(counts) > 1:
@@ -251,7 +264,7 @@ class CaptionSetMetric(Metric):
 
 
 def _null_details(found: Statistic, index: int) -> dict[str, Any]:
-    """The columns of the null distribution of one row; nothing without a test."""
+    """Return the histogram of the null distribution of one row, or an empty dictionary without a test."""
     if found.null is None:
         return {}
     tolerance = np.broadcast_to(found.tolerance, len(found.scores))[index]
@@ -259,9 +272,9 @@ def _null_details(found: Statistic, index: int) -> dict[str, Any]:
 
 
 class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
-    """Base of the metrics of two sets of sentence vectors.
+    """Base class of metrics of two sets of sentence embeddings.
 
-    Its settings choose the vectors: ``encoder`` and ``pooling``, with ``device`` and ``batch_size``.
+    The settings select the embeddings: ``encoder`` and ``pooling``, with ``device`` and ``batch_size``.
     """
 
     def __init__(self, *args: Any, device: str = "auto", batch_size: int = 64, **host: Any) -> None:
@@ -271,10 +284,10 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         super().__init__(*args, **host)
 
     def look_for_sources(self, embeddings: Any = None) -> Preflight:
-        """What a call needs that is not given with it; nothing is loaded or fetched.
+        """Check the requirements of a call that are not passed with it, without loading or downloading anything.
 
         Args:
-            embeddings: Vectors of the call; None where captions are encoded.
+            embeddings: Embeddings passed to the call. None if captions are encoded.
         """
         found = Preflight(self.name, self._extra)
         if embeddings is None and self.reads_vectors:
@@ -284,7 +297,7 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
     def caption_vectors(
         self, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]], embeddings: Any = None
     ) -> CaptionVectors:
-        """Vectors of all captions: the given ones, or those of the encoder that the settings choose."""
+        """Return the embeddings of all captions, either the supplied ones or those of the encoder of the settings."""
         if embeddings is not None:
             return given_captions(predictions, references, embeddings)
         known = self._known
@@ -305,7 +318,7 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
         *,
         pairs: bool = True,
     ) -> Iterator[None]:
-        """As the base has it; every caption is encoded once."""
+        """Share computations as in the base class, and encode every caption once."""
         if self._known is not None or not self.reads_vectors:
             yield
             return
@@ -321,21 +334,21 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
 
     @property
     def reads_vectors(self) -> bool:
-        """Whether the settings ask for sentence vectors."""
+        """Whether the settings require sentence embeddings."""
         return True
 
 
 class VectorSetMetric(CaptionVectorMetric):
-    """Base of the metrics that look at nothing but the sentence vectors of two caption sets."""
+    """Base class of metrics that only use the sentence embeddings of two caption sets."""
 
     @abstractmethod
     def score_group(self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None) -> GroupScores:
-        """Scores, null distributions and details of rows of equal sizes.
+        """Compute scores, null distributions and details of rows of equal sizes.
 
         Args:
-            vectors: Of the pooled captions of S rows, candidates first, shape ``(S, N, d)``.
+            vectors: Embeddings of the pooled captions of S rows, candidates first, shape ``(S, N, d)``.
             n: Number of candidates.
-            ways: The partitions of the test; None without one.
+            ways: Partitions of the test. None without a test.
         """
 
     def _compute(
@@ -352,7 +365,8 @@ class VectorSetMetric(CaptionVectorMetric):
         unseen = set() if embeddings is not None else self._unseen_rows(vectors, predictions, references)
 
         def row_bytes(captions: int, ways: int) -> int:
-            # Float64: vectors, a few matrices of pairs, and the null distribution with its comparison.
+            # Float64 values: embeddings, a few matrices of pairs, and the null distribution with its
+            # comparison.
             return 8 * (captions * vectors.table.shape[1] + 6 * captions**2 + 3 * ways)
 
         def scored(rows: Sequence[int], n: int, ways: statistics.Partitions | None) -> GroupStatistics:
@@ -379,9 +393,9 @@ class VectorSetMetric(CaptionVectorMetric):
     def _unseen_rows(
         self, vectors: CaptionVectors, predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
     ) -> set[int]:
-        """Rows of which the encoder knows no word, whose vectors are all zero; a warning says so.
+        """Return rows of which the encoder knows no word, with embeddings that are all zero, and warn about them.
 
-        Equal vectors have the score of a perfect model: where captions differ, another warning says that.
+        Equal embeddings have the score of a perfect model. If captions differ, another warning is issued.
         """
         unseen, alike = set(), 0
         for row, positions in enumerate(vectors.positions):

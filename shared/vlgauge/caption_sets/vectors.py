@@ -1,4 +1,4 @@
-"""Sets of captions as sets of vectors: encoded once each, or given; and the examples of equal sizes together."""
+"""Embeddings of caption sets, encoded once each or supplied by the caller, and groups of examples of equal sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from vlgauge.progress import Progress
 
 CaptionSets = Sequence[Sequence[str]]
 
-LONGEST = 1e140  # numbers of which squares and their sums stay finite
+LONGEST = 1e140  # maximum absolute value whose squares and their sums are finite
 
 
 @dataclass(frozen=True)
 class CaptionVectors:
-    """Vectors of the pooled captions of every example.
+    """Embeddings of the pooled captions of every example.
 
     Attributes:
-        table: shape ``(n_vectors, d)``.
-        positions: per example, rows of the table: candidates first, then references.
-        identity: what made the vectors, for the signature.
+        table: Shape ``(n_vectors, d)``.
+        positions: For each example, rows of the table: candidates first, then references.
+        identity: Source of the embeddings, for the signature.
     """
 
     table: npt.NDArray[np.floating]
@@ -32,18 +32,18 @@ class CaptionVectors:
     identity: str
 
     def stack(self, rows: Sequence[int]) -> npt.NDArray[np.floating]:
-        """Vectors of examples with equally many captions, shape ``(len(rows), n_captions, d)``."""
+        """Return the embeddings of examples with equal numbers of captions, shape ``(len(rows), n_captions, d)``."""
         return self.table[np.stack([self.positions[row] for row in rows])]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownVectors:
-    """Vectors of captions by which several calls go.
+    """Embeddings of captions that several calls share.
 
     Attributes:
         row_of: Row of each caption in the table.
-        table: shape ``(n_captions, d)``.
-        identity: what made the vectors, for the signature.
+        table: Shape ``(n_captions, d)``.
+        identity: Source of the embeddings, for the signature.
     """
 
     row_of: Mapping[str, int]
@@ -51,27 +51,37 @@ class KnownVectors:
     identity: str
 
     def of(self, predictions: CaptionSets, references: CaptionSets) -> CaptionVectors:
-        """Those of a call."""
+        """Return the embeddings of the captions of a call."""
         pairs = zip(predictions, references, strict=True)
         rows = [np.array([self.row_of[text] for text in (*ours, *theirs)], dtype=np.intp) for ours, theirs in pairs]
         return CaptionVectors(self.table, rows, self.identity)
 
 
 def known_vectors(captions: CaptionSets, encoder: TextEncoder, *, batch_size: int, progress: Progress) -> KnownVectors:
-    """Vectors of the distinct captions of all examples from an encoder, which sees each once."""
+    """Encode the distinct captions of all examples, each once.
+
+    Args:
+        captions: Captions of each example.
+        encoder: Encoder of texts.
+        batch_size: Number of texts per batch.
+        progress: Progress reporting.
+    """
     texts = list(dict.fromkeys(chain.from_iterable(captions)))
     table = encoder.encode(texts, batch_size=batch_size, progress=progress)
     return KnownVectors({text: row for row, text in enumerate(texts)}, table, encoder.identity)
 
 
 def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings: Any) -> CaptionVectors:
-    """Vectors that the caller gives.
+    """Check embeddings supplied by the caller.
 
     Args:
         predictions: Candidates of each example.
         references: References of each example.
         embeddings: Mapping from caption to vector of shape ``(d,)``, or a pair (candidates, references) of lists with
             one array of shape ``(n_captions, d)`` per example.
+
+    Raises:
+        UsageError: If embeddings are missing, are not real numbers, or have different widths.
     """
     if isinstance(embeddings, Mapping):
         row_of = _row_of_each(predictions, references, embeddings)
@@ -94,7 +104,15 @@ def given_captions(predictions: CaptionSets, references: CaptionSets, embeddings
 
 
 def check_lengths(vectors: CaptionVectors, setting: str) -> None:
-    """Refuse vectors so long that the square of a distance is no float; others with NaN or inf are for the caller."""
+    """Check that embeddings are small enough for squared distances in float64. NaN and inf are left to the caller.
+
+    Args:
+        vectors: The embeddings.
+        setting: Name of their source, for error messages.
+
+    Raises:
+        UsageError: If a value is larger than 1e140 in absolute value.
+    """
     largest = float(np.max(np.abs(vectors.table), where=np.isfinite(vectors.table), initial=0.0))
     if largest > LONGEST:
         raise UsageError(
@@ -106,7 +124,16 @@ def check_lengths(vectors: CaptionVectors, setting: str) -> None:
 def groups_of_equal_sizes(
     predictions: CaptionSets, references: CaptionSets, *, minimum: int = 2
 ) -> Iterator[tuple[int, int, list[int]]]:
-    """(n candidates, m references, positions of the examples with so many), without those below the minimum."""
+    """Group examples by their numbers of candidates and references.
+
+    Args:
+        predictions: Candidates of each example.
+        references: References of each example.
+        minimum: Examples with fewer captions on either side are left out.
+
+    Yields:
+        Number of candidates, number of references, and the indices of the examples with these numbers.
+    """
     groups: dict[tuple[int, int], list[int]] = {}
     for row, sizes in enumerate(zip(map(len, predictions), map(len, references), strict=True)):
         if min(sizes) >= minimum:
@@ -116,7 +143,7 @@ def groups_of_equal_sizes(
 
 
 def _row_of_each(predictions: CaptionSets, references: CaptionSets, known: Mapping[str, Any]) -> dict[str, int]:
-    """Row of each distinct caption, all of which must be known, in a table of vectors."""
+    """Return the row of each distinct caption in a table of embeddings. All captions must be known."""
     row_of: dict[str, int] = {}
     for example, (candidates, refs) in enumerate(zip(predictions, references, strict=True)):
         for name, captions in (("predictions", candidates), ("references", refs)):
@@ -148,7 +175,7 @@ def _checked_side(number: int, arrays: Any, captions: CaptionSets) -> list[npt.N
 
 
 def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
-    """The values as an array of real numbers; a tensor may be on another device or carry a gradient."""
+    """Convert values to an array of real numbers. A tensor may be on another device or require a gradient."""
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
     except (TypeError, ValueError) as error:
@@ -159,7 +186,7 @@ def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
 
 
 def _joined(candidates: list[npt.NDArray[np.floating]], references: list[npt.NDArray[np.floating]]) -> CaptionVectors:
-    """One table of all vectors, pooled example by example."""
+    """Join all embeddings in one table, pooled example by example."""
     pooled = [vectors for pair in zip(candidates, references, strict=True) for vectors in pair]
     filled = [vectors for vectors in pooled if len(vectors)]
     widths = {vectors.shape[1] for vectors in filled}
