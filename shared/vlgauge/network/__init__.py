@@ -1,7 +1,7 @@
-"""All access to the network: the Hub by public functions of `huggingface_hub`, and files of other servers.
+"""Access to the network: the Hub through public functions of `huggingface_hub`, and files on other servers.
 
-Retries, resumed downloads, proxies and the layout of the cache are those of `huggingface_hub`. This package adds the
-comparison with a SHA-256, a limit for requests that have none, and one sentence for each error.
+Retries, resumed downloads, proxies and the layout of the cache are left to `huggingface_hub`. This package adds the
+comparison with a SHA-256, a timeout for requests without one, and one sentence for each error.
 """
 
 import hashlib
@@ -68,12 +68,12 @@ def hub_answers(limit: float) -> bool:
     try:
         return bool(get_session().head(constants.ENDPOINT, timeout=limit).status_code < _SERVER_ERRORS)
     except Exception:
-        # Names, proxies and certificates can raise nearly any exception.
+        # Host names, proxies and certificates can raise nearly any exception.
         return False
 
 
 def host_of(url: str) -> str:
-    """Return the name and port of a server, without what may be secret in a URL."""
+    """Return the host name and port of a URL, without parts that may be secret."""
     try:
         parts = urlsplit(url)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
@@ -306,7 +306,7 @@ def hub_requests(about: str = "") -> Iterator[None]:
     """Convert the errors of the Hub's client, and limit its requests that have no timeout.
 
     Args:
-        about: What is asked about, for messages.
+        about: Subject of the requests, for error messages.
 
     Raises:
         NetworkError: If an offline switch is set, or a request fails.

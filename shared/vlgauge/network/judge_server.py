@@ -1,4 +1,4 @@
-"""Requests to a server of chat completions that the user named, sent to its host alone with the `openai` client."""
+"""Requests to a chat completion server chosen by the user, sent to its host only with the `openai` client."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         import openai
     host, key = host_of(url), _key(key_from)
     _check_route(url)
-    # The client would send what it finds in the environment.
+    # Omit headers that the client would fill from the environment.
     headers: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
     if not key:
         headers["Authorization"] = openai.Omit()

@@ -1,4 +1,4 @@
-"""Whether anybody listens at an address, asked before a library that would try for minutes."""
+"""Quick check whether a server listens at an address, before a library that would retry for minutes."""
 
 import socket
 
@@ -6,9 +6,9 @@ from vlgauge.network import answer_seconds
 
 
 def check_listening(host: str, port: int) -> None:
-    """Open a connection and close it.
+    """Check that a server accepts connections by opening and closing one.
 
     Raises:
-        OSError: If nobody takes it in time.
+        OSError: If no server accepts the connection before the timeout.
     """
     socket.create_connection((host, port), timeout=answer_seconds()).close()

@@ -1,4 +1,4 @@
-"""What is sent to the Hub: pull requests, which people look at before they count."""
+"""Pull requests on the Hub, which maintainers review before they are merged."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,13 +7,17 @@ from vlgauge.network import NOT_FOUND, hub_requests, offline
 
 
 def refuse_offline() -> None:
-    """NetworkError if an offline switch is set; nothing is asked then."""
+    """Check that no offline switch is set, without network access.
+
+    Raises:
+        NetworkError: If an offline switch is set.
+    """
     if offline():
         raise NetworkError("an offline switch is set: unset HF_HUB_OFFLINE and HF_EVALUATE_OFFLINE to send something")
 
 
 def files_there(kind: str, repository: str) -> list[str]:
-    """Paths of the files in a repository; none if the Hub has no such one, which tells whoever sends something.
+    """Return the paths of the files in a repository. Empty if the repository does not exist.
 
     Raises:
         NetworkError: If the Hub cannot be asked.
@@ -32,12 +36,20 @@ def files_there(kind: str, repository: str) -> list[str]:
 def open_pull_request(
     kind: str, repository: str, files: Mapping[str, bytes], message: str, removed: Iterable[str] = ()
 ) -> str:
-    """Propose files for a repository; returns the address of the pull request.
+    """Open a pull request that adds or removes files of a repository, with the token of the Hub's client.
 
-    The token is the one that the Hub's client finds.
+    Args:
+        kind: "model", "dataset" or "space".
+        repository: Id of the repository.
+        files: Content by path.
+        message: Commit message.
+        removed: Paths of files to remove.
+
+    Returns:
+        URL of the pull request.
 
     Raises:
-        NetworkError: If an offline switch is set, or the Hub refuses.
+        NetworkError: If an offline switch is set, or the Hub rejects the request.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 

@@ -1,1 +1,1 @@
-"""Which files a metric needs, and fetching them."""
+"""Downloads of the files that metrics need."""

@@ -1,4 +1,4 @@
-"""What each metric and each encoder needs from outside: files of the Hub, and what a user does by hand."""
+"""Files and manual steps that each metric and encoder requires."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from vlgauge.weights.detectors import DETECTORS, fetch_published, hub_file, publ
 
 @dataclass(frozen=True)
 class About:
-    """What tables tell of an asset, in words."""
+    """Description of an asset for tables."""
 
     origin: str
     size: str
@@ -43,14 +43,14 @@ class About:
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Files of one repository of the Hub.
+    """Files of one Hub repository.
 
     Attributes:
-        repository: Its id.
-        revision: Commit; None for the newest, whose commit `vlgauge prefetch` tells after the download.
-        patterns: Names of the files, with wildcards; nothing else is fetched.
-        required: Files without which the rest is no use; none if one of the patterns is enough.
-        sha256: Digests that are recorded here, by file.
+        repository: Id of the repository.
+        revision: Commit. None for the newest commit, which `vlgauge prefetch` prints after the download.
+        patterns: File names with wildcards. No other files are downloaded.
+        required: Files that must exist. Empty if a match of any pattern is sufficient.
+        sha256: Known digests, by file.
     """
 
     repository: str
@@ -62,18 +62,18 @@ class HubFiles:
 
 @dataclass(frozen=True)
 class ByHand:
-    """Something that is not fetched, because of its licence or its place.
+    """Asset that is not downloaded automatically, because of its license or location.
 
     Attributes:
-        what: Its name.
-        steps: What the user does.
-        is_there: Whether it was done; None where only the user knows.
-        instead_of: The files of the Hub that are not needed then.
-        about: What tables tell of it.
-        has_toy: Whether a small model of our own stands for it under the profile "embedded".
-        setting: Setting of the metric that takes the file.
-        url: Where the file is, if the page of `about` has only a link to it.
-        sha256: SHA-256 of the file, if it was published.
+        what: Name of the asset.
+        steps: Instructions for the user.
+        is_there: Function that returns whether the steps were done. None if only the user knows.
+        instead_of: Files of the Hub that the asset replaces.
+        about: Description for tables.
+        has_toy: Whether a bundled demo model replaces it under the profile "embedded".
+        setting: Setting of the metric that accepts the file.
+        url: URL of the file, if the page in `about` only links to it.
+        sha256: SHA-256 of the file, if it is known.
     """
 
     what: str
@@ -89,14 +89,14 @@ class ByHand:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that is on no Hub, and is fetched from where its makers have it.
+    """File outside of the Hub that is downloaded from its original server.
 
     Attributes:
-        what: Its name.
-        steps: What becomes of it.
-        is_there: Whether it was fetched; None where that cannot be told.
-        fetch: Fetches and checks it, and gives its path.
-        about: What tables tell of it.
+        what: Name of the asset.
+        steps: Source and destination of the download, and alternatives.
+        is_there: Function that returns whether the file was downloaded, or None if this cannot be determined.
+        fetch: Function that downloads and checks the file and returns its path.
+        about: Description for tables.
     """
 
     what: str
@@ -110,7 +110,7 @@ Asset = HubFiles | ByHand | Download
 
 _NONE_STATED = "none stated, so nobody may pass it on"
 _ROVIST_PAGE = "https://github.com/usydnlp/rovist"
-# Of repositories of the Hub: size of the files that are fetched, and licence as their pages state it.
+# Size of the downloaded files and license, as stated on their pages, by Hub repository.
 _ON_HUB = {
     "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
     MINILM: ("91.6 MB", "Apache-2.0"),
@@ -134,7 +134,7 @@ _CONCRETENESS = ByHand(
     setting="concreteness_path",
     sha256=RATINGS_SHA256,
 )
-# The authors' checkpoint has the weights; this is what surrounds them.
+# The authors' checkpoint contains the weights. These files contain configuration and vocabulary.
 _ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
 _ROVIST_C = ByHand(
     "checkpoint of RoViST-C",
@@ -194,7 +194,11 @@ _ROVIST_VG = (
 
 
 def _pipeline(setting: str) -> ByHand:
-    """SpaCy's large pipeline, by the name of the setting that takes another."""
+    """Return the asset of spaCy's large pipeline.
+
+    Args:
+        setting: Setting of the metric that accepts another pipeline.
+    """
     return ByHand(
         f"spaCy pipeline {PAPER_PIPELINE} {PAPER_VERSION}",
         f'{INSTALL_PAPER} ({NOT_BY_PIP}); or {setting}="embedded", the smaller en_core_web_sm of '
@@ -211,7 +215,7 @@ def _pipeline(setting: str) -> ByHand:
 
 
 def about(asset: Asset) -> About:
-    """What tables tell of an asset."""
+    """Return the description of an asset for tables."""
     if not isinstance(asset, HubFiles):
         return asset.about or About("", "not known", "not known", "not known")
     size, licence = _ON_HUB.get(asset.repository, ("told by `vlgauge prefetch`", "on its page"))
@@ -222,13 +226,17 @@ def about(asset: Asset) -> About:
 
 
 def _named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
-    """Files of a repository of the Hub by its id, optionally ``id@commit``."""
+    """Return the asset for a Hub repository given as ``id`` or ``id@commit``."""
     repository, _, revision = name.partition("@")
     return HubFiles(repository, revision or None, patterns, required)
 
 
 def clip_files(backbone: str) -> HubFiles:
-    """The weights of a CLIP backbone; ValueError if it is unknown or on no Hub."""
+    """Return the files of a CLIP backbone.
+
+    Raises:
+        ValueError: If the backbone is unknown or not on the Hub.
+    """
     row = architecture_of(backbone)
     if row.repository is None:
         raise UsageError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
@@ -238,7 +246,11 @@ def clip_files(backbone: str) -> HubFiles:
 
 
 def sentence_files(name: str) -> HubFiles | ByHand:
-    """The files of a sentence encoder, by Hub id (optionally ``id@commit``) or the short name of MiniLM."""
+    """Return the files of a sentence encoder.
+
+    Args:
+        name: Hub id, optionally ``id@commit``, or the short name of MiniLM.
+    """
     if name in (MINILM, MINILM.split("/")[1]):
         known = {"model.safetensors": MINILM_SHA256}
         files = HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
@@ -249,7 +261,15 @@ def sentence_files(name: str) -> HubFiles | ByHand:
 
 
 def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
-    """The weights of a CLIP backbone, and those of PAC-S or PAC-S++ for it."""
+    """Return the files of a CLIP backbone, and the PAC-S or PAC-S++ weights for it.
+
+    Args:
+        backbone: Name of the backbone.
+        kind: "pac_s" or "pac_s++".
+
+    Raises:
+        ValueError: If the backbone is unknown or not on the Hub.
+    """
     path = paper_adapter_path(backbone, kind)
     steps = f"{manual_step(backbone, kind)}; they go to {path}"
     release = RELEASES[kind].get(architecture_of(backbone).name)
@@ -261,7 +281,14 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
 
 
 def detector_files(name: str) -> HubFiles | Download:
-    """The weights of a detector: torchvision's own by its name, or ``owner/name/FILE@commit`` of the Hub."""
+    """Return the files of a detector.
+
+    Args:
+        name: Name of a torchvision detector, or ``owner/name/FILE@commit`` on the Hub.
+
+    Raises:
+        ValueError: If the name has neither form.
+    """
     address = hub_file(name)
     if address is not None:
         return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
@@ -340,7 +367,7 @@ _CLIP = "clip:ViT-B/32"
 _DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
 _SCENE_GRAPHS = (_pipeline("pipeline"), f"sentence:{MINILM}")
 _ROVIST_PARTS = ("rovist_vg", "rovist_c")
-# Metrics that need nothing are not here.
+# Assets by metric. Metrics that require nothing are not listed.
 _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "clip_s": (_CLIP,),
     "fleur": (_JUDGE,),
@@ -357,19 +384,22 @@ _METRICS: dict[str, tuple[str | Asset, ...]] = {
     "capture": _SCENE_GRAPHS,
     "aloha": _SCENE_GRAPHS,
     "rovist_c": (_ALBERT, _ROVIST_C),
-    # The checkpoint holds its image encoder.
+    # The checkpoint contains its image encoder.
     "rovist_vg": (_pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
 }
 
 
 def assets_of(name: str) -> list[Asset]:
-    """What a metric or an encoder needs, in the default settings of the profile "paper".
+    """Return the assets that a metric or encoder requires under the default settings of the profile "paper".
 
     Args:
         name: A metric, ``pac_s:BACKBONE``, ``pac_s++:BACKBONE``, "concreteness", "factual", or an encoder:
-            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID``,
-            ``layers:ID``, an id with ``@commit`` at its end where it is to be pinned, or a detector:
-            ``detector:NAME`` of torchvision, ``detector:owner/name/FILE@commit`` of the Hub.
+            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID`` or
+            ``layers:ID``, with ``@commit`` after the id to pin a commit, or a detector: ``detector:NAME`` of
+            torchvision or ``detector:owner/name/FILE@commit`` of the Hub.
+
+    Raises:
+        ValueError: If the name is unknown, or its Hub id is invalid.
     """
     family, colon, rest = name.partition(":")
     if colon and rest and family in _FAMILIES:
@@ -377,7 +407,7 @@ def assets_of(name: str) -> list[Asset]:
         if isinstance(asset, HubFiles):
             try:
                 check_repository(asset.repository)
-            except ValueError as error:  # of the Hub's client
+            except ValueError as error:  # raised by the Hub's client
                 raise UsageError(f"NAME must have an id of the Hub after {family}:, got {rest!r} ({error})") from error
         return [asset]
     if name == "concreteness":
@@ -400,19 +430,19 @@ def assets_of(name: str) -> list[Asset]:
 
 
 def title(asset: Asset) -> str:
-    """Name of an asset in one line."""
+    """Return the name of an asset in one line."""
     if isinstance(asset, HubFiles):
         return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
     return asset.what
 
 
 def described(asset: Asset) -> str:
-    """Name of an asset, and its files or what is to be done."""
+    """Return the name of an asset with its files or instructions."""
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
 
 
 def manual_facts(asset: ByHand) -> list[str]:
-    """Return the lines about a file that the user downloads: URL, license, SHA-256 and the setting that takes it."""
+    """Return lines about a file that the user downloads: URL, license, SHA-256 and the setting that accepts it."""
     if asset.about is None:
         return []
     return [
@@ -424,12 +454,16 @@ def manual_facts(asset: ByHand) -> list[str]:
 
 
 def licence_of(asset: HubFiles | Download) -> str:
-    """Return the license of files that are downloaded."""
+    """Return the license of files that are downloaded automatically."""
     binding = terms_of(asset.repository) if isinstance(asset, HubFiles) else ""
     return binding or about(asset).licence
 
 
 def hub_files_of(name: str) -> list[HubFiles]:
-    """The files of the Hub for a metric, also those that a package has brought to this machine."""
+    """Return the Hub files of a metric, including files that an installed package already provides.
+
+    Raises:
+        ValueError: If the name is unknown.
+    """
     files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
     return [asset for asset in files if isinstance(asset, HubFiles)]

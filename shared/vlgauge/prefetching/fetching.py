@@ -1,4 +1,4 @@
-"""Fetching named files of the Hub at a pinned commit, and checking that they are what they should be."""
+"""Downloads of named files from the Hub at pinned commits, with digest checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,14 @@ from vlgauge.weights.files import hub_folder, sha256_of
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file on this machine, by its name in the repository; its digest was compared with what these words say."""
+    """File on this machine.
+
+    Attributes:
+        name: Path in the repository.
+        n_bytes: Size in bytes.
+        sha256: SHA-256 hex digest.
+        compared_with: Origin of the digest with which the file was compared, in words.
+    """
 
     name: str
     n_bytes: int
@@ -21,7 +28,7 @@ class Fetched:
 
 
 def is_there(asset: Asset) -> bool | None:
-    """Whether an asset is on this machine; None where only the user knows. Asks no network."""
+    """Return whether an asset is on this machine, without network access. None if only the user knows."""
     if not isinstance(asset, HubFiles):
         return None if asset.is_there is None else asset.is_there()
     from huggingface_hub import try_to_load_from_cache
@@ -32,7 +39,7 @@ def is_there(asset: Asset) -> bool | None:
 
 
 def sizes(files: HubFiles) -> dict[str, int]:
-    """Bytes of the files as the Hub tells them, without fetching; empty if it cannot be asked."""
+    """Return the sizes of files in bytes according to the Hub, without downloading. Empty if it cannot be asked."""
     if unreachable():
         return {}
     from huggingface_hub.errors import HFValidationError
@@ -40,12 +47,16 @@ def sizes(files: HubFiles) -> dict[str, int]:
     try:
         listed = hub_listing(files.repository, files.revision, files.patterns)[1]
     except (NetworkError, HFValidationError):
-        return {}  # the download tells why
+        return {}  # the download will report the reason
     return {name: file.n_bytes for name, file in listed.items()}
 
 
 def folder_of(files: HubFiles) -> Path:
-    """Folder with the files, fetched unless they are there."""
+    """Return the folder with the files, downloading them if needed.
+
+    Raises:
+        WeightsNotFoundError: If the files are not available, or a required file is missing.
+    """
     hint = "and copy the folder of the cache here"
     folder = hub_folder(files.repository, files.revision, files.patterns, hint, files.sha256, asked=True)
     missing = [name for name in files.required if not (folder / name).is_file()]
@@ -58,10 +69,13 @@ def folder_of(files: HubFiles) -> Path:
 
 
 def checked_files(files: HubFiles, folder: Path) -> list[Fetched]:
-    """The files in the folder, each compared with the digest that is known of it.
+    """Return the files in a folder, each compared with its known digest.
 
-    A large file is kept by the Hub's client under the digest that the Hub announced, which serves where none is
-    recorded here.
+    If no digest is recorded here, large files are compared with the digest that the Hub announced, under which its
+    client stores them.
+
+    Raises:
+        ValueError: If a file has another digest. The file is removed.
     """
     paths = sorted({path for pattern in files.patterns for path in folder.glob(pattern) if path.is_file()})
     return [_checked(path, path.relative_to(folder).as_posix(), files.sha256) for path in paths]

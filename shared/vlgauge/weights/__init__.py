@@ -1,1 +1,1 @@
-"""Bytes on a disk become tensors, and nothing is executed."""
+"""Loading of model weights from files, without executing any code in them."""

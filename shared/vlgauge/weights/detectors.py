@@ -1,4 +1,4 @@
-"""Where the weights of a detector are: a file, torch's folder of checkpoints, or the Hub at a named commit."""
+"""Location of detector weights: a file, the checkpoint folder of torch, or a pinned file on the Hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vlgauge.weights.reading import given_as, is_safetensors, read_tensors, read
 if TYPE_CHECKING:
     import torch
 
-# Those of torchvision that were trained on COCO and return boxes with scores.
+# Detectors of torchvision that were trained on COCO and return boxes with scores.
 DETECTORS = (
     "fasterrcnn_mobilenet_v3_large_320_fpn",
     "fasterrcnn_mobilenet_v3_large_fpn",
@@ -39,7 +39,7 @@ ALTERNATIVES = '`regions="grid"` or "whole", a function of an image, or boxes or
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of the Hub."""
+    """File on the Hub at a pinned commit."""
 
     repository: str
     file: str
@@ -48,7 +48,7 @@ class HubFile:
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """The weights that torchvision publishes for a detector, where torch keeps them, and how their SHA-256 begins."""
+    """Weights that torchvision publishes for a detector: URL, path in the checkpoint folder, and SHA-256 prefix."""
 
     name: str
     url: str
@@ -57,17 +57,21 @@ class PublishedFile:
 
 
 def hub_file(setting: str) -> HubFile | None:
-    """The address in ``owner/name/FILE@<40 hexadecimal digits>``; None if it is none."""
+    """Parse ``owner/name/FILE@<40 hexadecimal digits>``. None if the setting has another form."""
     found = _PINNED.fullmatch(setting)
     return None if found is None else HubFile(**found.groupdict())
 
 
 def check_torchvision(name: str) -> None:
-    """ImportError that tells what to do, if torch and torchvision cannot be imported together."""
+    """Check that torch and torchvision can be imported together.
+
+    Raises:
+        ImportError: If they cannot. The message says how to fix it.
+    """
     try:
         import torch  # noqa: F401
         import torchvision  # noqa: F401
-    except (ImportError, RuntimeError) as error:  # the latter where the two are of different builds
+    except (ImportError, RuntimeError) as error:  # RuntimeError if they are of different builds
         raise MissingExtraError(
             f"the detector {name!r} needs torchvision, which cannot be imported here ({error}); run pip install "
             f'"vlgauge[clip]" (torch and torchvision of one build), or give {ALTERNATIVES}'
@@ -75,7 +79,11 @@ def check_torchvision(name: str) -> None:
 
 
 def published_file(name: str) -> PublishedFile:
-    """Torchvision's own weights of a detector, trained on COCO; looks at nothing but their name."""
+    """Return torchvision's weights of a detector, trained on COCO, without accessing the file.
+
+    Raises:
+        ImportError: If torchvision cannot be imported.
+    """
     check_torchvision(name)
     import torch
     from torchvision.models import get_model_weights
@@ -87,10 +95,17 @@ def published_file(name: str) -> PublishedFile:
 
 
 def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: str = "paper") -> Path:
-    """File with the weights of a detector.
+    """Return the path of the weights of a detector.
 
-    A name such as ``owner/name/FILE@<commit>`` is of the Hub, and fetched unless it is in the Hub's cache or the
-    profile is "embedded". None is torchvision's own, which only `vlgauge prefetch` fetches.
+    Args:
+        name: Name of the detector.
+        weights: A file, or ``owner/name/FILE@<commit>`` on the Hub, which is downloaded unless it is cached or the
+            profile is "embedded". None for torchvision's weights, which only `vlgauge prefetch` downloads.
+        profile: Profile of the metric.
+
+    Raises:
+        WeightsNotFoundError: If the file is not available.
+        ValueError: If the SHA-256 of torchvision's file does not match.
     """
     if weights is None:
         return _checked(published_file(name))
@@ -99,7 +114,11 @@ def find_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: 
 
 
 def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profile: str = "paper") -> None:
-    """Check that `find_weights` can find something, without fetching it or importing torch."""
+    """Check that `find_weights` can find a file, without downloading it or importing torch.
+
+    Raises:
+        WeightsNotFoundError: If there is no such file, and the Hub cannot be reached.
+    """
     if weights is None:
         folder = _checkpoints()
         if not any(next(folder.glob(f"{name}{end}-*.pth"), None) for end in ("", "_coco")):
@@ -109,7 +128,7 @@ def look_for_weights(name: str, weights: str | os.PathLike[str] | None, *, profi
 
 
 def _checkpoints() -> Path:
-    """Torch's folder of checkpoints, also where torch was not imported yet."""
+    """Return the checkpoint folder of torch, even if torch is not imported yet."""
     if "torch" in sys.modules:
         import torch
 
@@ -119,7 +138,7 @@ def _checkpoints() -> Path:
 
 
 def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
-    """The address that a setting names; None for a file that is there."""
+    """Return the Hub file that a setting names. None if the setting is an existing file."""
     if Path(weights).expanduser().is_file():
         return None
     address = hub_file(os.fspath(weights))
@@ -137,7 +156,7 @@ def _given(weights: str | os.PathLike[str], profile: str) -> HubFile | None:
 
 
 def _on_hub(address: HubFile) -> tuple[str, list[str], str, Callable[[str, str], str]]:
-    """What `hub_file_at` takes for an address."""
+    """Return the arguments of `hub_file_at` for a Hub file."""
     repository, file, revision = address.repository, address.file, address.revision
 
     def missing(folder: str, why: str) -> str:
@@ -158,7 +177,7 @@ def _not_there(name: str, what: str, folder: Path) -> str:
 
 
 def _checked(published: PublishedFile) -> Path:
-    """The file, if it is there and unchanged."""
+    """Return the path of a published file, after checking that it exists and has the expected digest."""
     path, name = published.path, published.name
     if not path.is_file():
         raise WeightsNotFoundError(_not_there(name, f"the file {path.name}", path.parent))
@@ -171,7 +190,12 @@ def _checked(published: PublishedFile) -> Path:
 
 
 def fetch_published(name: str) -> Path:
-    """Torchvision's own weights, from its server unless they are there; only for who asks for just that."""
+    """Return the path of torchvision's weights, downloading them if needed. Call this only on explicit request.
+
+    Raises:
+        WeightsNotFoundError: If the file cannot be downloaded.
+        ValueError: If the SHA-256 of an existing file does not match.
+    """
     published = published_file(name)
     if published.path.is_file():
         return _checked(published)
@@ -187,7 +211,11 @@ def fetch_published(name: str) -> Path:
 
 
 def read_state(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file, safetensors or a state dict of torch, bare or under ``"model"``; no file is run."""
+    """Load the tensors of a file, safetensors or a torch state dict (bare or in ``"model"``), without executing code.
+
+    Raises:
+        ValueError: If the file is not valid. The message names the setting `detector_weights`.
+    """
     with given_as("detector_weights"):
         with path.open("rb") as stream:
             start = stream.read(512)

@@ -1,4 +1,4 @@
-"""Where the files of a model are, what they hash to, and what to say when they are missing."""
+"""Location and digests of model files, and error messages for missing files."""
 
 import errno
 import hashlib
@@ -14,15 +14,15 @@ from vlgauge.network import NOT_FOUND, Tell, host_of, unreachable
 from vlgauge.progress import announce, with_size
 from vlgauge.remembered import Remembered
 
-# The clock of a file system may stand still for a while, and other machines' clocks differ: a file that was written
-# less than this ago could be written again and look the same.
+# Age after which changes of a file are detectable, in nanoseconds. A file written more recently could be rewritten with
+# the same timestamps, because file system clocks are coarse and differ between machines.
 _SETTLED_NS = 2_000_000_000
 
 
 class FileState(NamedTuple):
-    """What is not the same once a file was written, or another one put in its place.
+    """State of a file that changes whenever the file is written or replaced.
 
-    Size and time of writing can be kept on purpose; the time of change of the file's entry cannot.
+    Size and modification time can be preserved deliberately, but the change time of the inode cannot.
     """
 
     path: str
@@ -34,14 +34,14 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> "FileState":
-        """The state of a file now."""
+        """Return the current state of a file."""
         found = path.stat()
         where = (str(path.resolve()), found.st_dev, found.st_ino)
         return cls(*where, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     @property
     def is_settled(self) -> bool:
-        """Whether any later change of the file will show."""
+        """Whether any later change of the file will change its state."""
         return time.time_ns() - max(self.written_ns, self.changed_ns) > _SETTLED_NS
 
 
@@ -49,16 +49,16 @@ _DIGESTS: Remembered[FileState, str] = Remembered(2**14)
 
 
 def cache_folder() -> Path:
-    """Folder of what this package keeps for a user: ``VLGAUGE_HOME``, else ``~/.cache/vlgauge``."""
+    """Return the cache folder of this package: ``VLGAUGE_HOME``, or ``~/.cache/vlgauge`` by default."""
     chosen = os.environ.get("VLGAUGE_HOME")
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "vlgauge"
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal digits; that of a file in the same state as before is remembered.
+    """Compute the SHA-256 hex digest of a file, cached as long as the state of the file does not change.
 
     Raises:
-        OSError: If there is none, or a pipe or a device, which may have no end.
+        OSError: If the file does not exist, or is not a regular file and may be endless.
     """
     state = FileState.of(path)
     known = _DIGESTS.get(state)
@@ -74,13 +74,16 @@ def sha256_of(path: Path) -> str:
 
 
 def joint_digest(paths: Sequence[Path]) -> str:
-    """SHA-256 of one file as it is; of several, of their digests in hexadecimal digits."""
+    """Compute one SHA-256 hex digest for several files, from their concatenated hex digests.
+
+    For a single file, the result is its digest.
+    """
     digests = [sha256_of(path) for path in paths]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 class SourcesMissing(WeightsNotFoundError):
-    """Something that a metric needs was not given, or is not there."""
+    """Raised if a metric requires sources that were not passed or do not exist."""
 
 
 def hub_file_at(
@@ -90,10 +93,17 @@ def hub_file_at(
     missing: Callable[[str, str], str],
     sha256: str | None = None,
 ) -> Path:
-    """One file of a Hub repository, fetched unless it is there or an offline switch is set.
+    """Return the path of a file in a Hub repository, downloading it unless it is cached or an offline switch is set.
 
-    Of the names that it may have, the first that exists is taken. A digest is asked of what is fetched. `missing` makes
-    the message of the error from the folder that was searched and the reason.
+    Args:
+        repository: Id of the repository.
+        files: Possible names of the file. The first one that exists is used.
+        revision: Commit, branch or tag. None for the newest commit.
+        missing: Function that returns an error message from the searched folder and the reason.
+        sha256: Expected digest of a downloaded file, if it is known.
+
+    Raises:
+        WeightsNotFoundError: If the file is not available.
     """
     here = hub_file_here(repository, files, revision, missing)
     if here is not None:
@@ -112,7 +122,7 @@ def hub_file_at(
 
 
 def _told(what: str) -> Tell:
-    """What tells of a fetch that nobody asked for by name, before its first byte: it is never silent."""
+    """Return a function that announces an implicit download before its first byte, so that no download is silent."""
     from huggingface_hub import constants
 
     where = f"Fetching {what} from {host_of(constants.ENDPOINT)} to {constants.HF_HUB_CACHE}"
@@ -122,7 +132,11 @@ def _told(what: str) -> Tell:
 def hub_file_here(
     repository: str, files: Sequence[str], revision: str | None, missing: Callable[[str, str], str]
 ) -> Path | None:
-    """The file as `hub_file_at` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing."""
+    """Return the file of `hub_file_at` if it is cached, without downloading it. None if the Hub can be asked for it.
+
+    Raises:
+        WeightsNotFoundError: If the file is not cached and the Hub cannot be reached.
+    """
     from huggingface_hub import constants, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -146,18 +160,19 @@ def hub_folder(
     *,
     asked: bool = False,
 ) -> Path:
-    """Folder with the files of a Hub repository, fetched unless they are there or an offline switch is set.
+    """Return a folder with files of a Hub repository, downloading them unless they are cached or downloads are off.
 
     Args:
         repository: Id such as ``"sentence-transformers/all-MiniLM-L6-v2"``.
-        revision: Commit; None for the newest.
-        patterns: Names of the files that are wanted, with wildcards.
-        metric_hint: Last clause of the error, what else could be done.
-        sha256: What files that are fetched must hash to, where it is known.
-        asked: Whether the user asked for these files, so that a fetch need not be told.
+        revision: Commit. None for the newest commit.
+        patterns: File names with wildcards.
+        metric_hint: Last clause of the error message, an alternative for the user.
+        sha256: Expected digests of downloaded files by name, if they are known.
+        asked: Whether the user requested these files explicitly. If not, a download is announced.
 
     Raises:
-        WeightsNotFoundError: If the files cannot be had; names repository, revision, files and folder searched.
+        WeightsNotFoundError: If the files are not available. The message names repository, revision, files and searched
+            folder.
     """
     here = hub_folder_here(repository, revision, patterns, metric_hint)
     if here is not None:
@@ -169,14 +184,14 @@ def hub_folder(
 
 
 def hub_folder_here(repository: str, revision: str | None, patterns: Sequence[str], metric_hint: str) -> Path | None:
-    """The folder as `hub_folder` gives it, if it is here; None if the Hub can be asked for it. Fetches nothing.
+    """Return the folder of `hub_folder` if it is cached, without downloading it. None if the Hub can be asked for it.
 
     Raises:
-        WeightsNotFoundError: If it is not here, and the Hub cannot be asked.
+        WeightsNotFoundError: If the folder is not cached and the Hub cannot be reached.
     """
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    # A folder that the list shows to be complete needs no network.
+    # A folder that is complete according to its cached file list needs no network access.
     listed = _is_listed(repository, revision)
     why = None if listed else unreachable()
     try:
@@ -204,10 +219,10 @@ def _folder_missing(repository: str, revision: str | None, patterns: Sequence[st
 
 
 def _is_listed(repository: str, revision: str | None) -> bool:
-    """Whether a list of the files of a commit was kept, against which the client checks what is here."""
+    """Return whether the file list of a commit is cached, so that the client can check the cached files against it."""
     try:
         from huggingface_hub import get_cached_repo_tree
-    except ImportError:  # before version 2
+    except ImportError:  # huggingface_hub before version 2
         return False
     from huggingface_hub.errors import CachedRepoTreeNotFoundError, HFValidationError
 

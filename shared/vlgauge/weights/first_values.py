@@ -1,4 +1,4 @@
-"""Building a module that a file will fill, without the random numbers of which nothing stays."""
+"""Construction of modules without random initialization, for modules whose weights are loaded from a file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any
 
 
 def left_empty(*more: Any) -> AbstractContextManager[Any]:
-    """Context in which functions of torch that draw first values, and more of them, give back their tensor as it is."""
+    """Disable initialization functions of torch inside the context, so that they return their tensor unchanged.
+
+    Args:
+        *more: Further functions to disable.
+    """
     from torch.nn import init
     from torch.overrides import TorchFunctionMode
 
-    # No methods of tensors: some functions draw by them until all numbers lie within bounds.
+    # Tensor methods are not included, because some functions draw with them until all values are within bounds.
     left = {init.kaiming_uniform_, init.normal_, init.uniform_, *more}
 
     class LeftEmpty(TorchFunctionMode):
@@ -27,9 +31,12 @@ def left_empty(*more: Any) -> AbstractContextManager[Any]:
 
 @contextmanager
 def without_first_values() -> Iterator[None]:
-    """Weights of what is built in here hold whatever lay in memory; of a large model their draws take seconds."""
+    """Skip the initialization of modules built inside the context, which saves seconds for large models.
+
+    Their weights are uninitialized memory. The random state of the caller is preserved.
+    """
     import torch
 
-    # What else may draw moves no random number of the caller.
+    # Preserve the random state, because some functions still draw numbers.
     with torch.random.fork_rng(devices=[]), left_empty():
         yield

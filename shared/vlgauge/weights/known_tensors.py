@@ -1,7 +1,7 @@
-"""Which tensors a file of weights must have: those of its model, but for some on which no number depends.
+"""Rules for missing and surplus tensors in weight files.
 
-Everything else that is missing or surplus is refused by name, by the loader of every model: what a file lacks would be
-random, and what is too much belongs to another model.
+The loaders of all models reject a file with missing or surplus tensors, except for tensors listed here that do not
+affect the output. Missing tensors would be random, and surplus tensors indicate another model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """Names of some tensors in the files of some models, and why they do not matter there."""
+    """Names of tensors in the files of some models, and the reason why they do not matter there."""
 
     models: tuple[str, ...]
     names: str
@@ -53,12 +53,22 @@ MISSING = (
 
 
 def surplus(names: Iterable[str], model: str) -> list[str]:
-    """Those names that a file of such a model must not have beside its own, sorted."""
+    """Return the surplus names that a file of such a model must not have, sorted.
+
+    Args:
+        names: Names of surplus tensors.
+        model: Kind of model, such as `CLIP`.
+    """
     return _but_for(SURPLUS, names, model)
 
 
 def missing(names: Iterable[str], model: str) -> list[str]:
-    """Those names that a file of such a model must not lack, sorted."""
+    """Return the missing names that a file of such a model must have, sorted.
+
+    Args:
+        names: Names of missing tensors.
+        model: Kind of model, such as `CLIP`.
+    """
     return _but_for(MISSING, names, model)
 
 
@@ -70,7 +80,17 @@ def _but_for(known: Iterable[Known], names: Iterable[str], model: str) -> list[s
 def refuse_other_tensors(
     tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
 ) -> None:
-    """Check that these are the tensors of an architecture: plain floats, finite, none missing, none more."""
+    """Check that a file has exactly the tensors of an architecture, as plain and finite floats.
+
+    Args:
+        tensors: Tensors of the file, by name.
+        shapes: Expected shapes, by name.
+        architecture: Name of the architecture, for the error message.
+        source: Path of the file, for the error message.
+
+    Raises:
+        ValueError: If tensors are missing, unknown, of another shape, of another kind, or not finite.
+    """
     complaints = {
         "missing": sorted(set(shapes) - set(tensors)),
         "not known": sorted(set(tensors) - set(shapes)),
@@ -88,7 +108,11 @@ def refuse_other_tensors(
 
 
 def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
-    """Check that no tensor of floats has NaN or infinity, also where a score would be a number all the same."""
+    """Check that no float tensor contains NaN or infinity, even if scores would still be finite.
+
+    Raises:
+        ValueError: If a tensor does.
+    """
     broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
     if broken:
         raise UsageError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
@@ -99,17 +123,18 @@ def _is_finite(tensor: torch.Tensor) -> bool:
         return True
     if tensor.element_size() == 1:
         return bool(tensor.isfinite().all())
-    # Both are NaN if one number is; takes a sixth of the time of `isfinite`, which floats of one byte need.
+    # Both bounds are NaN if one value is. This takes a sixth of the time of `isfinite`, which is only used for one-byte
+    # floats.
     return all(math.isfinite(bound.item()) for bound in tensor.aminmax())
 
 
 def _is_plain(name: str, tensor: torch.Tensor) -> bool:
-    # The counters of batch normalisation are the only whole numbers in a CLIP.
+    # Batch normalization counters are the only integers in a CLIP model.
     fits = tensor.is_floating_point() or name.endswith("num_batches_tracked")
     return fits and not tensor.is_sparse and not tensor.is_quantized
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
+    """List the first 8 names, and the number of further ones."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more

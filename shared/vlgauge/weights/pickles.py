@@ -45,7 +45,7 @@ def read_pickle(path: Path) -> Any:
 
 
 class _Dtype:
-    """Element type as it is pickled: a code such as "f8" and a byte order."""
+    """Array element type in a pickle: a code such as "f8" and a byte order."""
 
     __slots__ = ("code", "order")
 

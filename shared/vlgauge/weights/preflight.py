@@ -1,4 +1,7 @@
-"""What a call of a metric lacks, gathered before anything is parsed, loaded or fetched, and told in one error."""
+"""Check for missing requirements of a metric call, before anything is parsed, loaded or downloaded.
+
+All missing requirements are reported in one error.
+"""
 
 import inspect
 import os
@@ -12,7 +15,7 @@ from vlgauge.weights.files import SourcesMissing
 
 
 class Preflight:
-    """The checks of one call."""
+    """Requirement checks of one metric call."""
 
     def __init__(self, metric: str, extra: str) -> None:
         self.sources: list[str] = []
@@ -21,11 +24,11 @@ class Preflight:
         self.metric, self._extra = metric, extra
 
     def need(self, packages: Sequence[str]) -> None:
-        """Ask for packages by the names of their modules."""
+        """Require packages, given by the names of their modules."""
         self._packages += packages
 
     def look(self, check: Callable[[], object]) -> None:
-        """Run a check that looks for a source or a package and fetches nothing, and keep what it says is missing."""
+        """Run a check for a source or package that downloads nothing, and record its error if something is missing."""
         try:
             check()
         except ImportError as error:
@@ -34,22 +37,22 @@ class Preflight:
             self.sources.append(str(error))
 
     def look_for_file(self, path: object, read: Callable[[Any], object]) -> None:
-        """Check that a path names a file; if not, its reader says so. Anything but a path is left to the reader."""
+        """Check that a path names a file and otherwise record the error of its reader. Skip values other than paths."""
         if isinstance(path, (str, os.PathLike)) and not Path(path).expanduser().is_file():
             self.look(lambda: read(path))
 
     def join(self, other: "Preflight", hint: str = "") -> None:
-        """Take what a part of this metric lacks, each source with a hint if there is one."""
+        """Add the missing requirements of a component of this metric, with an optional hint for each source."""
         self._packages += other._packages
         self._unusable += other._unusable
         self.sources += [f"{source}; {hint}" if hint else source for source in other.sources]
 
     def end(self) -> None:
-        """Tell all that is missing, if anything is.
+        """Report all missing requirements in one error.
 
         Raises:
             ImportError: If packages are not installed.
-            SourcesMissing: If sources are not given or not there.
+            SourcesMissing: If sources were not passed or do not exist.
         """
         told = [missing_packages(self.metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
         if lacking := "; ".join(filter(None, told)):
@@ -57,19 +60,22 @@ class Preflight:
         if len(self.sources) == 1:
             raise SourcesMissing(self.sources[0])
         if self.sources:
-            # A list: nobody finds the third of six sentences on one line.
+            # Use a list, because several sentences on one line are hard to read.
             listed = "\n".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
             raise SourcesMissing(f"{self.metric} lacks {len(self.sources)} of its sources:\n{listed}")
 
 
 def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:
-    """Ask the metrics what they lack, before one of them scores.
+    """Check the requirements of all metrics before any of them computes a score.
 
-    Without columns, those that need to know them tell when they score.
+    Args:
+        metrics: Metrics to check.
+        columns: Columns of the rows. If None, metrics whose requirements depend on the columns are checked later, when
+            they score.
 
     Raises:
-        ImportError: If packages are not installed; says so of all metrics.
-        SourcesMissing: If weights are not there; says so of all metrics, and of which.
+        ImportError: If packages are not installed. The message covers all metrics.
+        SourcesMissing: If weights are not available. The message covers all metrics and names the affected ones.
         ValueError: If a metric lacks a column.
     """
     packages: list[str] = []

@@ -1,4 +1,4 @@
-"""Reading weights from files that strangers made: tensors come out, nothing in the file is executed."""
+"""Safe loading of tensors from untrusted weight files, without executing any code in them."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from vlgauge.weights.files import sha256_of
 if TYPE_CHECKING:
     import torch
 
-# What stands before the bytes of a member of a zip file, at least.
+# Minimum size of the header of a zip file member, in bytes.
 _MEMBER_HEADER = 30
-# Types of safetensors that every operation of torch knows; of others, such as F4, some do not.
+# Safetensors dtypes that every torch operation supports, unlike others such as F4.
 _NUMBERS = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL")
-# Tied weights have their numbers in several tensors.
+# Maximum bytes of tensors per byte of the file, because tied weights share their storage.
 _BYTES_PER_BYTE = 8
 
 _ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
-# Torch's own text advises the unsafe way of loading; its reason stands between these.
+# Pattern of the reason in torch's message, whose remainder suggests unsafe loading.
 _TORCH_REASON = re.compile(r"WeightsUnpickler error: (.*?)(?: Check the documentation|$)")
 _REFUSED_NAME = re.compile(r"GLOBAL (\S+) (?:was not an allowed global|whose module)")
 
 
 def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -> dict[str, torch.Tensor]:
-    """The tensors of a weight file by the names that they have there.
+    """Load the tensors of a weight file by their stored names.
 
     Args:
-        path: Safetensors; a file of ``torch.save`` with a state dict, bare or under ``"state_dict"``; or one of
+        path: A safetensors file, a file of ``torch.save`` with a state dict (bare or under ``"state_dict"``), or one of
             OpenAI's TorchScript archives.
-        archives: SHA-256 of the TorchScript archives that may be opened, since that can run what is in them.
+        archives: SHA-256 digests of the TorchScript archives that may be opened, because opening can run their code.
 
     Raises:
-        ValueError: If the file is anything else: code in a pickle, an unknown archive, a web page, cut short; or if a
-            tensor has NaN or infinity.
-        FileNotFoundError: If there is no such file.
+        ValueError: If the file is of another kind, such as a pickle with code, an unknown archive, a web page or a
+            truncated file, or if a tensor contains NaN or infinity.
+        FileNotFoundError: If the file does not exist.
     """
     file = checked_file(path)
     with file.open("rb") as stream:
@@ -57,15 +57,15 @@ def read_tensors(path: str | PathLike[str], *, archives: Collection[str] = ()) -
 
 
 def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()) -> Any:
-    """What ``torch.save`` wrote, if it is made of tensors, containers, numbers and texts.
+    """Load an object written by ``torch.save`` that consists of tensors, containers, numbers and strings.
 
     Args:
-        path: File.
-        allowed: Further classes that the pickle may name; their instances are filled without running code of theirs.
+        path: Path of the file.
+        allowed: Further classes that the pickle may name. Their instances are filled without running their code.
 
     Raises:
-        ValueError: If the pickle names anything else, or the file is cut short or no torch file at all.
-        FileNotFoundError: If there is no such file.
+        ValueError: If the pickle names any other class or function, or the file is truncated or not a torch file.
+        FileNotFoundError: If the file does not exist.
     """
     import torch
 
@@ -73,7 +73,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
     try:
         _check_members(file)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
-            # Of a plain pickle torch says first that it may not understand it; what it then refuses is told below.
+            # For a plain pickle, torch first warns that it may not support it. Errors are handled below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
             return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
@@ -87,10 +87,10 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
 
 
 def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
-    """The state dict that a file holds, bare or under ``"state_dict"``.
+    """Return the state dict in a loaded object, bare or under ``"state_dict"``.
 
     Raises:
-        ValueError: If there is none, or a tensor of it is not whole or not finite.
+        ValueError: If there is no state dict, or a tensor in it is incompletely stored or not finite.
     """
     import torch
 
@@ -113,10 +113,11 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
 
 
 def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
-    """Refuse tensors of more numbers than the file has: one number can be said to fill a matrix of any size.
+    """Check that tensors are not larger than their storage, because one stored number can be expanded to any shape.
 
     Raises:
-        ValueError: If one is of more bytes than are stored for it, or all of them are of many times those of the file.
+        ValueError: If a tensor has more bytes than its storage, or all tensors together have more than 8 times the
+            bytes of the file.
     """
     import torch
 
@@ -132,28 +133,28 @@ def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
 
 
 class RefusedModel(UsageError):
-    """A model that is not what it should be, in words of ours."""
+    """Raised if a model does not load."""
 
 
 def refused(expected: str, name: str, why: str) -> RefusedModel:
-    """The error for a model that does not load.
+    """Create the error for a model that does not load.
 
     Args:
-        expected: What was to be loaded, such as "`model` must be a model that loads".
-        name: Of the model.
-        why: What it fails with.
+        expected: Requirement, such as "`model` must be a model that loads".
+        name: Name of the model.
+        why: Message of the failure.
     """
     return RefusedModel(f"{expected}, got {name!r}, which fails with: {why}")
 
 
 @contextmanager
 def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Context of what a library loads: of a file that is cut short or of another kind it raises nearly anything.
+    """Convert errors of a library that loads a file to RefusedModel. Invalid files can raise nearly any exception.
 
     Args:
-        expected: As of `refused`.
-        name: As of `refused`.
-        kept: Errors that are raised as they are.
+        expected: See `refused`.
+        name: See `refused`.
+        kept: Exceptions that are raised unchanged.
     """
     try:
         yield
@@ -165,7 +166,7 @@ def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) ->
 
 @contextmanager
 def given_as(setting: str) -> Iterator[None]:
-    """Let messages about a file name the setting that it was given as, where that is not `checkpoint`."""
+    """Replace the setting name `checkpoint` in error messages inside the context with another one."""
     try:
         yield
     except UsageError as error:
@@ -173,12 +174,17 @@ def given_as(setting: str) -> Iterator[None]:
 
 
 def is_safetensors(start: bytes) -> bool:
-    """Whether a file that starts so is safetensors: the length of the header, then a JSON object."""
+    """Return whether a file with these first bytes is in safetensors format: header length, then a JSON object."""
     return len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 2**30
 
 
 def checked_file(path: str | PathLike[str]) -> Path:
-    """The path, if a file is there; else FileNotFoundError or ValueError."""
+    """Check that a file exists and return its path.
+
+    Raises:
+        FileNotFoundError: If the path does not exist.
+        ValueError: If it is not a file.
+    """
     file = Path(path)
     if not file.exists():
         raise MissingFileError(f"{os.fspath(path)}: No such file")
@@ -188,7 +194,7 @@ def checked_file(path: str | PathLike[str]) -> Path:
 
 
 def _refuse_text(start: bytes, file: Path) -> None:
-    """Name what arrives instead of weights when a download goes wrong."""
+    """Raise an error for text files that replace weights if a download goes wrong, such as web pages."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not text:
         raise UsageError(f"`checkpoint` must hold weights, got a file that is empty or blank: {str(file)!r}")
@@ -208,7 +214,7 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
 
     try:
         with safe_open(file, framework="pt") as stored:
-            for name in stored.keys():  # noqa: SIM118  # it is no mapping
+            for name in stored.keys():  # noqa: SIM118  # not a mapping
                 if (kind := stored.get_slice(name).get_dtype()) not in _NUMBERS:
                     raise UsageError(
                         f"`checkpoint` must hold numbers of the types {', '.join(_NUMBERS)}, got {kind} under {name!r} "
@@ -239,7 +245,7 @@ def _check_members(file: Path) -> None:
 
 
 def _is_torchscript(file: Path) -> bool:
-    """Whether this is a program with weights rather than weights alone."""
+    """Return whether a file is a TorchScript archive, a program with weights."""
     try:
         if not zipfile.is_zipfile(file):
             return False
@@ -251,7 +257,7 @@ def _is_torchscript(file: Path) -> bool:
 
 
 def _read_archive(file: Path, known: Collection[str]) -> dict[str, torch.Tensor]:
-    """The tensors of a TorchScript archive; opening it may run its program, so it must be a published one."""
+    """Load the tensors of a TorchScript archive, which must be a known one because opening it may run its code."""
     import torch
 
     digest = sha256_of(file)
