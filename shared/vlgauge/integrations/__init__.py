@@ -1,1 +1,1 @@
-"""Metrics inside training loops: one file per library, which is imported only by whoever asks for that file."""
+"""Metrics in training loops and on clusters, with one module per library that is imported only when it is used."""

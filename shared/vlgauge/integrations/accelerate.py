@@ -1,4 +1,4 @@
-"""Rows of one or many processes, together on the first one; with accelerate, and without it."""
+"""Collection of rows from all processes on the first process, with or without accelerate."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from vlgauge.settings import plain_number, rows_of, shown
 
 
 def gather_rows(rows: Sequence[Any], accelerator: Any = None) -> list[Any] | None:
-    """All rows once, in the order of their ids, on the first process; None on the others.
+    """Gather the rows of all processes without duplicates, sorted by id.
 
-    A padded sampler hands rows to several processes, which is why they have ids. Works in one process too, and where
-    no group of processes was set up.
+    A padded sampler passes some rows to several processes, so rows need ids. This also works in a single process and
+    without a process group.
 
     Args:
-        rows: Those of this process: tuples or lists that begin with an id, or mappings with an ``"id"``. An id is a
-            whole number or a text.
-        accelerator: An `accelerate.Accelerator`, if there is one; within a loop over its data loader it cuts what it
-            padded.
+        rows: Rows of this process: tuples or lists that begin with an id, or mappings with an ``"id"``. An id is an
+            integer or a string.
+        accelerator: An `accelerate.Accelerator`, if there is one. Within a loop over its data loader, it drops padded
+            rows.
+
+    Returns:
+        All rows on the first process. None on the others.
 
     Raises:
-        ValueError: If a row has no id, or two different rows have one.
+        ValueError: If a row has no id, or two different rows share one.
     """
     own = rows_of("rows", rows)
     for number, row in enumerate(own):
@@ -42,10 +45,10 @@ def gather_rows(rows: Sequence[Any], accelerator: Any = None) -> list[Any] | Non
 
 
 def rows_once(rows: Sequence[Any]) -> list[Any]:
-    """The rows in the order of their ids, each once.
+    """Deduplicate rows and sort them by id.
 
     Raises:
-        ValueError: If ids are of several types, or two different rows have one id.
+        ValueError: If ids have different types, or two different rows share an id.
     """
     known: dict[int | str, Any] = {}
     for row in rows:

@@ -1,8 +1,8 @@
-"""A metric over batches of rows, for any library that distributes rows: a loop, Ray, Spark's `mapInArrow`, Daft.
+"""Scoring of a corpus in batches of rows, for libraries that distribute rows: a loop, Ray, Spark's `mapInArrow`, Daft.
 
-`RowScorer` has plain functions from batches to batches, and `combine`, which makes the result of their output. A batch
-is an Arrow table or record batch, a pandas frame, or a mapping from column names to columns; the output is of the same
-kind.
+`RowScorer` has plain functions from batches to batches, and `combine`, which computes the result from their output. A
+batch is an Arrow table or record batch, a pandas DataFrame, or a mapping from column names to columns. The output has
+the same type.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from vlgauge.sandbox import reading
 from vlgauge.set_sizes import signed_sizes
 from vlgauge.settings import nearest, plain_number, shown, warn
 
-# Our columns: in the first row of a batch the values of the whole batch, and counts.
+# Columns of the output: values of the whole batch, in its first row, and counts.
 OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"
 
-_FORMS = "stories"  # among the texts of a batch: strings or lists, which may not be mixed
+_FORMS = "stories"  # key of the form of stories in a batch: strings or lists, which must not be mixed
 _NUMBERED = re.compile(r"(\d+) (?:of \d+ )?(?P<rest>.*)", re.DOTALL)
 _WARNINGS_SHOWN = 20
 
@@ -44,24 +44,24 @@ Output = TypeVar("Output")
 class RowScorer:
     """Metric that scores the rows of a corpus batch by batch, on any machine.
 
-    The result is that of `compute` on the rows in the order of their ids: within 1e-6, because a model rounds
-    differently in other batches. Counts, and the values of a corpus that are computed from counts, are equal. Random
-    draws come from the id of a row; the p-value of a corpus has the draws of `compute` if the ids are the numbers of
-    the rows.
+    The result equals `compute` on the rows sorted by id. Scores of models agree within 1e-6, because models round
+    differently in other batches. Counts, and corpus-level values computed from counts, are equal. Random draws are
+    seeded with the id of a row. The p-value of a corpus uses the same draws as `compute` if the ids are the row
+    numbers.
 
-    It can be pickled; each process loads the metric at its first use.
+    Instances can be pickled. Each process loads the metric on first use.
 
     Args:
         metric: Name of the metric.
-        config_name: Its configuration.
+        config_name: Configuration of the metric.
         id: Column of the batches with the id of each row, an integer or a string.
-        columns: Column of the metric -> column of the batches, if the names differ.
-        folder: Folder of relative image paths; None for the working directory.
+        columns: Column of the batches by column of the metric, if the names differ.
+        folder: Folder of relative image paths. None for the working directory.
         **settings: Settings of the metric.
 
     Raises:
         TypeError: If a setting is unknown.
-        ValueError: If a setting is wrong, or the rows cannot be scored in batches with these settings.
+        ValueError: If a setting is invalid, or the rows cannot be scored in batches with these settings.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class RowScorer:
     ) -> None:
         self.name, self.id = metric, id
         self._load = {"config_name": config_name, "keep_in_memory": True, "progress": False, **settings}
-        # Before the metric uses an object, which may remember something then. `reading` changes no number.
+        # Compute this before the metric uses an object, which may change its state. `reading` does not affect scores.
         self._settings = identified_settings({key: value for key, value in self._load.items() if key != "reading"})
         self._titles = dict(columns or {})
         self.folder = folder
@@ -98,7 +98,7 @@ class RowScorer:
 
     @property
     def metric(self) -> Metric:
-        """The metric of this process."""
+        """Metric of this process, loaded on first use."""
         if self._metric is None:
             metric: Any = vlgauge.load(self.name, **self._load)
             if self._counts is not None:
@@ -108,21 +108,21 @@ class RowScorer:
 
     @property
     def titles(self) -> list[str]:
-        """The columns of a batch that are read: the id first; optional ones may be missing."""
+        """Columns of a batch that are used, beginning with the id. Optional columns may be missing."""
         return [self.id, *(self.title(column.name) for column in self.metric.columns)]
 
     @property
     def required(self) -> list[str]:
-        """Those that may not."""
+        """Columns of a batch that must not be missing, beginning with the id."""
         columns = [one.name for one in self.metric.columns if not one.optional or one.name in self._titles]
         return [self.id, *map(self.title, columns)]
 
     def title(self, column: str) -> str:
-        """What a column of the metric is called in the batches."""
+        """Return the column name in the batches for a column of the metric."""
         return self._titles.get(column, column)
 
     def described(self) -> dict[str, Any]:
-        """Return everything that the scores depend on but the rows, to compare with another run."""
+        """Return everything that affects the scores except the rows, for comparison with another run."""
         counts = hashlib.sha256(json.dumps(self._counts, sort_keys=True).encode()).hexdigest()
         columns = {column.name: self.title(column.name) for column in self.metric.columns}
         described = {"metric": self.name, "id": self.id, "columns": columns, "counts": counts}
@@ -130,22 +130,22 @@ class RowScorer:
         return described | {"settings": self._settings} | signed
 
     def count_rows(self, batch: Any) -> Any:
-        """Count what a table over the whole corpus needs of a batch, such as document frequencies, in one row.
+        """Count the corpus-level statistics of a batch, such as document frequencies, in one row.
 
-        Only if `needs_counts`; `with_counts` takes the output of all batches.
+        Only required if `needs_counts`. Pass the output of all batches to `with_counts`.
 
         Raises:
-            ValueError: As `score_rows`.
+            ValueError: If a column is missing, an id is invalid, or the metric rejects a row.
         """
         with reading(self.metric.reading):
             counts = self.metric.count(self._rows(batch)[1])
         return _like(batch, {COUNTS: [json.dumps(counts or {})]})
 
     def with_counts(self, counted: Iterable[Any]) -> RowScorer:
-        """Return the same scorer with the tables over the whole corpus.
+        """Return a copy of this scorer that uses the counts of the whole corpus.
 
         Args:
-            counted: Output of `count_rows` of all batches, in any order.
+            counted: Output of `count_rows` for all batches, in any order.
         """
         other = RowScorer.__new__(RowScorer)
         other.__dict__ |= self.__getstate__()
@@ -153,10 +153,13 @@ class RowScorer:
         return other
 
     def score_rows(self, batch: Any) -> Any:
-        """Return one row per row of the batch: its id, its values by the keys of the result, and more for `combine`.
+        """Score a batch and return one row per input row.
+
+        Returns:
+            A batch with the id, the values by key of the result, and further columns for `combine`.
 
         Raises:
-            ValueError: If a column is missing, an id is not valid, or the metric refuses a row, whose id is then named.
+            ValueError: If a column is missing, an id is invalid, or the metric rejects a row. The message names its id.
         """
         with reading(self.metric.reading), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -186,17 +189,18 @@ class RowScorer:
         return _like(batch, {self.id: names, **values, OF_BATCH: [json.dumps(of_batch), *rest]})
 
     def combine(self, scored: Iterable[Any]) -> dict[str, Any]:
-        """Return the result of all rows in the order of their ids, as `compute` returns it.
+        """Compute the result of all rows, sorted by id, in the form that `compute` returns.
 
         Args:
-            scored: Output of `score_rows` of all batches, in any order.
+            scored: Output of `score_rows` for all batches, in any order.
 
         Returns:
-            ``ids``, for caption sets their ``sizes``, which the signature has too, and the result of the metric.
+            The result of the metric, with the ``ids`` and, for caption sets, their ``sizes``, which are also in the
+            signature.
 
         Raises:
-            ValueError: If there is no row, an id is there twice, a batch is not complete, or rows were scored
-                differently.
+            ValueError: If there are no rows, an id is repeated, a batch is incomplete, or rows were scored with
+                different settings.
         """
         names: list[Any] = []
         partials: list[PartialResult] = []
@@ -227,7 +231,7 @@ class RowScorer:
         return record | result
 
     def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]], dict[str, frozenset[str]]]:
-        """Return the ids and the checked columns of a batch, and the form of its stories."""
+        """Return the ids and validated columns of a batch, and the form of its stories."""
         there = _titles(batch)
         needed = [self.id]
         cells: dict[str, Any] = {}
@@ -260,7 +264,7 @@ class RowScorer:
 
 
 def _named(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Output:
-    """Return what some work makes of all rows; if it refuses them, its error on a single row names the row."""
+    """Apply a function to all rows. If it raises UsageError, add the id of the row that causes it to the message."""
     try:
         return work(range(len(names)))
     except UsageError:
@@ -273,7 +277,11 @@ def _named(names: Sequence[Any], work: Callable[[Sequence[int]], Output]) -> Out
 
 
 def checked_id(name: Any) -> int | str:
-    """An id as a whole number or a text; ValueError if it is neither."""
+    """Check that an id is an integer or a string, and return it without NumPy types.
+
+    Raises:
+        ValueError: If it is neither.
+    """
     name = plain_number(name)
     if isinstance(name, bool) or not isinstance(name, (int, str)):
         raise UsageError(f"`id` must be a whole number or a text in every row, got {shown(name)}")
@@ -281,10 +289,10 @@ def checked_id(name: Any) -> int | str:
 
 
 def sorted_ids(names: Sequence[int | str]) -> list[int]:
-    """Positions of the ids in their order.
+    """Return the positions of ids in sorted order.
 
     Raises:
-        ValueError: If there is none, one is there twice, or numbers and texts are mixed.
+        ValueError: If there are no ids, an id is repeated, or integers and strings are mixed.
     """
     if not names:
         raise UsageError("`scored` must have at least one row, got none")
@@ -298,21 +306,21 @@ def sorted_ids(names: Sequence[int | str]) -> list[int]:
 
 
 def _key(name: int | str) -> int:
-    """What the draws of an example come from: its number, or the digest of its name."""
+    """Return the seed of the random draws of a row: its integer id, or a digest of its id."""
     if isinstance(name, int) and name >= 0:
         return name
     return int.from_bytes(hashlib.sha256(str(name).encode("utf-8", "surrogatepass")).digest()[:8])
 
 
 def _of_row(name: Any, error: UsageError) -> UsageError:
-    """The error, which names the row; one of a special kind says enough by itself."""
+    """Add the id of the row to an error. Subclasses of UsageError are returned unchanged, because they are specific."""
     if type(error) not in (UsageError, UsageTypeError):
         return error
     return error.with_message(f"the row of the id {shown(name)}: {error}")
 
 
 def _count(counted: Counter[str], message: str) -> None:
-    """Count a warning of a batch; "3 of 5 captions are empty" of several batches adds up, others come once."""
+    """Count a warning of a batch. Numbers as in "3 of 5 captions are empty" are summed, other warnings appear once."""
     if found := _NUMBERED.fullmatch(message):
         counted[found["rest"]] += int(found[1])
     else:
@@ -327,7 +335,7 @@ def _warn(counted: Mapping[str, int]) -> None:
 
 
 def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, int]]:
-    """Return the partial result of scored rows, how many rows their batches had in all, and warnings."""
+    """Return the partial result of scored rows, the total number of rows of their batches, and their warnings."""
     titles = [title for title in _titles(batch) if title not in (id_title, OF_BATCH)]
     columns = {title: list(map(_read_cell, _cells(batch, title))) for title in titles}
     every = [PartialResult(len(_cells(batch, id_title)), columns)]
@@ -345,12 +353,12 @@ def _restored(batch: Any, id_title: str) -> tuple[PartialResult, int, dict[str, 
 
 
 def _shown_cell(value: Any) -> Any:
-    """A value of a row as the cell of a table: numbers as such, anything else as JSON."""
+    """Convert a value of a row to a table cell: numbers unchanged, anything else as JSON."""
     return value if isinstance(value, (int, float)) else json.dumps(value)
 
 
 def _read_cell(cell: Any) -> Any:
-    """The value of a cell; a row without one, which its batch had no column for, has NaN."""
+    """Convert a table cell to a value. NaN if the batch of the row had no such column."""
     if isinstance(cell, str):
         return json.loads(cell)
     return math.nan if cell is None else plain_number(cell)

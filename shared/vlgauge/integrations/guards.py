@@ -1,7 +1,7 @@
-"""Guards of a reward: texts that score well by a metric without being captions.
+"""Guards of rewards, which detect texts that score well on a metric without being captions.
 
-A guard looks at the text alone and knows no language: letters are those of Unicode, and a character of a script without
-spaces between words, such as Chinese or Thai, counts as a word.
+A guard uses only the text and is language-independent. Letters are Unicode letters, and each character of a script
+without spaces between words, such as Chinese or Thai, counts as a word.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from vlgauge.errors import UsageError
 from vlgauge.settings import listed, shown
 
 GUARDS = ("wordless", "markup", "repetition", "context")
-"""The guards, in the order in which they are asked: no word that says anything; tags, Markdown or special tokens; words
-said again and again; more tokens than the metric reads."""
+"""Names of the guards, in the order in which they are checked.
 
-# English words that say nothing by themselves.
+The guards detect texts without a meaningful word, tags, Markdown or special tokens, repeated words, and texts with more
+tokens than the metric uses.
+"""
+
+# English function words, which carry no meaning on their own.
 _EMPTY = frozenset(
     (
         *("a", "an", "the", "this", "that", "these", "those", "it", "its", "there", "here"),
@@ -38,34 +41,34 @@ _UNIT = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _LONE = re.compile(rf"[{_UNSPACED}]")
 
 _MARKUP = re.compile(
-    r"<\s?[a-z/!?|]|<0x|\|>"  # tags, <|endoftext|>, bytes as tokens
+    r"<\s?[a-z/!?|]|<0x|\|>"  # tags, <|endoftext|>, byte tokens
     r"|\[/?(?:inst|cls|sep|mask|pad|unk|bos|eos|img|image)\]|\u2581"  # other special tokens
     r"|\*\*\S|(?<!\w)__\S|`|\]\(|^\s*#{1,6}\s"  # Markdown
     r"|\\[a-z]+|\$\$|\{\{|\}\}|\{\s*[\"']",  # LaTeX, templates, JSON
     re.IGNORECASE | re.MULTILINE,
 )
 
-# One letter, several letters, or one sign again and again, without another word between.
+# Repetition of one letter, of several letters, or of one symbol, without other words in between.
 _STUTTER = re.compile(r"([^\W\d_])\1{9}|([^\W\d_]{3,})\2\2|([^\w\s])(?:\s*\3){9}")
 
-# How often a run of so many words may not follow upon itself; longer ones, twice. Of characters that are words, chance
-# and grammar double short ones.
+# Number of consecutive occurrences at which a sequence of this many words counts as repetition. Longer sequences may
+# not occur twice in a row. In scripts whose characters are words, short sequences are doubled by chance and grammar.
 _TIMES = {1: 3, 2: 3}
 _TIMES_UNSPACED = {1: 6, 2: 4, 3: 3}
 _LONGEST_RUN = 100
-_PHRASE = 4  # words of a phrase that is said again
-_FEW_WORDS = 6  # fewer can hardly be varied
+_PHRASE = 4  # words per phrase
+_FEW_WORDS = 6  # shorter texts can hardly vary their words
 _MANY_WORDS = 16
 
 
 def checked_guards(unguarded: object) -> tuple[str, ...]:
-    """The guards that are left when those named are switched off.
+    """Return the guards that remain enabled if some are disabled.
 
     Args:
-        unguarded: A name of `GUARDS`, or several.
+        unguarded: One or several names of `GUARDS` to disable.
 
     Raises:
-        ValueError: If one of them is no guard.
+        ValueError: If a name is unknown.
     """
     names = [unguarded] if isinstance(unguarded, str) else listed(unguarded)
     known = ", ".join(map(repr, GUARDS))
@@ -77,11 +80,11 @@ def checked_guards(unguarded: object) -> tuple[str, ...]:
 
 
 def is_wordless(text: str, prompts: Iterable[str] = ()) -> bool:
-    """Whether no word of a text says anything: none at all, or those of a prompt, and such as "the" or "is".
+    """Return whether a text has no meaningful word, only words such as "the" or "is", or words of a prompt.
 
     Args:
         text: Any text.
-        prompts: What the metric itself reads a caption behind, whose words say nothing either.
+        prompts: Prompts with which the metric prefixes captions, whose words do not count as meaningful.
     """
     of_prompts = {word for prompt in prompts for word in _units(_folded(prompt))}
     words = (word for word in _units(_folded(text)) if any(map(_is_letter, word)))
@@ -89,19 +92,24 @@ def is_wordless(text: str, prompts: Iterable[str] = ()) -> bool:
 
 
 def is_marked_up(text: str) -> bool:
-    """Whether tags, special tokens of language models, Markdown, LaTeX or JSON stand in a text.
+    """Return whether a text contains tags, special tokens of language models, Markdown, LaTeX or JSON.
 
-    Looked at is what encoders make of it: entities are spelled out twice, wide letters are plain ones.
+    The text is checked in the form that encoders process: HTML entities are unescaped twice, and full-width characters
+    are normalized.
     """
     return _MARKUP.search(_visible(html.unescape(html.unescape(text)))) is not None
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text says the same again and again.
+    """Return whether a text is repetitive.
 
-    One word or two words three times running, a longer phrase twice running; fewer than 2 sqrt(n) distinct words among
-    n (from 16 words on; 1.5 sqrt(n) from 6 on); a third of its phrases of four words said before; a letter or a sign
-    ten times running, or letters as in "redredred". In scripts without spaces, where a character is a word, more.
+    A text is repetitive if one of these conditions holds, with higher thresholds in scripts without spaces, where each
+    character counts as a word:
+
+    - one or two words occur three times in a row, or a longer phrase twice in a row
+    - fewer than 2 sqrt(n) of n words are distinct (for n of at least 16, 1.5 sqrt(n) for n of at least 6)
+    - a third of its phrases of four words occurred before
+    - a letter or a symbol occurs ten times in a row, or letters are repeated as in "redredred"
     """
     folded = _folded(text)
     if _STUTTER.search(folded):
@@ -120,43 +128,44 @@ def repeats_itself(text: str) -> bool:
 
 
 def without_prompts(text: str, prompts: Collection[str]) -> str:
-    """A text less the prompts that it begins with, however often; case, spaces and a colon behind do not matter."""
+    """Remove all prompts at the beginning of a text, ignoring case, whitespace and a colon after them."""
     beginnings = "|".join(r"\s+".join(map(re.escape, prompt.split())) for prompt in prompts if prompt.strip())
     found = re.match(rf"\s*(?:(?:{beginnings})(?!\w)[\s:,.]*)+", text, re.IGNORECASE) if beginnings else None
     return text[found.end() :] if found else text
 
 
 def _follows_upon_itself(words: list[str], times: dict[int, int]) -> bool:
-    """Whether a run of p words comes `times[p]` times in a row, or twice for a p that is not listed."""
+    """Return whether p words occur `times[p]` times in a row, or twice for a p that is not listed."""
     number = {word: i for i, word in enumerate(dict.fromkeys(words))}
     ids = np.array([number[word] for word in words])
     for p in range(1, min(len(ids) // 2, _LONGEST_RUN) + 1):
         differs = np.flatnonzero(np.concatenate([[True], ids[p:] != ids[:-p], [True]]))
-        # As many words in a row are those p words before as stand between two that are not.
+        # The distance between two differing positions is one more than the number of consecutive words that equal the
+        # word p positions before.
         if np.diff(differs).max() - 1 >= p * (times.get(p, 2) - 1):
             return True
     return False
 
 
 def _visible(text: str) -> str:
-    """A text in compatibility form, less what has no width."""
+    """Return a text in Unicode compatibility form (NFKC), without zero-width characters."""
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
 
 
 def _folded(text: str) -> str:
-    """A text of letters without case and without the marks upon them, which would part words of Hindi or Arabic."""
+    """Return a text without case and combining marks, which would split words of Hindi or Arabic."""
     folded = _visible(text).casefold()
     return folded if folded.isascii() else "".join(c for c in folded if not unicodedata.category(c).startswith("M"))
 
 
 def _units(folded: str) -> list[str]:
-    """The words of a text; of scripts without spaces, the characters."""
+    """Return the words of a text. In scripts without spaces, each character is a word."""
     return _UNIT.findall(folded)
 
 
 def _is_letter(character: str) -> bool:
-    """Whether it is a letter, and no mere modifier of others."""
+    """Return whether a character is a letter other than a modifier letter."""
     category = unicodedata.category(character)
     return category.startswith("L") and category != "Lm"

@@ -1,4 +1,4 @@
-"""Several processes of one training: what only the first of them does, and all learn of."""
+"""Execution of a function on the first process of a distributed training, with the result sent to all processes."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,22 +9,23 @@ Found = TypeVar("Found")
 
 
 def several_processes() -> bool:
-    """Whether this process is one of a group that torch has set up."""
+    """Return whether this process belongs to a torch process group of at least two processes."""
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def on_first_process(find: Callable[[], Found]) -> Found:
-    """What a function returns on the first process, on all of them; the others wait for it.
+    """Call a function on the first process, and return its result on all processes. The others wait for it.
 
     Args:
-        find: Called on the first process only; what it returns must be picklable if there are others.
+        find: Function that is called on the first process only. Its result must be picklable if there are other
+            processes.
 
     Raises:
-        RuntimeError: On the others, if the function failed on the first one, which raises its error itself.
+        RuntimeError: On the other processes, if the function failed on the first one, which raises the original error.
     """
     if not several_processes():
         return find()
-    told: list[Any] = [None, None]  # what was found, or else what went wrong
+    told: list[Any] = [None, None]  # result, or error message
     failed: BaseException | None = None
     if dist.get_rank() == 0:
         try:

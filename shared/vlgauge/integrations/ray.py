@@ -1,6 +1,6 @@
-"""Scores of files with more rows than one machine can score, by Ray Data (extra `ray`).
+"""Scoring of files with more rows than one machine can process, with Ray Data (extra `ray`).
 
-`RowScorer` scores the batches; this module reads the rows, distributes them, and stores the scored batches.
+`RowScorer` scores the batches. This module reads the rows, distributes them, and stores the scored batches.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from vlgauge.statistics.drawing import is_unlabeled
 from vlgauge.version import __version__
 
 BATCH_ROWS = 256
-_ROW = "vlgauge_row"  # a row of a text file, as JSON
-_RESTARTS = 3  # of a worker that died, and tries of the batch that it had
-_SPARE_CPUS = 2  # that read, beside the workers
+_ROW = "vlgauge_row"  # column with a row of a text file, as JSON
+_RESTARTS = 3  # maximum restarts of a worker, and retries of its batch
+_SPARE_CPUS = 2  # CPUs for reading, in addition to the workers
 _QUIET: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -50,7 +50,7 @@ _ENVIRONMENT = {
     "RAY_BACKEND_LOG_LEVEL": "fatal",
 }
 _LOOPBACK = "127.0.0.1"
-# Ray replaces 127.0.0.1 by the address of the network unless this is set when it is imported and in its processes.
+# Ray replaces 127.0.0.1 with the network address unless this is set in its processes and at its import.
 _ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _OWN_ENVIRONMENT = {**_ON_LOOPBACK, "RAY_AUTH_MODE": "disabled"}
 
@@ -69,31 +69,33 @@ def score_files(
     groups: str | None = None,
     progress: Progress = None,
 ) -> dict[str, Any]:
-    """Return the result of all rows of some files, as `RowScorer.combine` does.
+    """Compute the result of all rows of some files, in the form that `RowScorer.combine` returns.
 
-    Each batch is written to the folder when it is scored. A second call with the same folder computes what is missing,
-    if content of the files, settings and version are those of the first; of two calls at once the second is refused.
-    Uses the Ray that runs in this process, or starts one on this machine, or joins the one at the address.
+    Each batch is written to the folder when it is scored. A second call with the same folder scores only the missing
+    rows if the content of the files, the settings and the version are the same. Only one call at a time can use a
+    folder. The function uses the Ray instance of this process if there is one, and otherwise connects to the cluster at
+    `address` or starts Ray on this machine.
 
     Args:
-        scorer: The metric.
-        files: Parquet files, or text files of one format as `vlgauge score` reads them, of one folder if their
-            pictures have relative paths. All machines must see them, and the folder.
-        folder: Where the scored batches are kept; see `ScoredBatches`.
-        workers: Number of processes that score; the counting pass of metrics that need one has as many.
-        cpus: Processors of a worker; less than one where the cluster has fewer than workers.
-        gpus: Graphics processors of a worker, such as 0.25 for four workers on one.
-        batch_rows: Rows of a batch and of a file.
-        address: Of a cluster, such as ``"auto"``; None for this machine.
-        input_format: Format of the files, if their endings do not name it.
-        groups: Column with a label per row; rows of one label belong together. The result has the labels as
-            ``groups`` and the column as ``grouped_by``, as files of scores have.
+        scorer: Scorer of the metric.
+        files: Parquet files, or text files of one format supported by `vlgauge score`. They must be in one folder if
+            their images have relative paths. All machines must have access to them and to the folder.
+        folder: Folder for the scored batches. See `ScoredBatches`.
+        workers: Number of worker processes for scoring, and also for the counting pass of metrics that need one.
+        cpus: CPUs per worker. Use less than 1 if the cluster has fewer CPUs than workers.
+        gpus: GPUs per worker, such as 0.25 for four workers on one GPU.
+        batch_rows: Number of rows per batch and per stored file.
+        address: Address of a cluster, such as ``"auto"``. None for this machine.
+        input_format: Format of the files, if their names do not determine it.
+        groups: Column with the group label of each row. The result contains the labels as ``groups`` and the column
+            name as ``grouped_by``, like files of scores.
         progress: See `vlgauge.progress`.
 
     Raises:
         ImportError: If Ray is not installed.
-        ValueError: If a file, an id, a row or a number is wrong, or the cluster has too few processors.
-        ChildProcessError: If workers died again and again; what was scored is kept.
+        ValueError: If a file, an id, a row or a number is invalid, the files change during scoring, or the cluster has
+            too few CPUs or GPUs.
+        ChildProcessError: If workers died repeatedly. Scored batches are kept.
     """
     workers, batch_rows = whole_number("workers", workers, 1), whole_number("batch_rows", batch_rows, 1)
     finite_number("cpus", cpus, "a positive number", 1e-6)
@@ -106,7 +108,7 @@ def score_files(
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
         names, labels = rows.ids_and_labels(groups)
-        sorted_ids(names)  # before Ray is started
+        sorted_ids(names)  # check the ids before Ray is started
         with session(address, workers * cpus, workers * gpus), told_plainly(folder):
             record = _scored(rows, _Pool(workers, cpus, gpus), folder, run, names, progress)
     if changed := [path for path, state in _states(paths).items() if state != before[path]]:
@@ -123,7 +125,7 @@ def score_files(
 def _scored(
     rows: _Rows, pool: _Pool, folder: str | Path, run: Mapping[str, Any], names: Sequence[Any], progress: Progress
 ) -> dict[str, Any]:
-    """The result of all rows, of which those that the folder has are not scored again."""
+    """Compute the result of all rows, without scoring rows again whose batches are in the folder."""
     scorer = rows.scorer
     if scorer.needs_counts:
         counted = rows.mapped(pool, _Counter, scorer=scorer)
@@ -145,10 +147,10 @@ def _scored(
 
 
 def imported_ray() -> Any:
-    """Import Ray, with the variables of the environment that it reads at its import.
+    """Import Ray, with the environment variables that it reads at import.
 
     Raises:
-        ImportError: If it is not installed.
+        ImportError: If Ray is not installed.
     """
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -167,16 +169,16 @@ def imported_ray() -> Any:
 
 @contextmanager
 def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
-    """Context with Ray: the one that runs in this process, else one of our own, which ends with the block.
+    """Connect to Ray inside the context: the instance of this process, or one that ends with the context.
 
     Args:
-        address: Of a cluster; None for this machine.
-        cpus: Processors that the workers want, beside which some must be left.
-        gpus: Graphics processors that they want.
+        address: Address of a cluster. None for this machine.
+        cpus: Number of CPUs that the workers need. One more must be available for reading.
+        gpus: Number of GPUs that the workers need.
 
     Raises:
-        ConnectionError: If Ray does not start, or does not answer.
-        ValueError: If the cluster has fewer.
+        ConnectionError: If Ray does not start or does not respond.
+        ValueError: If the cluster has too few CPUs or GPUs.
     """
     ray = imported_ray()
     with ExitStack() as stack:
@@ -186,7 +188,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
                 stack.enter_context(own_or_joined)
             except UsageError:
                 raise
-            except Exception as error:  # Ray has no class of its own for it
+            except Exception as error:  # Ray has no specific exception for this
                 why = " ".join(str(error).split())[:300]
                 where = "on this machine" if address is None else f"with the cluster at {address!r}"
                 raise ConnectionError(
@@ -204,7 +206,7 @@ def session(address: str | None, cpus: float, gpus: float) -> Iterator[None]:
 
 @contextmanager
 def _own_session(cpus: float) -> Iterator[None]:
-    """Start and end a Ray that other machines cannot reach."""
+    """Start a Ray instance that other machines cannot reach, and stop it at the end of the context."""
     ray = imported_ray()
     if (address := ray.util.get_node_ip_address()) != _LOOPBACK:
         (variable,) = _ON_LOOPBACK
@@ -212,12 +214,12 @@ def _own_session(cpus: float) -> Iterator[None]:
             f"Ray must listen on {_LOOPBACK} only, got {address}, because it was imported before vlgauge set "
             f"{variable}=0; set it before you import Ray, or start Ray yourself with ray.init()"
         )
-    # The names of its sockets begin with it, and may not be longer than about a hundred characters.
+    # Use a short path, because socket names begin with it and are limited to about a hundred characters.
     folder = tempfile.mkdtemp(prefix="vg", dir="/tmp" if os.path.isdir("/tmp") else None)
     with _environment(_OWN_ENVIRONMENT):
         try:
             here: dict[str, Any] = {"_temp_dir": folder, "_node_ip_address": _LOOPBACK, "include_dashboard": False}
-            # Processors are only counted: some are always left to read.
+            # CPUs are logical resources, and some must be left for reading.
             ray.init(num_cpus=int(cpus) + _SPARE_CPUS, **here, **_QUIET)
             yield
         finally:
@@ -228,7 +230,7 @@ def _own_session(cpus: float) -> Iterator[None]:
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
     ray = imported_ray()
-    # Where nobody listens, Ray itself tries for more than six minutes.
+    # Check the address first, because Ray retries for more than six minutes if no server is listening.
     if door := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d{1,5})", address):
         check_listening(door[1], int(door[2]))
     ray.init(address=address, **_QUIET)
@@ -240,7 +242,7 @@ def _joined(address: str) -> Iterator[None]:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Context with other variables of the environment, which processes that are started take over."""
+    """Set environment variables inside the context, which started processes inherit."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -255,7 +257,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def told_plainly(folder: str | Path) -> Iterator[None]:
-    """Say in one sentence that Ray could not go on; what workers raise themselves does not come this way."""
+    """Convert errors of Ray to a one-sentence ChildProcessError. Errors raised by workers themselves are unchanged."""
     ray = imported_ray()
     try:
         yield
@@ -271,24 +273,24 @@ class _Pool:
     def __init__(self, workers: int, cpus: float, gpus: float) -> None:
         from ray.data import ActorPoolStrategy
 
-        # Without these two, a row that kills its worker would be tried for ever.
+        # Limit the retries, because a row that kills its worker would be retried indefinitely.
         tries = {"max_restarts": _RESTARTS, "max_task_retries": _RESTARTS}
         strategy = ActorPoolStrategy(size=workers)
         self.options: dict[str, Any] = {"compute": strategy, "num_cpus": cpus, "num_gpus": gpus or None, **tries}
 
 
 class _Rows:
-    """The rows of the files in batches, from Ray."""
+    """Rows of the files, distributed in batches by Ray."""
 
     def __init__(self, scorer: RowScorer, paths: list[str], kind: str, batch_rows: int) -> None:
         self.scorer, self._paths, self._kind, self._batch_rows = scorer, paths, kind, batch_rows
         self._reading = scorer.metric.reading
 
     def ids_and_labels(self, groups: str | None) -> tuple[list[Any], list[str]]:
-        """Read and check all ids, and the labels of a column if there is one.
+        """Read and check all ids, and the labels of a column if one is requested.
 
         Raises:
-            ValueError: If a file, or a row of a text file, lacks a column, a row has no label, or there is no row.
+            ValueError: If a file, or a row of a text file, lacks a column, a row has no label, or there are no rows.
         """
         wanted = [self.scorer.id] if groups is None else [self.scorer.id, groups]
         required = list(dict.fromkeys([*self.scorer.required, *wanted]))
@@ -314,7 +316,7 @@ class _Rows:
         return names, list(map(str, cells[groups]))
 
     def mapped(self, pool: _Pool, worker: type, **given: Any) -> Iterator[str]:
-        """What the workers answer to each batch, in any order; raises what they raised."""
+        """Yield the answers of the workers to each batch, in any order. Errors of workers are raised here."""
         for answer in self._answers(pool, worker, given):
             for row in answer.to_pylist():
                 if row["error"] is not None:
@@ -327,7 +329,7 @@ class _Rows:
     def _answers(self, pool: _Pool, worker: type, given: Mapping[str, Any]) -> Iterator[pa.Table]:
         data = self._data().repartition(target_num_rows_per_block=self._batch_rows)
         with warnings.catch_warnings():
-            # Ray wants to drop the numbers of tries in 2.64, before which setup.cfg stops, and has nothing else yet.
+            # Ray plans to remove these arguments in version 2.64, which setup.cfg excludes, and has no replacement yet.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             made = data.map_batches(
                 worker, fn_constructor_kwargs=dict(given), batch_size=None, batch_format="pyarrow", **pool.options
@@ -363,7 +365,7 @@ def _boxed_parquet(path: str) -> pa.Table:
 def _columns_of_parquet(
     path: str, titles: Sequence[str], required: Sequence[str], how: Reading | None
 ) -> dict[str, list[Any]]:
-    """Return the cells of some columns of a Parquet file; raise UsageError if it lacks one that is required."""
+    """Return the cells of some columns of a Parquet file. Raise UsageError if a required column is missing."""
     file: Any = _boxed_parquet(path) if how == "boxed" else pq.ParquetFile(path)
     there = (file.schema if how == "boxed" else file.schema_arrow).names
     if absent := [name for name in required if name not in there]:
@@ -381,7 +383,7 @@ def _read_boxed_parquet(batch: pa.Table, titles: Sequence[str]) -> pa.Table:
 def _read_text(
     batch: pa.Table, kind: str, titles: Sequence[str], pictured: Mapping[str, str], how: Reading | None
 ) -> pa.Table:
-    """The rows of text files as JSON, one per cell, with absolute paths of pictures."""
+    """Read text files as JSON rows, one per cell, with absolute paths of images."""
     texts = []
     for file in batch.column("file").to_pylist():
         with reading(how):
@@ -395,23 +397,23 @@ def _read_text(
 
 
 def _columns(batch: pa.Table, titles: Sequence[str]) -> dict[str, list[Any]]:
-    """The columns of a batch: of Parquet as they are, of text from the JSON of its rows.
+    """Return the columns of a batch: Parquet columns unchanged, or the JSON rows of text files as columns.
 
     Args:
-        batch: Rows as they were read.
-        titles: The columns that are wanted.
+        batch: Rows as read by Ray.
+        titles: Names of the requested columns.
     """
     if _ROW not in batch.schema.names:
         return {title: batch.column(title).to_pylist() for title in batch.schema.names}
     rows = [json.loads(text) for text in batch.column(_ROW).to_pylist()]
-    # Whether a row has an optional column does not depend on the other rows of its batch.
+    # A missing cell becomes None. Whether a row has a value does not depend on the other rows of its batch.
     return {title: [row.get(title) for row in rows] for title in titles if any(title in row for row in rows)}
 
 
 class _Worker:
-    """Answers each batch with a text, or with the error of it.
+    """Base class of workers that answer each batch with a string or an error.
 
-    An error is an answer too, since Ray would wrap it, try the batch again, or lose what caused it on the way.
+    Errors are returned as answers, because Ray would wrap them, retry the batch, or lose their cause.
     """
 
     def __call__(self, batch: pa.Table) -> pa.Table:
@@ -419,7 +421,7 @@ class _Worker:
         try:
             answer = self.answer(batch)
         except Exception as raised:
-            # As an exception of vlgauge or Python, which every machine knows.
+            # Use the closest exception class of vlgauge or Python, which exists on every machine.
             known = (errors.__name__, "builtins")
             error = next(cls.__name__ for cls in type(raised).__mro__ if cls.__module__ in known)
             answer, where = str(raised), "".join(traceback.format_exception(raised))
@@ -427,32 +429,32 @@ class _Worker:
         return pa.table({title: pa.array([cell], pa.large_string()) for title, cell in cells.items()})
 
     def answer(self, batch: pa.Table) -> str:
-        """What is said about a batch."""
+        """Return the answer to a batch."""
         raise NotImplementedError
 
 
 class _Counter(_Worker):
-    """Counts the rows of batches."""
+    """Worker that counts the rows of batches."""
 
     def __init__(self, scorer: RowScorer) -> None:
         self._scorer = scorer
 
     def answer(self, batch: pa.Table) -> str:
-        """The counts."""
+        """Return the counts of a batch as JSON."""
         counted = self._scorer.count_rows(_columns(batch, self._scorer.titles))
         return str(counted[COUNTS][0])
 
 
 class _Scorer(_Worker):
-    """Scores batches and writes them, without the rows that are done."""
+    """Worker that scores batches and writes them, skipping rows that are already scored."""
 
     def __init__(self, scorer: RowScorer, kept: ScoredBatches) -> None:
         self._scorer, self._kept = scorer, kept
-        # Looked up here, because a worker that takes the place of a dead one must know what that one has written.
+        # Look this up here, because a worker that replaces a dead one must know which batches that one has written.
         self._done = kept.ids(scorer.id)
 
     def answer(self, batch: pa.Table) -> str:
-        """Number of rows that were scored."""
+        """Score a batch and return the number of scored rows."""
         columns = _columns(batch, self._scorer.titles)
         names = list(map(checked_id, columns[self._scorer.id]))
         left = [i for i, name in enumerate(names) if name not in self._done]
@@ -463,7 +465,12 @@ class _Scorer(_Worker):
 
 
 def _format_of(paths: Sequence[str], input_format: str | None) -> str:
-    """The one format of some files; ValueError if they have several, or one is not there."""
+    """Return the common format of some files.
+
+    Raises:
+        ValueError: If there are no files, or their formats differ or are not supported.
+        OSError: If a file does not exist.
+    """
     if not paths:
         raise UsageError("FILE must be at least one file, got none")
     for path in paths:
@@ -475,14 +482,14 @@ def _format_of(paths: Sequence[str], input_format: str | None) -> str:
 
 
 def common_folder(files: Sequence[str], pictured: bool) -> str | None:
-    """Where relative paths of pictures in Parquet files start: the folder of the files.
+    """Return the folder at which relative paths of images in Parquet files start. None for other files and metrics.
 
     Args:
-        files: The files.
-        pictured: Whether the metric looks at pictures or videos.
+        files: Paths of the files.
+        pictured: Whether the metric uses images or videos.
 
     Raises:
-        ValueError: If it does, and the files lie in several folders.
+        ValueError: If the metric uses images or videos and the files are in several folders.
     """
     if not pictured or _format_of(files, None) != "parquet":
         return None
@@ -496,6 +503,6 @@ def common_folder(files: Sequence[str], pictured: bool) -> str | None:
 
 
 def _states(paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Size and time of each file, which tell that it changed while it was read."""
+    """Return size and modification time of each file, to detect changes during scoring."""
     stats = {path: os.stat(path) for path in paths}
     return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}

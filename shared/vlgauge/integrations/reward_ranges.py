@@ -1,4 +1,4 @@
-"""Which scores a metric can give as a reward: a text that is no caption gets the lowest of them."""
+"""Ranges of metric scores used as rewards, whose lowest value is the reward of texts that are not captions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,11 +15,11 @@ _BOUNDED: Mapping[str, Mapping[str, Any]] = {
 
 
 def bounded_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
-    """The settings under which the scores of a metric have a lowest value, where they have none by default.
+    """Return the settings under which a metric has a lowest score. Empty if none are needed or none exist.
 
     Args:
-        name: Of the metric.
-        referenced: Whether clip_s and pac_s score against references, too.
+        name: Name of the metric.
+        referenced: Whether clip_s and pac_s also score against references.
     """
     if name in ("clip_s", "pac_s"):
         return _REFERENCED if referenced else {}
@@ -27,11 +27,11 @@ def bounded_settings(name: str, *, referenced: bool) -> Mapping[str, Any]:
 
 
 def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float | None]:
-    """Lowest and highest score of a metric under its settings; None where there is none.
+    """Return the lowest and highest score of a metric under its settings. None for an unbounded end.
 
     Args:
-        metric: As `vlgauge.load` made it.
-        referenced: As above.
+        metric: Metric loaded by `vlgauge.load`.
+        referenced: Whether clip_s and pac_s also score against references.
     """
     if isinstance(metric, ClipScoreMetric):
         if metric.calibration is not None:
@@ -39,7 +39,7 @@ def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float 
             return low, high
         if not referenced:
             return 0.0, metric.w
-        # The harmonic mean of a score of at most w and a similarity of at most 1; see `reference_scores`.
+        # Bounds of the harmonic mean of a score of at most w and a similarity of at most 1. See `reference_scores`.
         return (0.0, 2 * metric.w / (metric.w + 1)) if metric.variant == "paper" else (None, None)
     found = _RANGES[metric.name](metric) if metric.name in _RANGES else None
     return found or type(metric).bounds
@@ -48,7 +48,7 @@ def reward_range(metric: Any, *, referenced: bool) -> tuple[float | None, float 
 _RANGES: Mapping[str, Callable[[Any], tuple[float, float] | None]] = {
     "capture": lambda metric: (0.0, 1.0) if metric.variant == "paper" else None,
     "groovist": lambda metric: (-1.0, 1.0) if metric.normalize == "tanh" else None,
-    # Three terms: in (-1, 1), [0, 1] and [0, 1].
+    # Sum of three terms in (-1, 1), [0, 1] and [0, 1].
     "rovist": lambda metric: (-1.0, 3.0) if metric.scale_vg and metric.parts["nr"].variant == "paper" else None,
     "rovist_nr": lambda metric: (0.0, 1.0) if metric.variant == "paper" else None,
     "rovist_vg": lambda metric: (-1.0, 1.0) if metric.scale else None,

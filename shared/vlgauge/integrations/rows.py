@@ -1,4 +1,4 @@
-"""Captions of a data set, joined with its rows by position and scored by several metrics."""
+"""Scoring of captions that are joined with the rows of a dataset by position, with several metrics."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,17 +15,17 @@ from vlgauge.settings import nearest, rows_of, shown, warn
 
 
 class RowMetrics:
-    """Metrics of the captions of one data set.
+    """Metrics for captions of one dataset.
 
     Args:
         metrics: Names of metrics, or metrics from `vlgauge.load`, whose settings may differ.
-        rows: The data set: a length, and a mapping per position; a `datasets.Dataset` keeps its images undecoded.
-        columns: Column of a metric -> column of the data set, such as ``{"images": "image"}``.
-        groups: Column of the data set whose equal values make one set of captions, for metrics of sets.
-        **settings: Of the metrics given by name.
+        rows: Dataset with a length, and a mapping per position. Images of a `datasets.Dataset` are not decoded.
+        columns: Column of the dataset by column of the metrics, such as ``{"images": "image"}``.
+        groups: Column of the dataset whose equal values define a caption set, for metrics of caption sets.
+        **settings: Settings of the metrics specified by name.
 
     Raises:
-        TypeError: If the data set has no length.
+        TypeError: If the dataset has no length.
         ValueError: If a metric or a column cannot be used.
     """
 
@@ -62,23 +62,23 @@ class RowMetrics:
 
     @property
     def keys(self) -> list[str]:
-        """The metrics, and those that have a second score where there are references, as it is called."""
+        """Names of the scores, including second scores such as ``ref_clip_s`` if there are references."""
         both = [one.name for one in self.metrics if one.has_reference_scores and "references" in self.columns]
         return [*self.names, *(f"ref_{name}" for name in both)]
 
     def rewards_silence(self, key: str) -> bool:
-        """Whether the metric that has a score cannot fall when a caption says less, see `Metric.rewards_silence`."""
+        """Return whether removing content from a caption never lowers a score. See `Metric.rewards_silence`."""
         owner = metric_of_score(key)
         return any(one.rewards_silence for one in self.metrics if one.name == owner)
 
     def score(self, texts: Sequence[str]) -> dict[str, float]:
-        """Scalars of all metrics; one that is undefined has no number, and warns at the first time.
+        """Compute the scalars of all metrics. An undefined metric has no value, and causes a warning the first time.
 
         Args:
             texts: One caption per row.
 
         Raises:
-            ValueError: If there are more or fewer captions than rows.
+            ValueError: If the number of captions differs from the number of rows.
         """
         if len(texts) != len(self):
             raise UsageError(
@@ -95,7 +95,7 @@ class RowMetrics:
         return found
 
     def _examples(self, metric: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
-        """Columns of one call, read anew, since the pictures of a data set need not fit into the memory."""
+        """Return the columns of one call, read again for each call because images may not fit into memory."""
         used = [column.name for column in metric.columns if column.name in self.columns]
         rows = {name: self._column(self.columns[name]) for name in used}
         if not _takes_sets(metric):

@@ -35,10 +35,10 @@ def _content_of(path: str | Path) -> dict[str, Any]:
 
 
 def identified_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as values of JSON, with the content of files and folders that they name.
+    """Return settings as JSON values, with the content of files and folders that they name.
 
-    Numbers and strings stay as they are, and so do lists and mappings of them. Any other value becomes its name and a
-    digest of its content; of a function, the digest is of its code.
+    Numbers and strings, and lists and mappings of them, are unchanged. Any other value becomes its name and a digest of
+    its content. For a function, the digest covers its code.
     """
     return {name: _identified(value) for name, value in settings.items()}
 
@@ -60,7 +60,7 @@ def _identified(value: Any) -> Any:
 
 
 def _without_cache(value: Any) -> Any:
-    """Copy an object without what its cached properties remember, which is computed from the rest."""
+    """Copy an object without the values of its cached properties, which are computed from the rest."""
     kinds = type(value).__mro__
     cached = {name for kind in kinds for name, own in vars(kind).items() if isinstance(own, cached_property)}
     if not cached & getattr(value, "__dict__", {}).keys():

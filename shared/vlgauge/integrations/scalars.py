@@ -1,4 +1,4 @@
-"""The result of a metric as a training loop logs it: finite numbers, and their direction."""
+"""Finite scalar values of results for the logs of training loops, and directions of scores."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vlgauge.settings import plain_number
 
 
 def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """The finite numbers of a result, such as ``{"groovist": 0.83, "groovist_undefined": 3}``.
+    """Return the finite numbers of a result, such as ``{"groovist": 0.83, "groovist_undefined": 3}``.
 
-    A trainer would print lists in full, TensorBoard drops them, and NaN is no JSON: scores of examples, signatures,
-    truth values and undefined numbers are left out.
+    Row scores, signatures, bools and undefined values are left out, because trainers would print lists in full,
+    TensorBoard drops them, and JSON cannot represent NaN.
 
     Args:
-        result: What `compute` returned.
-        prefix: What the keys get in front, such as ``"eval_"``.
+        result: Result of `compute`.
+        prefix: Prefix of the keys, such as ``"eval_"``.
     """
     numbers = {key: plain_number(value) for key, value in result.items()}
     return {
@@ -29,7 +29,7 @@ def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def greater_is_better(name: str) -> bool:
-    """Return the direction of a score, such as ``"ref_clip_s"``; a trainer would guess higher.
+    """Return whether higher is better for a score such as ``"ref_clip_s"``. Trainers would assume so.
 
     Raises:
         UsageError: If no metric has the score, or it has no direction.

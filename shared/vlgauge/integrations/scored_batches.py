@@ -1,4 +1,4 @@
-"""Scores in small files of a folder, one per batch, so that a run that ended goes on where it stood."""
+"""Folder of scored batches, one small file per batch, from which an interrupted run continues."""
 
 import hashlib
 import json
@@ -16,25 +16,26 @@ from vlgauge.run_locks import LOCK
 from vlgauge.writing import write
 
 _RUN = "run.json"
-_DIGITS = 32  # of the ids in the name of a file, and of its checksum
+_DIGITS = 32  # characters of the digest of the ids in a file name, and of its checksum
 
 
 class ScoredBatches:
-    """A folder with the scored batches of one run.
+    """Folder with the scored batches of one run.
 
-    A file is there when it is complete. Its name is made of its ids and of a checksum of its content and of the run: a
-    batch that is scored twice, because a worker died behind it, counts once, and bytes that turned over are noticed.
+    Files are written atomically. The name of a file contains a digest of its ids, and a checksum of its content and the
+    run. Thus a batch that is scored twice, because a worker died after writing it, counts once, and corrupted files are
+    detected.
 
     Args:
-        folder: Made where it is not there.
-        run: What the scores depend on; a folder of another run is refused.
+        folder: Path of the folder, which is created if needed.
+        run: Description of everything that affects the scores. A folder of another run is rejected.
 
     Raises:
-        ValueError: If the folder holds another run, or something else.
+        ValueError: If the folder belongs to another run or contains other files.
     """
 
     def __init__(self, folder: str | Path, run: Mapping[str, Any]) -> None:
-        self.folder = Path(folder).absolute()  # workers may be somewhere else
+        self.folder = Path(folder).absolute()  # workers may have another working directory
         self.folder.mkdir(parents=True, exist_ok=True)
         told = json.loads(json.dumps(without_nan(dict(run))))
         self._run = json.dumps(told, sort_keys=True).encode()
@@ -52,7 +53,12 @@ class ScoredBatches:
             write(self.folder / _RUN, json.dumps(told, indent=1) + "\n")
 
     def add(self, ids: Sequence[Any], scored: pa.Table) -> None:
-        """Write a scored batch."""
+        """Write a scored batch.
+
+        Args:
+            ids: Ids of its rows.
+            scored: Output of `RowScorer.score_rows`.
+        """
         name = hashlib.sha256(json.dumps(sorted(map(repr, ids))).encode()).hexdigest()[:_DIGITS]
         stream = pa.BufferOutputStream()
         pq.write_table(scored, stream)
@@ -60,19 +66,23 @@ class ScoredBatches:
         write(self.folder / f"{name}-{self._checksum(content)}.parquet", content)
 
     def ids(self, title: str) -> set[Any]:
-        """The ids of all rows that are there."""
+        """Return the ids of all stored rows.
+
+        Args:
+            title: Name of the id column.
+        """
         return {name for batch in self.batches([title]) for name in batch.column(title).to_pylist()}
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The scored batches.
+        """Yield the stored batches.
 
         Args:
-            columns: Those that are read; None for all.
+            columns: Columns to read. None for all columns.
 
         Raises:
-            ValueError: If a file is damaged; it is named.
+            ValueError: If a file is damaged. The message names it.
         """
-        # One file of those with the same ids; the others were written by a worker that then died.
+        # Keep one file per digest of ids, because a worker that died may have written another one.
         files = {path.name[:_DIGITS]: path for path in sorted(self.folder.glob("*.parquet"))}
         for path in files.values():
             try:

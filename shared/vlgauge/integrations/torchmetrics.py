@@ -1,4 +1,4 @@
-"""A metric of this package as a `torchmetrics.Metric`, for training loops and Lightning."""
+"""Metrics of this package as a `torchmetrics.Metric`, for training loops and Lightning."""
 
 from __future__ import annotations
 
@@ -26,35 +26,36 @@ from vlgauge.integrations.processes import on_first_process
 from vlgauge.integrations.scalars import scalars
 from vlgauge.settings import nearest, rows_of, shown
 
-# Keywords of `torchmetrics.Metric`.
+# Keyword arguments of `torchmetrics.Metric`.
 _LIBRARY = (
     *("compute_on_cpu", "dist_sync_on_step", "process_group", "dist_sync_fn", "distributed_available_fn"),
     *("sync_on_compute", "compute_with_cache"),
 )
-# What metrics of texts in torchmetrics call their columns.
+# Names of the columns in text metrics of torchmetrics.
 _THEIR_NAMES = {"preds": "predictions", "target": "references"}
 _ID = "id"
 
 
 class VlgaugeMetric(torchmetrics.Metric):
-    """Collect the rows of all batches and processes, and score them together in `compute`.
+    """Metric that collects the rows of all batches and processes, and scores them together in `compute`.
 
     The value is a tensor with one number, so that ``self.log("val_rouge_l", metric)``, `torchmetrics.MetricCollection`,
-    `torchmetrics.MetricTracker` and arithmetic work; `scalars` returns all numbers. Rows stay on the CPU. Each
-    score has a class of its own, such as ``RougeL``, by which a `MetricCollection` names it. Copies share the metric,
-    and with it the models.
+    `torchmetrics.MetricTracker` and arithmetic work. `scalars` returns all numbers. Rows stay on the CPU. Each score
+    has a separate class, such as ``RougeL``, which determines its name in a `MetricCollection`. Copies share the metric
+    and its models.
 
     Args:
         metric: Name of a metric, or a metric from `vlgauge.load`.
-        score: Score that is the value, such as ``"ref_clip_s"`` or ``"chair_recall"``; None for that of the metric.
-        **settings: Keywords of `torchmetrics.Metric`, such as ``sync_on_compute``, and settings of a metric given by
-            name.
+        score: Score to use as the value, such as ``"ref_clip_s"`` or ``"chair_recall"``. None for the main score of the
+            metric.
+        **settings: Keyword arguments of `torchmetrics.Metric`, such as ``sync_on_compute``, and settings of a metric
+            specified by name.
 
     Attributes:
-        result: Dictionary of the last `compute`, with the scores of all rows and the signature; None before.
+        result: Result dictionary of the last `compute`, with row scores and signature. None before the first call.
 
     Raises:
-        TypeError: If the metric is none, or settings are given for one from `vlgauge.load`.
+        TypeError: If the metric is invalid, or settings are passed with a metric from `vlgauge.load`.
         ValueError: If there is no such metric, score or setting.
     """
 
@@ -63,7 +64,7 @@ class VlgaugeMetric(torchmetrics.Metric):
     rows: list[torch.Tensor]
 
     def __new__(cls, metric: str | Metric, *, score: str | None = None, **settings: Any) -> VlgaugeMetric:
-        """Return an instance of the class of the score."""
+        """Create an instance of the class of the score."""
         return _empty(cls, _checked_score(metric, score))
 
     def __init__(self, metric: str | Metric, *, score: str | None = None, **settings: Any) -> None:
@@ -88,16 +89,17 @@ class VlgaugeMetric(torchmetrics.Metric):
         self.add_state("rows", default=[], dist_reduce_fx=None)
 
     def update(self, *rows: Any, ids: Any = None, **columns: Any) -> None:
-        """Add rows. If one of them is wrong, none is kept.
+        """Add rows. If one of them is invalid, none is added.
 
         Args:
             *rows: Columns in the order of the metric: predictions, then references or images.
-            ids: One id per row, by which rows that a padded sampler repeats are scored once.
-            **columns: Columns by name; also ``preds`` and ``target``. Columns of other metrics are ignored.
+            ids: One id per row, so that rows repeated by a padded sampler are scored once.
+            **columns: Columns by name, including the aliases ``preds`` and ``target``. Columns of other metrics are
+                ignored.
 
         Raises:
-            TypeError: If a column is unknown, or given twice.
-            ValueError: If a column is missing, a row is not what its column holds, or only some rows have ids.
+            TypeError: If a column is unknown or passed twice.
+            ValueError: If a column is missing, a row is invalid, or only some rows have ids.
         """
         table = self.metric.stored_table(self._named(rows, columns))
         if self._reads_references and table.num_rows == table["references"].null_count > 0:
@@ -109,14 +111,17 @@ class VlgaugeMetric(torchmetrics.Metric):
         self.rows.append(_packed(table, {"columns": repr(self.metric.columns)}))
 
     def compute(self) -> torch.Tensor:
-        """Score all rows; every process returns the same tensor, float64 of shape ``()``, NaN if undefined.
+        """Score all rows, and return the same tensor on every process.
+
+        Returns:
+            The value, float64 (float32 on MPS devices), shape ``()``. NaN if undefined.
 
         Raises:
-            ValueError: If there are no rows, or two different rows have one id.
+            ValueError: If there are no rows, or two different rows share an id.
         """
         together = self._is_synced and self.process_group is None
         self.result = on_first_process(self._score) if together else self._score()
-        # Without a single reference the result has no score with references.
+        # If no row has references, the result has no score with references.
         number = self.result.get(self.score, math.nan if self._reads_references else None)
         if number is None:
             raise UsageError(
@@ -128,20 +133,20 @@ class VlgaugeMetric(torchmetrics.Metric):
         """Return all finite numbers of the result, such as ``{"rouge_l": 0.8, "rouge_l_undefined": 0}``.
 
         Args:
-            prefix: Beginning of the keys, such as ``"val_"``.
+            prefix: Prefix of the keys, such as ``"val_"``.
 
         Raises:
-            ValueError: As `compute`.
+            ValueError: If there are no rows, or two different rows share an id.
         """
         self.compute()
         return scalars(self.result or {}, prefix)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot one value, or several over the steps (extra ``plots``).
+        """Plot one value, or several values over the steps (extra ``plots``).
 
         Args:
-            val: Value or list of values from `compute` or `forward`; None for `compute`.
-            ax: Axes of matplotlib; None for a new figure.
+            val: Value or list of values from `compute` or `forward`. None for `compute`.
+            ax: Matplotlib axes. None for a new figure.
 
         Returns:
             Figure and axes.
@@ -150,17 +155,17 @@ class VlgaugeMetric(torchmetrics.Metric):
 
     def reset(self) -> None:
         """Remove all rows."""
-        self.rows = []  # the library would empty the list, which `torchmetrics.wrappers.Running` keeps
+        self.rows = []  # torchmetrics would clear the list, which `torchmetrics.wrappers.Running` keeps
         super().reset()
         self.result = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add rows as `update`, and return the value of these rows alone."""
+        """Add rows like `update`, and return the value of these rows only."""
         before = {**self.__dict__, **self._copy_state_dict()}
         try:
             return super().forward(*args, **kwargs)
         except BaseException:
-            # The library has set the rows of earlier batches aside, and would not bring them back.
+            # Restore the rows of earlier batches, which torchmetrics set aside and does not restore on errors.
             self.__dict__.update(before)
             raise
 
@@ -174,7 +179,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         return _empty, (_base_of(self), self.score), self.__getstate__()
 
     def _named(self, rows: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Columns by the names that they have in this package."""
+        """Map columns to their names in this package."""
         own = [column.name for column in self.metric.columns]
         if len(rows) > len(own):
             raise UsageTypeError(f"`update` must get at most the columns {', '.join(own)}, got {len(rows)}")
@@ -190,7 +195,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         return named
 
     def _check_beside(self, table: pa.Table) -> None:
-        """Refuse rows that cannot be scored with earlier ones."""
+        """Check that rows can be scored together with earlier rows."""
         first = next((known for part in self.rows for known in _unpacked(part) if known.num_rows), None)
         if first is None or not table.num_rows:
             return
@@ -213,7 +218,7 @@ class VlgaugeMetric(torchmetrics.Metric):
         return dict(self.metric.compute(**self.metric.restored(table)))
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Sequence[str] = ()) -> torch.nn.Module:
-        """Move the values, which keep their digits, and leave the rows where they are: no model reads them there."""
+        """Move the value with full precision, and leave the rows on the CPU, because models read them there."""
         values = {name: self.__dict__[name] for name in ("_computed", "_forward_cache")}
         self.__dict__.update(dict.fromkeys(values))
         moved = super()._apply(fn, exclude_state=("rows", *exclude_state))
@@ -223,15 +228,15 @@ class VlgaugeMetric(torchmetrics.Metric):
 
     @property
     def _value_dtype(self) -> torch.dtype:
-        """Double, but on Apple's GPUs, which have no such numbers."""
+        """Dtype of the value: float64, or float32 on MPS devices, which do not support float64."""
         return torch.float32 if self.device.type == "mps" else torch.float64
 
     def _copy_state_dict(self) -> dict[str, Any]:
-        """Copy the list alone, as nobody changes the tensors in it."""
+        """Copy only the list, because its tensors are never modified."""
         return {"rows": list(self.rows)}
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
-        """Take the rows of all processes; that of the library fails where a process has none."""
+        """Gather the rows of all processes. The base implementation fails if a process has no rows."""
         group = process_group or self.process_group
         if dist_sync_fn is gather_all_tensors:
             parts: list[Any] = [None] * dist.get_world_size(group)
@@ -243,7 +248,7 @@ class VlgaugeMetric(torchmetrics.Metric):
 
 
 def _checked_score(metric: Any, score: str | None) -> str:
-    """Name of the score, if the metric can have it."""
+    """Check that the metric can have the score, and return its name."""
     if not isinstance(metric, (str, Metric)):
         raise UsageTypeError(
             f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"
@@ -256,13 +261,13 @@ def _checked_score(metric: Any, score: str | None) -> str:
 
 
 def _empty(base: type[VlgaugeMetric], score: str) -> VlgaugeMetric:
-    """Return an instance of the class of a score without any attribute."""
+    """Create an instance of the class of a score without attributes."""
     return object.__new__(_class_of(base, score))
 
 
 @cache
 def _class_of(base: type[VlgaugeMetric], score: str) -> type[VlgaugeMetric]:
-    """Return the class of a score: the library asks classes for names, directions and bounds."""
+    """Return the class of a score, because torchmetrics reads names, directions and bounds from classes."""
     facts = score_facts(score)
     low, high = facts.bounds
     title = "".join(part.capitalize() for part in score.split("_"))
@@ -271,12 +276,12 @@ def _class_of(base: type[VlgaugeMetric], score: str) -> type[VlgaugeMetric]:
 
 
 def _base_of(metric: VlgaugeMetric) -> type[VlgaugeMetric]:
-    """Return the class that was called, which pickle finds by its name."""
+    """Return the class that the user instantiated, which pickle can find by name."""
     return type(metric).__mro__[1]
 
 
 def _packed(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
-    """Return a table as bytes: a tensor, because torchmetrics moves, compares, hashes and stores nothing else."""
+    """Serialize a table as a byte tensor, because torchmetrics only moves, compares, hashes and stores tensors."""
     sink = pa.BufferOutputStream()
     marked = table.replace_schema_metadata(marks)
     with pa.ipc.new_stream(sink, marked.schema) as stream:
@@ -285,7 +290,7 @@ def _packed(table: pa.Table, marks: Mapping[str, str]) -> torch.Tensor:
 
 
 def _unpacked(rows: torch.Tensor) -> list[pa.Table]:
-    """Return the tables in a tensor, in which several may follow each other."""
+    """Return the consecutive tables in a byte tensor."""
     source = pa.BufferReader(pa.py_buffer(rows.cpu().numpy()))
     tables = []
     while source.tell() < rows.numel():
@@ -294,7 +299,7 @@ def _unpacked(rows: torch.Tensor) -> list[pa.Table]:
 
 
 def _stored_ids(ids: Any, n_rows: int) -> list[str]:
-    """Return ids as JSON, which holds whole numbers of any size."""
+    """Return ids as JSON, which represents integers of any size."""
     given = [checked_id(one.item() if hasattr(one, "item") else one) for one in rows_of("ids", ids)]
     if len(given) != n_rows:
         raise UsageError(f"`ids` must be one id per row, got {len(given)} for {n_rows} rows")
@@ -304,7 +309,7 @@ def _stored_ids(ids: Any, n_rows: int) -> list[str]:
 
 
 def _kind_of_ids(stored: Sequence[str]) -> None:
-    """Refuse texts among numbers."""
+    """Check that strings and integers are not mixed."""
     kinds = {one.startswith('"') for one in stored}
     if len(kinds) > 1:
         raise UsageError("`ids` must be of one type, got whole numbers and texts")

@@ -1,4 +1,4 @@
-"""Metrics for the trainers of transformers: `compute_metrics` for generated captions, and a callback that generates."""
+"""Metrics for transformers trainers: `compute_metrics` for generated captions, and a callback that generates them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.scalars import greater_is_better
 from vlgauge.settings import one_of, warn, whole_number
 
-_PADDED = -100  # what the trainers fill up rows with
+_PADDED = -100  # padding value of the trainers
 
 
 class GenerationMetrics(TrainerCallback):
-    """`compute_metrics` of a `Seq2SeqTrainer` that generates, with and without ``batch_eval_metrics``.
+    """`compute_metrics` function of a `Seq2SeqTrainer` that generates, with and without ``batch_eval_metrics``.
 
-    Captions are joined with the rows of the data set by position, as the trainer keeps their order. Of several
-    processes the first one scores, and all get the numbers; what the sampler repeated to fill up the last batches is
-    known by its labels and left out.
+    Captions are joined with the rows of the dataset by position, because the trainer keeps their order. In distributed
+    runs, the first process scores and all processes receive the values. Rows that the sampler repeats to fill the last
+    batches are recognized by their labels and dropped.
 
-    It is a callback, too: given to the trainer in ``callbacks`` as well, it lets a training go on at whose first
-    evaluations the metric of the best checkpoint is still undefined; the trainer would stop there.
+    The object is also a callback. Add it to ``callbacks`` of the trainer to continue a training while the metric of the
+    best checkpoint is undefined in the first evaluations. Otherwise the trainer would stop.
 
     Args:
         metrics: Names of metrics, or metrics from `vlgauge.load`, whose settings may differ.
-        tokenizer: What decodes the predictions, a tokenizer or a processor.
-        rows: The data set of the evaluation, or its rows in the same order.
-        columns: Column of a metric -> column of the data set, such as ``{"images": "image"}``.
-        groups: Column of the data set whose equal values make one set of captions, for trm, mmd_bert and frechet_bert;
-            each row is there once per caption, and generation draws.
-        **settings: Of the metrics given by name, such as ``profile="embedded"``.
+        tokenizer: Tokenizer or processor that decodes the predictions.
+        rows: Dataset of the evaluation, or its rows in the same order.
+        columns: Column of the dataset by column of the metrics, such as ``{"images": "image"}``.
+        groups: Column of the dataset whose equal values define a caption set, for trm, mmd_bert and frechet_bert. Each
+            row occurs once per caption, and generation samples.
+        **settings: Settings of the metrics specified by name, such as ``profile="embedded"``.
 
     Raises:
-        TypeError: If the data set has no length.
+        TypeError: If the dataset has no length.
         ValueError: If a metric or a column cannot be used.
     """
 
@@ -61,12 +61,12 @@ class GenerationMetrics(TrainerCallback):
         self._training = False
 
     def arguments(self, best: str | None = None, **own: Any) -> dict[str, Any]:
-        """What `Seq2SeqTrainingArguments` needs for these metrics: to evaluate, and to keep the best checkpoint.
+        """Return the `Seq2SeqTrainingArguments` for these metrics, to evaluate and to keep the best checkpoint.
 
         Args:
-            best: The metric that chooses the best checkpoint, such as ``"trm"`` or ``"ref_pac_s"``, by its direction.
-            **own: Arguments of yours, which count: by default a training evaluates, and next to ``best`` saves, after
-                each epoch; with ``eval_strategy="steps"`` it saves when it evaluates.
+            best: Score that selects the best checkpoint, such as ``"trm"`` or ``"ref_pac_s"``, by its direction.
+            **own: Your arguments, which take precedence. By default the training evaluates, and with ``best`` saves,
+                after each epoch. With ``eval_strategy="steps"`` it saves when it evaluates.
 
         Raises:
             ValueError: If no such score will be logged, or a training with ``own`` could not keep the best checkpoint.
@@ -91,14 +91,14 @@ class GenerationMetrics(TrainerCallback):
         return arguments | own
 
     def __call__(self, prediction: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
-        """Scalars of all captions; nothing for the batches before the last.
+        """Compute the scalars of all captions. Return an empty dictionary for all batches before the last one.
 
         Args:
-            prediction: Of all rows, or of one batch.
+            prediction: Predictions of all rows, or of one batch.
             compute_result: Whether this is the last batch.
 
         Raises:
-            ValueError: If the predictions are no generated token ids, or not as many as the rows.
+            ValueError: If the predictions are not generated token ids, or their number differs from the number of rows.
         """
         self._texts += decoded(prediction.predictions, self._tokenizer)
         if several_processes():
@@ -110,39 +110,41 @@ class GenerationMetrics(TrainerCallback):
         return on_first_process(lambda: self._scored.score(without_repeated(texts, labels, len(self._scored))))
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
-        """From here on the trainer looks for the best checkpoint."""
+        """Record that the trainer now selects a best checkpoint."""
         self._training = True
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
-        """From here on it does not."""
+        """Record that the trainer no longer selects a best checkpoint."""
         self._training = False
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Let an undefined metric be no better than what there was; the numbers are logged already."""
+        """Replace an undefined score, after it was logged, with the best one so far, so that it does not improve it."""
         metrics = kwargs["metrics"]
         if self._training and self._best is not None and f"eval_{self._best}" not in metrics:
-            # The trainer begins with an infinity, which would stand in its state and is no JSON.
+            # Use the largest float, because the trainer's initial infinity would be written to its state, which JSON
+            # cannot represent.
             if state.best_metric is None:
                 state.best_metric = (-1 if greater_is_better(self._best) else 1) * sys.float_info.max
             metrics[f"eval_{self._best}"] = state.best_metric
 
 
 class CaptionEvaluation(TrainerCallback):
-    """Captions from a function of yours, scored and logged during a training with any `Trainer`.
+    """Callback that scores and logs captions of a user-supplied function, during a training with any `Trainer`.
 
-    For models that a `Seq2SeqTrainer` cannot generate with, such as vision-language models whose prompt holds the
-    picture. The first process generates and scores, the others wait. Call `attach`, which adds it to the trainer.
+    Use it for models with which a `Seq2SeqTrainer` cannot generate, such as vision-language models whose prompt
+    contains the image. The first process generates and scores while the others wait. Call `attach` to add it to the
+    trainer.
 
     Args:
         metrics: Names of metrics, or metrics from `vlgauge.load`, whose settings may differ.
-        rows: The rows to caption.
-        generate: Called with the model, in evaluation mode and without gradients, and the rows; returns one caption
-            per row.
-        every: Number of steps between two evaluations; None for those of the trainer only, in which its numbers take
-            part in the choice of the best checkpoint.
-        columns: Column of a metric -> column of the rows, such as ``{"images": "image"}``.
-        groups: Column whose equal values make one set of captions; see `GenerationMetrics`.
-        **settings: Of the metrics given by name.
+        rows: Rows to caption.
+        generate: Function that is called with the model, in evaluation mode and without gradients, and the rows. It
+            returns one caption per row.
+        every: Number of steps between two evaluations. None to evaluate only with the trainer, whose selection of the
+            best checkpoint can then use the scores.
+        columns: Column of the rows by column of the metrics, such as ``{"images": "image"}``.
+        groups: Column whose equal values define a caption set. See `GenerationMetrics`.
+        **settings: Settings of the metrics specified by name.
 
     Raises:
         TypeError: If the rows have no length.
@@ -167,24 +169,24 @@ class CaptionEvaluation(TrainerCallback):
         self._every = None if every is None else whole_number("every", every, 1)
         self._trainer: Any = None
         self._found: dict[str, float] = {}
-        self._step = -1  # of what was found
+        self._step = -1  # step of the scores
 
     def attach(self, trainer: Any) -> None:
-        """Take part in the training of a trainer, and log with it."""
+        """Add this callback to a trainer and log with it."""
         self._trainer = trainer
         trainer.add_callback(self)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Score after every so many steps."""
+        """Score every `every` steps."""
         if self._every is not None and state.global_step % self._every == 0:
             self._evaluate(state, kwargs["model"])
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Add the numbers to those of the trainer's own evaluation."""
+        """Add the scores to the metrics of the trainer's evaluation."""
         if self._step != state.global_step:
             self._evaluate(state, kwargs["model"])
         kwargs["metrics"].update(self._found)
-        # The next evaluation may be of other weights at this step, those of the best checkpoint.
+        # The next evaluation may use other weights at this step, such as the best checkpoint.
         self._step = -1
 
     def _evaluate(self, state: TrainerState, model: Any) -> None:
@@ -207,15 +209,15 @@ class CaptionEvaluation(TrainerCallback):
 
 
 def without_repeated(texts: list[str], labels: list[str], n_rows: int) -> list[str]:
-    """The captions of the rows, without those by which the last batches of several processes were filled up.
+    """Remove the captions of rows that a sampler repeated to fill the last batches of several processes.
 
-    A `Seq2SeqTrainer` leaves them in. They are of the first rows again, whose labels they have; generation may draw
-    another caption. With any other label, all captions come back.
+    A `Seq2SeqTrainer` does not remove them. They belong to the first rows and have the same labels, but sampling may
+    have generated other captions. If a label differs, all captions are returned.
 
     Args:
         texts: Captions, in the order of the rows.
-        labels: The label of each, as text; none in one process.
-        n_rows: Number of rows of the data set.
+        labels: Label of each caption, as text. Empty in a single process.
+        n_rows: Number of rows of the dataset.
     """
     again = labels[n_rows:]
     repeated = all(label == labels[i % n_rows] for i, label in enumerate(again))
@@ -223,14 +225,14 @@ def without_repeated(texts: list[str], labels: list[str], n_rows: int) -> list[s
 
 
 def decoded(ids: Any, tokenizer: Any) -> list[str]:
-    """Texts of generated token ids, each up to its first end token.
+    """Decode generated token ids, each up to its first end token.
 
     Args:
-        ids: Array or tensor of shape ``(n, n_tokens)``, filled up with the pad token or -100.
-        tokenizer: A tokenizer or a processor.
+        ids: Array or tensor of shape ``(n, n_tokens)``, padded with the pad token or -100.
+        tokenizer: Tokenizer or processor.
 
     Raises:
-        ValueError: If these are no token ids, such as the logits of a trainer that does not generate.
+        ValueError: If the values are not token ids, such as logits of a trainer that does not generate.
     """
     tokens: Any = np.empty(0) if isinstance(ids, tuple) else np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
     if tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
@@ -244,7 +246,7 @@ def decoded(ids: Any, tokenizer: Any) -> list[str]:
     texts: list[str] = []
     for row in tokens:
         row = row[row != _PADDED]
-        # The first token starts the decoder, with some models by the end token.
+        # The first token starts the decoder. In some models it is the end token.
         ends = np.flatnonzero(row[1:] == (_PADDED if end is None else end))
         texts.append(own.decode(row[: ends[0] + 1] if len(ends) else row, skip_special_tokens=True).strip())
     return texts

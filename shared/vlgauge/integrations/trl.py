@@ -1,10 +1,10 @@
 """Metrics as reward functions of trl: `caption_reward` and `combined_reward`.
 
-A reward is gamed by whoever is trained on it. What is no caption at all gets the lowest reward there is, see
-`vlgauge.integrations.guards`; None, which trl makes an advantage of 0 and so pays for, is left to rows that no text
-could be scored for. But no guard knows what a picture shows, and a caption that adds what it does not show may still
-score well: add a term that is not pleased the same way, such as cider against references, keep the KL term of the
-trainer, look at samples, and watch a metric that is no reward.
+Models learn to exploit a reward. Texts that are not captions get the lowest reward (see `vlgauge.integrations.guards`).
+None, which trl converts to an advantage of 0 and thereby rewards, is only used for rows that cannot be scored with any
+text. However, guards do not know the content of an image, and a caption that adds content that the image does not show
+may still score well. Add a term that does not reward this, such as cider against references, keep the KL term of the
+trainer, inspect samples, and monitor a metric that is not part of the reward.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from vlgauge.settings import finite_number, rows_of, shown
 from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
 
-# Scored in the place of a text whose score is undefined: if that is undefined as well, the text is not to blame.
+# Text that is scored if the score of a completion is undefined. If this score is undefined as well, the cause is the
+# row.
 _PLAIN = "A brown dog runs across the green grass. A small child watches the dog from a wooden bench."
 
 
@@ -37,8 +38,8 @@ class Judged:
     """Rewards of some texts.
 
     Attributes:
-        values: shape ``(n,)``, NaN where a row could not be scored, whatever its text.
-        guards: The guard that hit each text, or "".
+        values: Rewards, shape ``(n,)``. NaN for rows that cannot be scored with any text.
+        guards: Guard that rejected each text, or "".
     """
 
     values: npt.NDArray[np.float64]
@@ -46,14 +47,14 @@ class Judged:
 
 
 class CaptionReward:
-    """One metric as a reward function; made by `caption_reward`.
+    """Reward function based on one metric, created by `caption_reward`.
 
     Attributes:
-        metric: The metric that scores.
-        guards: The guards that are on, in the order in which they are asked.
-        range: Lowest and highest reward; None for a highest one that does not exist.
-        signature: How a score becomes a reward, guards included.
-        metric_signature: How the scores of the last call were made; empty before one.
+        metric: Metric that scores.
+        guards: Enabled guards, in the order in which they are checked.
+        range: Lowest and highest reward. None if there is no highest reward.
+        signature: Signature of the reward, including the guards.
+        metric_signature: Signature of the scores of the last call. Empty before the first call.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class CaptionReward:
         unguarded: str | Sequence[str],
     ) -> None:
         self.metric = metric
-        self.__name__ = f"{metric.name}_reward"  # what trl logs the reward by
+        self.__name__ = f"{metric.name}_reward"  # name of the reward in the logs of trl
         self._scale, self._offset = scale, offset
         self._key = metric.name
         self._columns: dict[str, str] = {}
@@ -76,7 +77,7 @@ class CaptionReward:
                 self._columns[own.name] = column
             elif isinstance(own, References) and references is not None:
                 self._columns[own.name] = references
-                # With references and an image, the score that looks at both.
+                # With references and an image, use the score that depends on both.
                 self._key = f"ref_{metric.name}" if metric.has_reference_scores else metric.name
             elif not own.optional:
                 if isinstance(own, References):
@@ -86,7 +87,7 @@ class CaptionReward:
                 )
         own_prompt = (metric.prompt,) if isinstance(metric, BackboneMetric) else ()
         self._prompts = (PROMPT, metric.paper_prompt) if isinstance(metric, ClipScoreMetric) else own_prompt
-        # What is split or refused is read to the end.
+        # Texts that are split or rejected are never truncated.
         cut = isinstance(metric, BackboneMetric) and metric.long_text == "truncate"
         self.guards = tuple(name for name in checked_guards(unguarded) if cut or name != "context")
         self._logs_cut = cut and "context" not in self.guards
@@ -107,19 +108,24 @@ class CaptionReward:
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """One reward per completion: the lowest for a guarded text, None where no text could have been scored.
+        """Compute one reward per completion.
 
         Args:
-            prompts: Not looked at.
-            completions: Texts, or messages.
-            completion_ids: Not looked at.
-            log_metric: Called with the share of texts that each guard hit, that have no score of their own, and of rows
-                that could not be scored; with the guard "context" off, of captions that CLIP cannot read to the end.
-            log_extra: Called with the guard that hit each text.
-            **columns: Columns of the training data, one row per completion, and what else trl passes.
+            prompts: Unused.
+            completions: Texts or messages.
+            completion_ids: Unused.
+            log_metric: Function that is called with the fractions of texts rejected by each guard, of texts without a
+                score, and of rows that cannot be scored. If the guard "context" is disabled, also of captions that CLIP
+                truncates.
+            log_extra: Function that is called with the guard that rejected each text.
+            **columns: Columns of the training data, one row per completion, and other arguments of trl.
+
+        Returns:
+            Rewards. The lowest one for a text that a guard rejected or that makes its score undefined, and None if the
+            row cannot be scored with any text.
 
         Raises:
-            UsageError: If the training data have no such column or another number of rows, or a completion is neither
+            UsageError: If the training data lack a column or have another number of rows, or a completion is neither
                 text nor messages.
         """
         judged = self.judged(completions, log_metric=log_metric, log_extra=log_extra, **columns)
@@ -133,7 +139,7 @@ class CaptionReward:
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **columns: Any,
     ) -> Judged:
-        """The rewards, with the guard that hit each text; arguments and errors as for a call."""
+        """Compute the rewards, and the guard that rejected each text. Arguments and errors are as in a call."""
         if absent := [name for name in self._columns.values() if columns.get(name) is None]:
             raise UsageError(
                 f"{self.__name__} must find {', '.join(absent)} among the columns of the training data, got "
@@ -150,7 +156,7 @@ class CaptionReward:
         scores = np.full(len(texts), np.nan)
         own, unscored = self._scores(read, given)
         scores[free] = own
-        # A text that makes its own score undefined gets the lowest, too.
+        # A text that makes its score undefined gets the lowest reward, too.
         low, high = self._ends
         worst = low if self._scale > 0 else high
         blamed = np.isnan(scores)
@@ -164,7 +170,7 @@ class CaptionReward:
         return Judged(self._offset + self._scale * scores, guards)
 
     def _rows(self, name: str, cells: Sequence[Any], n_texts: int) -> list[Any]:
-        """Cells of a column, one per completion; a row without references has none, whichever way its table says so."""
+        """Return one cell of a column per completion, with an empty list for rows without references."""
         rows = rows_of(self._columns[name], cells)
         if len(rows) != n_texts:
             raise UsageError.about(
@@ -174,7 +180,7 @@ class CaptionReward:
         return [[] if cell is None else cell for cell in rows] if is_references else rows
 
     def hits(self, texts: Sequence[str]) -> list[str]:
-        """The first guard that hits each text, or ""."""
+        """Return the first guard that rejects each text, or ""."""
         asked: dict[str, Callable[[str], bool]] = {
             "wordless": lambda text: is_wordless(text, self._prompts),
             "markup": is_marked_up,
@@ -186,7 +192,7 @@ class CaptionReward:
         return found
 
     def _cut(self, texts: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Which texts CLIP cannot read to the end."""
+        """Return which texts CLIP would truncate."""
         return self.metric.tokens().too_long(
             [self.metric.prompt + without_prompts(text, self._prompts) for text in texts]
         )
@@ -194,7 +200,7 @@ class CaptionReward:
     def _scores(
         self, texts: list[str], given: dict[str, list[Any]]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Scores of texts, and which rows have none whatever the text."""
+        """Return the scores of texts, and which rows cannot be scored with any text."""
         if not texts:
             return np.zeros(0), np.zeros(0, dtype=bool)
         found = self.metric.compute(predictions=texts, **given)
@@ -226,7 +232,7 @@ class CaptionReward:
             log_metric(f"{self.metric.name}_{name}", count / len(texts))
 
     def _ends_of_scores(self, lowest: float | None) -> tuple[float | None, float | None]:
-        """Lowest and highest score, of which the worse one must exist."""
+        """Return the lowest and highest score, and check that the worse one exists."""
         low, high = reward_range(self.metric, referenced=self._key.startswith("ref_"))
         if lowest is not None:
             finite_number("lowest", lowest)
@@ -242,12 +248,12 @@ class CaptionReward:
 
 
 class CombinedReward:
-    """The sum of several rewards; made by `combined_reward`.
+    """Sum of several rewards, created by `combined_reward`.
 
     Attributes:
-        rewards: The terms.
-        range: Lowest and highest sum; None for a highest one that does not exist.
-        signature: Those of the terms, and the range of the sum.
+        rewards: Terms of the sum.
+        range: Lowest and highest sum. None if there is no highest sum.
+        signature: Signature with the signatures of the terms and the range of the sum.
     """
 
     def __init__(self, rewards: Sequence[CaptionReward]) -> None:
@@ -262,14 +268,18 @@ class CombinedReward:
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
-        """One sum per completion: the lowest if any guard of any term hits, None where a term could not be scored."""
+        """Compute one sum per completion.
+
+        Returns:
+            Sums. The lowest one if a guard of any term rejected the text, and None if a term could not be scored.
+        """
         parts = [reward.judged(completions, **columns) for reward in self.rewards]
         guarded = np.array([any(guards) for guards in zip(*(part.guards for part in parts), strict=True)], dtype=bool)
         return _rewards(np.where(guarded, self.range[0], np.sum([part.values for part in parts], axis=0)))
 
 
 def _rewards(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """As trl takes them: None for NaN."""
+    """Convert NaN to None, as trl expects."""
     return [None if np.isnan(value) else float(value) for value in values]
 
 
@@ -291,30 +301,30 @@ def caption_reward(
     unguarded: str | Sequence[str] = (),
     **settings: Any,
 ) -> CaptionReward:
-    """A reward function for the trainers of trl: ``offset + scale * score`` of each completion.
+    """Create a reward function for trl trainers: ``offset + scale * score`` of each completion.
 
-    The completions of one group share a picture, which is encoded once. Each process scores its own completions. A
-    completion that a guard hits (see `vlgauge.integrations.guards`), or whose score is undefined because of what it
-    says, gets the lowest value of the reward's range. What CLIP reads a caption behind, "A photo depicts", is taken off
-    a completion that begins with it.
+    The completions of one group share an image, which is encoded once. Each process scores its own completions. A
+    completion that a guard rejects (see `vlgauge.integrations.guards`), or that makes its score undefined, gets the
+    lowest reward. The prompt of CLIP metrics, "A photo depicts", is removed from completions that begin with it.
 
     Args:
         metric: Name of a metric that scores captions one by one, or one from `vlgauge.load`.
         column: Column of the training data with the image of each prompt.
-        scale: Factor; negative for a metric of which lower is better.
+        scale: Factor. Negative for a metric whose lower scores are better.
         offset: Summand.
-        references: Column with references; clip_s and pac_s then score against them, too.
-        lowest: Score that counts as the worst, where the metric has none: what is worse counts as this.
-        unguarded: Guards to switch off, among "wordless", "markup", "repetition" and "context".
-        **settings: Of a metric given by name, such as ``profile="embedded"``. By default it is loaded so that its
-            scores have a lowest value: clip_s and pac_s with references by ``variant="paper"``, rovist_nr by
-            ``variant="paper"``, groovist by ``normalize="tanh"``, rovist_vg by ``scale=True``, rovist by the like.
+        references: Column with references. clip_s and pac_s then also score against them.
+        lowest: Score to use as the worst one if the metric has none. Scores are clipped to it.
+        unguarded: Guards to disable, among "wordless", "markup", "repetition" and "context".
+        **settings: Settings of a metric specified by name, such as ``profile="embedded"``. By default it is loaded with
+            settings that give its scores a lowest value: ``variant="paper"`` for rovist_nr and for clip_s and pac_s
+            with references, ``normalize="tanh"`` for groovist, ``scale=True`` for rovist_vg, and the same for the terms
+            of rovist.
 
     Raises:
-        TypeError: If the metric is none.
-        ValueError: If the metric needs other columns or sets of captions, or scores a caption by those beside it, such
-            as cider without ``df``; if it looks only at what a caption says, such as chair, so that saying nothing is
-            never worse; if the scale has the wrong sign, a guard is unknown, or the scores have no lowest value.
+        TypeError: If the metric is invalid.
+        ValueError: If the metric needs other columns or caption sets, scores a caption depending on its batch (such as
+            cider without ``df``), or uses only the mentioned content (such as chair), so that omitting content is never
+            worse. Also if the scale has the wrong sign, a guard is unknown, or the scores have no lowest value.
     """
     reward = _reward(
         *(metric, column, scale, offset, references, lowest, unguarded),
@@ -368,21 +378,22 @@ def combined_reward(
     unguarded: str | Sequence[str] = (),
     **settings: Any,
 ) -> CombinedReward:
-    """The weighted sum of several metrics as one reward function, such as ``{"pac_s": 1.0, "rouge_l": 0.5}``.
+    """Create a reward function for the weighted sum of several metrics, such as ``{"pac_s": 1.0, "rouge_l": 0.5}``.
 
-    A completion that a guard of any term hits gets the lowest value of the sum. trl can weigh separate reward functions
-    by itself; there a term without a value counts as 0, here it leaves the sum without one.
+    A completion that a guard of any term rejects gets the lowest sum. trl can also weight separate reward functions.
+    There, a term without a value counts as 0. Here, the sum is None.
 
     Args:
-        weights: Name of a metric, or a metric from `vlgauge.load`, -> its factor.
+        weights: Factor by metric, which is a name or a metric from `vlgauge.load`.
         column: Column of the training data with the image of each prompt.
-        references: Column with references, for the metrics that take them.
-        unguarded: As for `caption_reward`.
-        **settings: Of all metrics given by name, such as ``profile="embedded"``. A setting of one of them alone, such
-            as the ``df`` that cider needs, is that of a metric from `vlgauge.load`.
+        references: Column with references, for the metrics that use them.
+        unguarded: See `caption_reward`.
+        **settings: Settings of all metrics specified by name, such as ``profile="embedded"``. To pass a setting of one
+            metric only, such as ``df`` of cider, use a metric from `vlgauge.load`.
 
     Raises:
-        ValueError: As `caption_reward`, or if there is no metric.
+        TypeError: If a metric is invalid.
+        ValueError: If there are no metrics, or for the reasons listed in `caption_reward`.
     """
     if not isinstance(weights, Mapping) or not weights:
         raise UsageError(f"`weights` must be a mapping from metrics to numbers, got {shown(weights)}")
@@ -395,7 +406,7 @@ def combined_reward(
 
 
 def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
-    """Refuse rewards of which no term falls when a caption says less, as all look at what is said alone."""
+    """Check that a term of the reward can fall if a caption mentions less content."""
     if all(term.metric.rewards_silence for term in terms):
         names = " and ".join(term.metric.name for term in terms)
         raise UsageError(
@@ -405,15 +416,15 @@ def _refuse_silence(terms: Sequence[CaptionReward]) -> None:
 
 
 def completion_text(completion: Any) -> str:
-    """Text of a completion: the text itself, or that of the last of its messages.
+    """Return the text of a completion: the string itself, or the text of the last message.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If the completion is neither a string nor a list of messages.
     """
     said = completion
     if isinstance(completion, (list, tuple)) and completion and isinstance(completion[-1], Mapping):
         said = completion[-1].get("content")
-        said = "" if said is None else said  # a call of a tool
+        said = "" if said is None else said  # tool call
         if isinstance(said, (list, tuple)) and all(isinstance(part, Mapping) for part in said):
             said = "".join(str(part.get("text", "")) for part in said if part.get("type") == "text")
     if not isinstance(said, str):

@@ -1,4 +1,4 @@
-"""VQAScore as a module of torch, for those who train through it."""
+"""Differentiable VQAScore as a torch module, for training with its gradient."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from vlgauge.settings import rows_of
 
 
 class VqaScore(torch.nn.Module):
-    """The score of captions and pictures, of which gradients can be taken.
+    """Torch module that computes differentiable scores of captions and images.
 
-    The model is a submodule, so that it is moved, sharded and frozen as any other; freeze it with
-    ``requires_grad_(False)`` where only what made the pictures is trained. No metric shares this copy of it, so that
-    metrics go on with the weights that their signatures name.
+    The model is a submodule, so it can be moved, sharded and frozen like any other. Freeze it with
+    ``requires_grad_(False)`` to train only the model that generates the images. Metrics do not share this copy, so they
+    continue to use the weights in their signatures.
 
     Args:
-        **settings: Of the metric ``vqascore``, such as ``model`` and ``definition``.
+        **settings: Settings of the metric ``vqascore``, such as ``model`` and ``definition``.
 
     Raises:
-        ValueError: If the judge is none of the transformers library, such as the toy.
+        ValueError: If the judge model is not from the transformers library, such as the demo model.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -46,16 +46,20 @@ class VqaScore(torch.nn.Module):
     def forward(
         self, captions: Sequence[str], images: Sequence[Any] | None = None, pixels: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """The scores, shape ``(n,)``, in float32.
+        """Compute the scores.
 
         Args:
-            captions: One per picture.
-            images: As the metric takes them; no gradient goes through their preprocessing.
-            pixels: In their place, pictures as the image tower of LLaVA or CLIP-FlanT5 takes them, resized and
-                normalised, shape ``(n, 3, height, width)``.
+            captions: One caption per image.
+            images: Images in the form that the metric accepts. Gradients do not flow through their preprocessing.
+            pixels: Preprocessed images instead of `images`, in the form that the image tower of LLaVA or CLIP-FlanT5
+                expects, resized and normalized, shape ``(n, 3, height, width)``.
+
+        Returns:
+            Scores, shape ``(n,)``, float32.
 
         Raises:
-            ValueError: If there are not as many pictures as captions, or both kinds or none.
+            ValueError: If the numbers of images and captions differ, or both or neither of `images` and `pixels` are
+                passed.
         """
         if (images is None) == (pixels is None):
             raise UsageError("`images` must be given, or `pixels` in their place, got both or none")
