@@ -1,4 +1,4 @@
-"""One warning per call for all images that move, of which only the first frame is scored."""
+"""Collected warnings about animated images, of which only the first frame is scored."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,12 +6,12 @@ from contextvars import ContextVar
 
 from vlgauge.settings import warn
 
-# Threads that decode for a call run in copies of its context, which share this set.
+# Threads that decode for a call run in copies of its context and share this set.
 _seen: ContextVar[set[str] | None] = ContextVar("vlgauge_animations", default=None)
 
 
 def note_animation(place: str) -> None:
-    """Say that an image has several frames: at the end of the call around this, or at once if there is none."""
+    """Record that an image is animated, for the warning at the end of the call, or warn at once outside of a call."""
     places = _seen.get()
     if places is None:
         _warn({place})
@@ -21,7 +21,10 @@ def note_animation(place: str) -> None:
 
 @contextmanager
 def one_warning_for_animations() -> Iterator[None]:
-    """Count the images with several frames that are decoded in here, and warn of them once, unless it fails."""
+    """Collect the animated images that are decoded inside the context, and issue one warning at the end.
+
+    There is no warning if the context raises an exception.
+    """
     if _seen.get() is not None:
         yield
         return
@@ -36,7 +39,7 @@ def one_warning_for_animations() -> Iterator[None]:
 
 
 def _warn(places: set[str]) -> None:
-    # In the order of the rows: "images[3]" before "images[10]".
+    # Sort by length first, so that "images[3]" comes before "images[10]".
     first = min(places, key=lambda place: (len(place), place))
     others = len(places) - 1
     if not others:

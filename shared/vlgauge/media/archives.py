@@ -19,7 +19,7 @@ from vlgauge.files import current_limits, open_file
 from vlgauge.sandbox import is_boxed, run
 
 TAR, ZIP = ".tar", ".zip"
-_AT_A_TIME = 1000  # members
+_AT_A_TIME = 1000  # members per task
 _LONGEST_NAME = 2**12
 
 Task: TypeAlias = Callable[[dict[str, Any], bytes], Iterator[tuple[Any, bytes]]]
@@ -30,9 +30,9 @@ class ListedFile:
     """File in a folder or archive.
 
     Attributes:
-        name: Its path there, with slashes.
-        n_bytes: Its size, as the header states it.
-        read: Returns its content, at most a number of bytes; None for a link or a device.
+        name: Path in the folder or archive, with slashes.
+        n_bytes: Size according to the header.
+        read: Function that returns its content, up to a number of bytes. None for a link or a device.
     """
 
     name: str
@@ -40,10 +40,10 @@ class ListedFile:
     read: Callable[[int], bytes] | None
 
     def content(self, most_bytes: int) -> bytes:
-        """Return its content.
+        """Return the content of the file.
 
         Raises:
-            UsageError: If it is a link or a device, larger, or damaged.
+            UsageError: If the file is a link or a device, is larger than `most_bytes`, or is damaged.
         """
         if self.read is None:
             raise UsageError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
@@ -53,7 +53,7 @@ class ListedFile:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether systems make such files next to those of the user."""
+        """Whether the name is that of a hidden file or of a system file such as ``__MACOSX``."""
         return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
 
 
@@ -71,12 +71,12 @@ def folder_files(folder: Path) -> Iterator[ListedFile]:
 
 
 def archive_files(path: str) -> Iterator[ListedFile]:
-    """Yield the files of a tar or zip archive in its order, without folders; a tar archive is read as far as needed.
+    """Yield the files of a tar or zip archive in order, without folders. A tar archive is only read as far as needed.
 
     Raises:
-        UsageError: If it is damaged, or has too many files.
+        UsageError: If the archive is damaged or has too many files.
     """
-    with open_file(path, "FILE"):  # It must be no pipe and no device.
+    with open_file(path, "FILE"):  # raises for pipes and devices
         is_zip = path.lower().endswith(ZIP)
     for member in _limited(_members(zip_members if is_zip else tar_members, path)):
         if member is not None:
@@ -125,10 +125,10 @@ def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterabl
 
 # -- Tasks ------------------------------------------------------------------------------------------------------------
 def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield some members from a position on, and the position of the next one, None at the end.
+    """Yield a chunk of members from a position on, and the position of the next one (None at the end).
 
-    A member is its name, its size and the position of its content, which is None for a link or a device; the member is
-    None for a folder.
+    A member is a tuple of name, size and position of its content. The position is None for a link or a device. The
+    member is None for a folder.
     """
     found: list[tuple[str, int, int | None] | None] = []
     expected = f"FILE must be a whole tar archive, not packed, got {settings['shown']!r}"
@@ -142,7 +142,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
                 raise UsageError("a member is not inside")
             found.append(None if member.isdir() else (member.name[:_LONGEST_NAME], member.size, first))
         if member is None:
-            # The library takes any block that is no header for the end.
+            # tarfile treats any invalid header block as the end of the archive.
             file.seek(archive.offset)
             if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
                 raise UsageError(f"the header at byte {archive.offset:,} is damaged")
@@ -150,7 +150,7 @@ def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
 
 
 def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield all members as `tar_members` does, with their number in the directory for the position."""
+    """Yield all members like `tar_members`, with their index in the directory instead of the position."""
     with _damaged_refused(f"FILE must be a whole zip archive, got {settings['shown']!r}"):
         found = [
             None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
@@ -162,7 +162,7 @@ def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any,
 
 
 def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
-    """Yield the content of a member, which has no more bytes than its header states."""
+    """Yield the content of a member, which has at most as many bytes as its header states."""
     archive, name = _opened_zip(settings["path"]), settings["name"]
     member = archive.infolist()[settings["number"]]
     if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -180,7 +180,7 @@ def _is_link(member: zipfile.ZipInfo) -> bool:
 
 def _opened_zip(path: str) -> zipfile.ZipFile:
     status = os.stat(path)
-    # A fork has to open the file again, because its parent moves the position in it.
+    # A forked process must open the file again, because it would share the file position with its parent.
     return _open_zip(path, (status.st_mtime_ns, status.st_size, os.getpid()))
 
 
@@ -191,7 +191,7 @@ def _open_zip(path: str, state: tuple[int, ...]) -> zipfile.ZipFile:
 
 @contextmanager
 def _damaged_refused(expected: str) -> Iterator[None]:
-    """Turn any error of the libraries into a usage error: they trust sizes and positions in the file."""
+    """Convert any error of the libraries to UsageError, because they trust sizes and positions in the file."""
     try:
         yield
     except MemoryError:

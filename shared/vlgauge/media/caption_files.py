@@ -1,4 +1,4 @@
-"""Layouts of caption files that other tools write, as rows with the columns `id`, `predictions` and `references`.
+"""Caption file layouts of other tools, converted to rows with the columns `id`, `predictions` and `references`.
 
 | written by | layout |
 |---|---|
@@ -19,15 +19,15 @@ from vlgauge.settings import shown, warn
 
 Rows = list[dict[str, Any]]
 
-_LONGEST_LIST = 10**6  # characters of a cell that is parsed
+_LONGEST_LIST = 10**6  # maximum number of characters of a parsed cell
 
 
 def rows_of_object(content: Mapping[str, Any]) -> Rows | None:
-    """Return the rows of a JSON object in the layout of COCO's annotations or of pycocoevalcap's dictionaries.
+    """Return the rows of a JSON object in the layout of COCO annotations or of a pycocoevalcap dictionary.
 
     Returns:
-        Rows with `id` and `references` (annotations), or `id` and `predictions` (a dictionary; a single caption as a
-        string, several as a list); None if the object has neither layout.
+        Rows with `id` and `references` for annotations, or with `id` and `predictions` for a dictionary (a string for a
+        single caption, otherwise a list). None if the object has neither layout.
     """
     annotations = content.get("annotations")
     if isinstance(annotations, list) and annotations and all(_is_caption_of_image(one) for one in annotations):
@@ -42,9 +42,9 @@ def rows_of_object(content: Mapping[str, Any]) -> Rows | None:
 
 
 def add_columns(rows: Rows) -> Rows:
-    """Add `id`, `predictions` and, if they are known, `references` to rows in a layout of another tool.
+    """Add `id`, `predictions` and, if they are known, `references` to rows in the layout of another tool.
 
-    Rows of any other layout, and rows that have `predictions`, are returned as they are.
+    Rows in any other layout, and rows that have `predictions`, are returned unchanged.
     """
     if not rows or any("predictions" in row for row in rows):
         return rows
@@ -58,14 +58,14 @@ def add_columns(rows: Rows) -> Rows:
 
 
 def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
-    """Return the captions of each image of a file of annotations.
+    """Return the captions of each image in an annotation file, by image id.
 
     Args:
-        rows: Rows of the file, as `vlgauge.media.tables.read_rows` returns them.
-        name: What messages call the file.
+        rows: Rows returned by `vlgauge.media.tables.read_rows`.
+        name: Name of the file in error messages.
 
     Raises:
-        UsageError: If a row has no id or no captions, or an id comes twice.
+        UsageError: If a row has no id or no captions, or an id is repeated.
     """
     found: dict[str, list[str]] = {}
     for number, row in enumerate(rows):
@@ -86,16 +86,16 @@ def references_by_id(rows: Rows, name: str) -> dict[str, list[str]]:
 def join_references(rows: Rows, references: Mapping[str, list[str]], name: str) -> Rows:
     """Return the rows with the captions of their images as `references`.
 
-    Images of the annotations that no row describes are left out with a warning that counts them, as if
-    `coco_eval.params["image_id"]` were the images of the results.
+    Annotated images without a row are dropped with a warning that counts them, as if ``coco_eval.params["image_id"]``
+    contained only the images of the results.
 
     Args:
-        rows: Rows with an id; are not changed.
-        references: Captions by id, as `references_by_id` returns them.
-        name: What messages call the file of annotations.
+        rows: Rows with an id. They are not modified.
+        references: Captions by id, as returned by `references_by_id`.
+        name: Name of the annotation file in error messages.
 
     Raises:
-        UsageError: If rows have no id, share one, or have one that is not in the annotations.
+        UsageError: If rows have no id, share an id, or have an id that is not in the annotations.
     """
     keys = [_image_key(row.get("id", row.get("image_id"))) for row in rows]
     if lacking := [number for number, row in enumerate(rows) if row.get("id", row.get("image_id")) is None]:
@@ -113,7 +113,7 @@ def join_references(rows: Rows, references: Mapping[str, list[str]], name: str) 
 
 
 def parse_list(cell: Any) -> list[str] | None:
-    """Return the list of strings that a cell holds or prints; None if it is neither."""
+    """Return the list of strings in a cell, stored as a list or as printed by Python. None for other cells."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "(") and len(cell) <= _LONGEST_LIST:
         try:
             cell = ast.literal_eval(cell.strip())
@@ -127,17 +127,17 @@ def parse_list(cell: Any) -> list[str] | None:
 def _is_caption_of_image(value: Any) -> bool:
     if not isinstance(value, Mapping) or not isinstance(value.get("caption"), str):
         return False
-    return "image_id" in value and not isinstance(value["image_id"], (list, dict))  # which name no image
+    return "image_id" in value and not isinstance(value["image_id"], (list, dict))  # not a valid id
 
 
 def _image_key(image: Any) -> str:
-    """What joins an image: its id as a text; 7.0, which tables make of 7 next to a missing id, is 7."""
+    """Return the id of an image as a string. An integral float, as in tables with missing ids, equals its integer."""
     return str(int(image) if isinstance(image, float) and image.is_integer() else image)
 
 
 def _captions(key: Any, value: Any) -> list[str] | None:
-    """The captions of one image in a dictionary of pycocoevalcap; None if the value is something else."""
-    if isinstance(value, str) and str(key).isdigit():  # with another key it may be a setting
+    """Return the captions of one image in a pycocoevalcap dictionary. None if the value has another form."""
+    if isinstance(value, str) and str(key).isdigit():  # other keys may be settings
         return [value]
     if not isinstance(value, list):
         return None
@@ -146,7 +146,7 @@ def _captions(key: Any, value: Any) -> list[str] | None:
 
 
 def _columns_of_coco_results(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    # A caption that is null is told by its row where predictions are read.
+    # Null captions are reported with their row when the predictions are read.
     is_null = "caption" in row and _is_missing(row["caption"]) and "image_id" in row
     if not (is_null or _is_caption_of_image(row)) or "references" in row:
         return None
@@ -171,7 +171,7 @@ def _columns_of_vlmevalkit(row: Mapping[str, Any]) -> dict[str, Any] | None:
     references = parse_list(row.get("answer"))
     if "index" not in row or references is None or "prediction" not in row:
         return None
-    # A workbook has no cell for an empty text, and a number for one of digits.
+    # Excel workbooks have no cell for an empty text, and a number for a text of digits.
     caption = "" if _is_missing(row["prediction"]) else row["prediction"]
     if isinstance(caption, (int, float)) and not isinstance(caption, bool):
         caption = str(caption)

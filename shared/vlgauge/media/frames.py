@@ -1,4 +1,4 @@
-"""Videos, whole or in part, -> frames that are pictures like any other."""
+"""Conversion of videos and video segments to frames, which are handled like other images."""
 
 import math
 import os
@@ -21,25 +21,25 @@ from vlgauge.remembered import Remembered
 from vlgauge.settings import warn
 
 FrameCount: TypeAlias = int | Literal["all"] | None
-"""How many frames: a number, evenly spread; all; None: `DEFAULT_FRAMES` of a file, all of a list."""
+"""Number of evenly spaced frames, "all", or None for `DEFAULT_FRAMES` of a file and all frames of a list."""
 
-# As VATEX-EVAL is scored (Shi et al., CVPR 2022).
+# Number of frames in VATEX-EVAL (Shi et al., 2022).
 DEFAULT_FRAMES = 10
 
 _MAX_THREADS = 8
 
 Plan: TypeAlias = tuple[int, int, bool]
-"""First frame, the one after the last, and whether the file is cut short."""
+"""First frame, end frame (exclusive), and whether the file is truncated."""
 
-# Which frames were chosen of files seen before: a file whose features are known need not be decoded again.
+# Frames selected from files seen before, so that a file with cached features need not be decoded again.
 _PLANS: Remembered[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = Remembered(2**14)
 
 
 # -- Which frames -----------------------------------------------------------------------------------------------------
 def sampled(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
-    """Indices of frames spread evenly from ``first`` to ``stop - 1``, both included; they repeat if there are fewer.
+    """Return indices of evenly spaced frames from ``first`` to ``stop - 1``, inclusive, repeated if there are fewer.
 
-    Cut to whole numbers, not rounded, as `np.linspace(0, n - 1, n_frames).astype(int)` does.
+    Indices are truncated to integers, not rounded, like ``np.linspace(0, n - 1, n_frames).astype(int)``.
     """
     if n_frames == "all" or stop <= first:
         return list(range(first, stop))
@@ -47,23 +47,26 @@ def sampled(first: int, stop: int, n_frames: int | Literal["all"]) -> list[int]:
 
 
 def segment_frames(n: int, seconds: float, start: float, end: float) -> tuple[int, int]:
-    """First frame of a segment and the one after its last: floor(start n / duration), floor(end n / duration).
+    """Return the first frame and the end frame (exclusive) of a segment, with at least one frame.
+
+    The values are floor(start n / duration) and floor(end n / duration), limited to the frames of the video.
 
     Args:
         n: Number of frames of the video.
-        seconds: Duration of the video.
-        start: Begin of the segment in seconds, before the end of the video.
-        end: End of the segment in seconds; after the end of the video stands for it.
-
-    Returns:
-        At least one frame.
+        seconds: Duration of the video, in seconds.
+        start: Start of the segment in seconds, before the end of the video.
+        end: End of the segment in seconds. Values beyond the end of the video are limited to it.
     """
     first = min(math.floor(start * n / seconds), n - 1)
     return first, max(first + 1, min(math.floor(end * n / seconds), n))
 
 
 def check_n_frames(n_frames: Any) -> FrameCount:
-    """The setting, if it can be one."""
+    """Check the setting `n_frames` and return it as an int, "all" or None.
+
+    Raises:
+        ValueError: If the setting is not an integer of at least 1, "all" or None.
+    """
     if n_frames is None or n_frames == "all":
         return n_frames
     if isinstance(n_frames, (int, np.integer)) and not isinstance(n_frames, bool) and n_frames >= 1:
@@ -71,14 +74,14 @@ def check_n_frames(n_frames: Any) -> FrameCount:
     raise UsageError(f"`n_frames` must be a whole number of at least 1 or 'all', got {n_frames!r}")
 
 
-# -- Frames as pictures -----------------------------------------------------------------------------------------------
+# -- Frames as images -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class FramePicture:
-    """A frame of a video file; upright RGB, as all frames are resized after the conversion.
+    """Frame of a video file, in upright RGB because frames are resized after the conversion.
 
     Attributes:
-        chosen: The frames of the file that are wanted; it is decoded once, up to the last of them.
-        index: Number of the frame in its file, from 0.
+        chosen: Selected frames of the file, which is decoded once, up to the last of them.
+        index: Index of the frame in its file, starting at 0.
     """
 
     convert: ClassVar[Literal["early", "late"]] = "early"
@@ -88,21 +91,25 @@ class FramePicture:
 
     @property
     def key(self) -> bytes:
-        """Digest of file, index and way of decoding."""
+        """SHA-256 digest of file, index and decoder, 32 bytes."""
         return self.chosen.source.key(self.index)
 
     @property
     def order(self) -> bytes:
-        """Frames of one file stand together in the order of decoding."""
+        """Sort key that keeps the frames of a file together, in decoding order."""
         return self.chosen.source.digest + self.index.to_bytes(8, "big")
 
     @property
     def place(self) -> str:
-        """Where the frame stands, for messages."""
+        """Position of the frame, for error messages."""
         return f"{self.chosen.source.place} frame {self.index}"
 
     def open(self) -> Image.Image:
-        """The frame; the second time the file is decoded again."""
+        """Return the frame. Opening it a second time decodes the file again.
+
+        Raises:
+            ValueError: If the frame cannot be decoded.
+        """
         return self.chosen.fetch(self.index)
 
 
@@ -113,13 +120,16 @@ def video_pictures(
     on_error: Literal["raise", "nan"] = "raise",
     progress: Progress = None,
 ) -> list[list[Picture] | None]:
-    """Frames of every video of a call.
+    """Return the frames of all videos of a call.
 
     Args:
-        cells: As made by `video_cell`.
-        n_frames: How many; None takes `DEFAULT_FRAMES` of a file and given frames as they are.
-        on_error: ``"nan"`` gives None for a video that cannot be read.
+        cells: Video cells created by `video_cell`.
+        n_frames: Number of frames. None for `DEFAULT_FRAMES` of a file, and for all frames of a list.
+        on_error: ``"nan"`` to return None for a video that cannot be read.
         progress: See `vlgauge.progress`.
+
+    Raises:
+        ValueError: If a video cannot be read, unless `on_error` is ``"nan"``.
     """
     n_frames = check_n_frames(n_frames)
 
@@ -136,7 +146,7 @@ def video_pictures(
     executor = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1))
     try:
         with progress_bar(len(cells), "Reading videos", progress) as advance:
-            # Each in a copy of this context, or it would not know how files are read here.
+            # Run each in a copy of this context, which contains the sandbox setting.
             threads = [executor.submit(copy_context().run, read, row) for row in range(len(cells))]
             for frames, cut_short in (thread.result() for thread in threads):
                 pictures.append(frames)
@@ -150,13 +160,17 @@ def video_pictures(
 
 
 def check_video(cell: Mapping[str, Any], place: str) -> None:
-    """Decode what a metric usually looks at, to see that it can be."""
+    """Decode the frames that metrics use by default, to check that they are readable.
+
+    Raises:
+        ValueError: If they are not, or there are no frames.
+    """
     if not _cell_frames(cell, None, place)[0]:
         raise UsageError(f"`{place}` must have at least one frame, got none")
 
 
 def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
-    """Pictures of one cell, and whether its file is cut short."""
+    """Return the frames of one cell, and whether its file is truncated."""
     frames = cell["frames"]
     if frames is not None:
         wanted = sampled(0, len(frames), n_frames or "all")
@@ -174,7 +188,7 @@ def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> t
 
 
 def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float | None, end: float | None) -> Plan:
-    """Where the frames lie that do decode."""
+    """Return the range of frames that can be decoded."""
     extent = source.extent()
     if extent.n_frames == 0:
         return 0, 0, not extent.is_complete
@@ -190,12 +204,12 @@ def _planned(source: VideoSource, n_frames: int | Literal["all"], start: float |
             f"`{source.place}` must have frames from {first} on that decode, of at most {MAX_FRAME_PIXELS:,} pixels, "
             f"got {decoded} frames"
         )
-    # Some files hold packets without a picture; only what is far too short is worth a warning.
+    # Some files have packets without an image, so only a much shorter video counts as truncated.
     return first, decoded, failed or decoded < COMPLETE * extent.n_frames
 
 
 def _segment(extent: Extent, start: float | None, end: float | None, place: str) -> tuple[int, int]:
-    """First frame of a segment and the one after its last."""
+    """Return the first frame and the end frame (exclusive) of a segment."""
     if start is None and end is None:
         return 0, extent.n_frames
     if not extent.seconds:

@@ -1,4 +1,4 @@
-"""Any image a user may pass -> an undecoded cell, and any cell -> a picture, exactly and safely."""
+"""Conversion of images from all supported inputs to undecoded cells, and safe decoding of cells."""
 
 import io
 import math
@@ -24,27 +24,29 @@ from vlgauge.media.limits import MAX_PIXELS
 from vlgauge.sandbox import is_boxed
 from vlgauge.settings import listed
 
-# While a picture is decoded, see `MAX_PIXELS`; of formats that take more there may be fewer pixels.
+# Bytes per pixel during decoding, see `MAX_PIXELS`. Formats that need more may have fewer pixels.
 _BYTES_PER_PIXEL = 8
-# Pillow takes eight bytes for each row, beside the four of a pixel.
+# Pillow needs eight bytes per row, in addition to four per pixel.
 MAX_SIDE = 2**20
 
-# How the pixels of each mode travel: PPM is fastest but would drop alpha and palettes, PNG cannot hold CMYK.
+# Lossless format for the pixels of each mode. PPM is fastest but supports neither alpha nor palettes, and PNG does not
+# support CMYK.
 _TRAVEL_FORMAT = {"RGB": "PPM", "L": "PPM", "1": "PPM", "P": "PNG", "LA": "PNG", "RGBA": "PNG", "CMYK": "TIFF"}
 _DEEP_MODES = ("I", "F")
 _ORIENTATION = 0x0112
-_AT_A_TIME = 2**20  # numbers of a tensor that are looked at together
-_LONGEST_PATH = 4096  # of Linux; what is longer is a text that was taken for a path
+_AT_A_TIME = 2**20  # tensor elements that are processed together
+_LONGEST_PATH = 4096  # limit of Linux. Longer strings are texts that were passed as a path
 
 
 def as_numpy(value: Any) -> Any:
-    """Return an array of another library, such as JAX, as one of numpy, and any other value as it is.
+    """Convert an array of another library, such as JAX, to NumPy, and return any other value unchanged.
 
-    An array is what has ``__array__``, ``__array_interface__`` or ``__dlpack__`` and at least one dimension, but is no
-    PIL image, list of rows or tensor of torch, which is read as `_tensor_pixels` says.
+    An array has ``__array__``, ``__array_interface__`` or ``__dlpack__`` and at least one dimension. PIL images, lists
+    of rows and torch tensors are not converted. See `_tensor_pixels` for tensors.
 
     Raises:
-        UsageTypeError: If numpy cannot read it, as where the library wants an explicit copy from a GPU.
+        UsageTypeError: If NumPy cannot read the array, for example because its library requires an explicit copy from a
+            GPU.
     """
     known = isinstance(value, (np.ndarray, np.generic, Image.Image)) or is_tensor(value) or listed(value) is not None
     own = [name for name in ("__array__", "__array_interface__", "__dlpack__") if hasattr(type(value), name)]
@@ -52,7 +54,7 @@ def as_numpy(value: Any) -> Any:
         return value
     try:
         array = np.from_dlpack(value) if own == ["__dlpack__"] else np.asarray(value)
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library raises different errors
         raise UsageTypeError(
             f"an array must be one that numpy can read, got {type(value).__name__} ({error}); copy it to the CPU"
         ) from error
@@ -60,7 +62,7 @@ def as_numpy(value: Any) -> Any:
 
 
 def is_single_image(value: Any) -> bool:
-    """Whether a row is one image rather than a list of images."""
+    """Return whether a row is one image instead of a list of images."""
     value = as_numpy(value)
     if isinstance(value, np.ndarray):
         return value.ndim in (2, 3) and value.dtype != object
@@ -70,28 +72,32 @@ def is_single_image(value: Any) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor of torch, which is not imported for that."""
+    """Return whether a value is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def images_of(row: Any) -> list[Any] | None:
-    """The images of a row: those of a list, tuple or one-dimensional array, or of a batch of a tensor; None for others.
+    """Return the images of a row that is a list, tuple, one-dimensional array or batch tensor. None for other rows.
 
-    A batch has the shape ``(n, channels, height, width)`` or ``(n, height, width, channels)``.
+    A batch tensor has shape ``(n, channels, height, width)`` or ``(n, height, width, channels)``.
     """
     return list(row) if is_tensor(row) and row.ndim == 4 else listed(as_numpy(row))
 
 
 def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[str, Any]:
-    """Cell ``{"bytes": ..., "path": ...}`` that the host can store without touching a pixel.
+    """Convert an image to a cell ``{"bytes": ..., "path": ...}`` that `evaluate` can store, without decoding it.
 
     Args:
         image: Path, encoded bytes, mapping with ``bytes`` or ``path``, uint8 array of shape ``(height, width)`` or
-            ``(height, width, 3)`` of any library (see `as_numpy`), or PIL image, of which the present pixels count; or
-            a tensor of torch, see `_tensor_pixels`.
-        place: Where the image stands, for messages.
-        may_be_missing: Whether there may be no file of a path.
+            ``(height, width, 3)`` of any library (see `as_numpy`), PIL image (of which the current pixels are used), or
+            torch tensor (see `_tensor_pixels`).
+        place: Position of the image in the input, for error messages.
+        may_be_missing: Whether a path may refer to a file that does not exist.
+
+    Raises:
+        ValueError: If the image is invalid, too large, empty or missing.
+        TypeError: If the type, dtype or shape is not supported.
     """
     if isinstance(image, (str, os.PathLike)):
         return {"bytes": None, "path": existing_file(image, place, may_be_missing=may_be_missing)}
@@ -119,13 +125,13 @@ def image_cell(image: Any, place: str, *, may_be_missing: bool = False) -> dict[
 
 
 def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
-    """Pixels of a tensor: of one channel ``(height, width)``, of three ``(height, width, 3)``, uint8.
+    """Convert a tensor to uint8 pixels, shape ``(height, width)`` for one channel or ``(height, width, 3)`` for three.
 
     Args:
-        tensor: uint8, or floats in 0..1 as made by dividing by 255, on any device; of shape ``(height, width)``,
-            ``(channels, height, width)`` or ``(height, width, channels)`` with 1 or 3 channels. Where both would do,
-            the channels come first, as everywhere in torch.
-        place: Where the image stands, for messages.
+        tensor: Tensor of uint8, or of floats in [0, 1] obtained by division by 255, on any device. Its shape is
+            ``(height, width)``, ``(channels, height, width)`` or ``(height, width, channels)`` with 1 or 3 channels. If
+            both are possible, channels come first, as is usual in torch.
+        place: Position of the image in the input, for error messages.
     """
     kind = str(tensor.dtype).removeprefix("torch.")
     first = tensor.ndim == 3 and tensor.shape[0] in (1, 3)
@@ -147,12 +153,12 @@ def _tensor_pixels(tensor: Any, place: str) -> np.ndarray:
 
 
 def _levels(pixels: Any, place: str) -> npt.NDArray[np.uint8]:
-    """Grey levels of floats in 0..1, some rows at a time, as double numbers are eight times as large."""
+    """Convert floats in [0, 1] to gray levels, in chunks of rows because float64 needs eight times as much memory."""
     levels = np.empty(tuple(pixels.shape), np.uint8)
     step = max(1, _AT_A_TIME // max(1, math.prod(pixels.shape[1:])))
     for start in range(0, len(levels), step):
         values = pixels[start : start + step].double().numpy()
-        # NaN fails the comparison, too; without a pixel there is nothing to compare.
+        # NaN fails the comparison, too. An empty image needs no comparison.
         if not ((values >= 0) & (values <= 1)).all():
             raise UsageError.about(
                 place,
@@ -176,7 +182,11 @@ def existing_file(
     *,
     may_be_missing: bool = False,
 ) -> str:
-    """Absolute path of a regular file, or of none where it may be missing."""
+    """Return the absolute path of an existing regular file. If `may_be_missing` is true, the file need not exist.
+
+    Raises:
+        ValueError: If the path is a URL, is not valid Unicode, or is not a regular file, or the file is missing.
+    """
     text = os.fspath(path)
     if is_address(text):
         raise UsageError.about(place, f"must be a local file, got the address {text[:60]!r}; download it first")
@@ -189,7 +199,7 @@ def existing_file(
                 place, f"must be an existing {kind} file, got {text[:_LONGEST_PATH]!r}, which is missing"
             ) from None
         mode = stat.S_IFREG
-    # Opening a pipe or a device could wait for ever.
+    # Opening a pipe or a device could block indefinitely.
     if not stat.S_ISREG(mode):
         article = "an" if kind == "image" else "a"
         raise UsageError.about(place, f"must be {article} {kind} file, got {text!r}, which is no regular file")
@@ -230,7 +240,7 @@ def _refuse_deep(mode: str, place: str) -> None:
 
 
 def _stored_mode(image: Image.Image) -> str:
-    """Mode of the pixels in a file; Pillow opens 16-bit colour as "RGB" and would keep the high bytes only."""
+    """Return the mode of the pixels in a file. Pillow opens 16-bit color as "RGB" and would drop the low bytes."""
     tiles = getattr(image, "tile", None)
     stored = str(tiles[0].args) if tiles else ""
     deep = ";16" in stored or "65535" in stored
@@ -238,7 +248,7 @@ def _stored_mode(image: Image.Image) -> str:
 
 
 def _array_bytes(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """The file that `_pixel_bytes` would make of them, row by row, so that no copy of all stands beside it."""
+    """Encode pixels like `_pixel_bytes`, but row by row to avoid a copy of all pixels."""
     height, width = pixels.shape[:2]
     buffer = io.BytesIO()
     buffer.write(b"P%d\n%d %d\n255\n" % (5 if pixels.ndim == 2 else 6, width, height))
@@ -248,7 +258,7 @@ def _array_bytes(pixels: npt.NDArray[np.uint8]) -> bytes:
 
 
 def _pixel_bytes(image: Image.Image, place: str) -> bytes:
-    """Lossless bytes of the pixels as they are now, turned upright if the image carries an orientation tag."""
+    """Encode the current pixels losslessly, rotated upright if the image has an orientation tag."""
     _refuse_large(*image.size, place)
     _refuse_deep(_stored_mode(image), place)
     buffer = io.BytesIO()
@@ -256,7 +266,7 @@ def _pixel_bytes(image: Image.Image, place: str) -> bytes:
         image = ImageOps.exif_transpose(image)
         if image.mode not in _TRAVEL_FORMAT:
             image = image.convert("RGB")
-        # PNG's own compression gains little on a cell that is read once.
+        # Higher PNG compression has little benefit for a cell that is read once.
         options = {"compress_level": 1} if _TRAVEL_FORMAT[image.mode] == "PNG" else {}
         image.save(buffer, _TRAVEL_FORMAT[image.mode], **options)
     return buffer.getvalue()
@@ -269,15 +279,18 @@ def open_image(
     convert: Literal["early", "late"] = "early",
     max_pixels: int = MAX_PIXELS,
 ) -> Image.Image:
-    """Decode one cell: upright, and RGB unless the caller converts later.
+    """Decode a cell to an upright image, in RGB unless the caller converts it later.
 
     Args:
-        cell: As made by `image_cell`.
-        place: Where the image stands, such as ``"images[3][2]"``, for messages.
-        convert: ``"early"`` gives RGB; ``"late"`` keeps the stored mode, for a caller that resizes first (palette
-            and alpha images differ).
-        max_pixels: Largest number of pixels, looked up in the header before anything is decoded; of WebP half as many,
-            of progressive JPEG two thirds.
+        cell: Image cell created by `image_cell`.
+        place: Position of the image in the input, such as ``"images[3][2]"``, for error messages.
+        convert: ``"early"`` to return RGB, ``"late"`` to keep the stored mode for a caller that resizes first. The
+            results differ for palette and alpha images.
+        max_pixels: Maximum number of pixels, checked in the header before decoding. For WebP the limit is half, for
+            progressive JPEG two thirds.
+
+    Raises:
+        ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
     """
     if is_boxed():
         content, shown = _content(cell, place), _shown(cell)
@@ -290,7 +303,11 @@ def open_image(
 
 
 def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS) -> None:
-    """Decode one cell, and keep nothing of it."""
+    """Decode a cell to check that it is readable, and discard the result.
+
+    Raises:
+        ValueError: If the image cannot be read, is too large, or has more than 8 bits per channel.
+    """
     if not is_boxed():
         open_image(cell, place, max_pixels=max_pixels)
     elif sandboxed.is_animated(_content(cell, place), place, max_pixels=max_pixels, shown=_shown(cell)):
@@ -298,7 +315,7 @@ def check_image(cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PI
 
 
 def _content(cell: Mapping[str, Any], place: str) -> bytes:
-    """The file of a cell, which is not looked at here."""
+    """Return the file content of a cell without parsing it."""
     if cell.get("bytes"):
         return bytes(cell["bytes"])
     with _unreadable_refused(place, _shown(cell)):
@@ -313,7 +330,11 @@ def decoded_image(
     max_pixels: int,
     shown: str = "",
 ) -> tuple[Image.Image, bool]:
-    """Decode one cell here, whoever made it, as `open_image`; the picture, and whether it has several frames."""
+    """Decode a cell in this process, even if it is untrusted. See `open_image` for the arguments and errors.
+
+    Returns:
+        The image, and whether its file has several frames.
+    """
     with opened_image(cell, place, max_pixels=max_pixels, shown=shown) as image:
         _refuse_deep(_stored_mode(image), place)
         weight = image.width * image.height * headers.bytes_per_pixel(image)
@@ -321,18 +342,23 @@ def decoded_image(
         with alone, _unreadable_refused(place, shown or _shown(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
-            # In its place, as a photograph in memory is large: four bytes per pixel, whatever its file has.
+            # Rotate in place, because a decoded photograph is large, with four bytes per pixel in any mode.
             ImageOps.exif_transpose(image, in_place=True)
             picture: Image.Image = image
             if convert == "early" and image.mode != "RGB":
-                # Pillow would warn of its loss; a file is scored without its alpha channel, as everywhere.
+                # Remove the transparency, about whose loss Pillow would warn. Images are always scored without their
+                # alpha channel.
                 image.info.pop("transparency", None)
                 picture = image.convert("RGB")
     return picture, animated
 
 
 def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], str]:
-    """Width and height as the image is seen, upright, and the mode of its pixels; nothing is decoded."""
+    """Return width and height of the upright image and the mode of its pixels, without decoding it.
+
+    Raises:
+        ValueError: If the image cannot be read or is too large.
+    """
     if is_boxed():
         return sandboxed.picture_head(_content(cell, place), place, _shown(cell))
     with opened_image(cell, place) as image:
@@ -340,7 +366,7 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
 
 
 def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
-    """The same of a picture that is open."""
+    """Return width and height of an opened image after rotation, and the mode of its pixels."""
     turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
     return (image.height, image.width) if turned else image.size, image.mode
 
@@ -349,7 +375,11 @@ def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
 def opened_image(
     cell: Mapping[str, Any], place: str, *, max_pixels: int = MAX_PIXELS, shown: str = ""
 ) -> Iterator[ImageFile]:
-    """Open an image, read its header and check its size."""
+    """Open an image, read its header and check its size.
+
+    Raises:
+        ValueError: If the image cannot be read or is too large.
+    """
     shown = shown or _shown(cell)
     with ExitStack() as stack:
         with _unreadable_refused(place, shown):
@@ -366,13 +396,13 @@ def _shown(cell: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _unreadable_refused(place: str, shown: str) -> Iterator[None]:
-    """Turn into ValueError what Pillow raises for a file that is broken, cut short, of another kind, or huge.
+    """Convert errors of Pillow for broken, truncated, foreign or huge files to ValueError.
 
-    That can be nearly anything, struct.error and KeyError included; where warnings are errors, a warning too.
+    Pillow can raise nearly any exception, including struct.error and KeyError, and warnings if they are errors.
     """
     try:
         yield
     except Exception as error:
-        # Pillow's text for an unknown format shows the address of a buffer.
+        # Pillow's message for an unknown format contains the address of a buffer.
         why = "no known image format" if isinstance(error, UnidentifiedImageError) else f"error: {error}"
         raise UsageError.about(place, f"must be a readable image, got {shown} ({why})") from error

@@ -1,4 +1,4 @@
-"""Large images and videos decoded one at a time: one takes hundreds of megabytes, and several threads decode."""
+"""Lock that decodes large images and videos one at a time across threads, because each needs hundreds of megabytes."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from PIL import Image
 
-# Share of the maximum size above which an image is large.
+# Fraction of the maximum size above which an image counts as large.
 _LARGE = 1 / 4
 _BLOCK = 2**26  # bytes
 
@@ -21,13 +21,13 @@ def _renew_lock() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A thread of the parent may have held it.
+    # Create a new lock, because a thread of the parent process may have held the old one.
     os.register_at_fork(after_in_child=_renew_lock)
 
 
 @contextmanager
 def keep_large_until_done() -> Iterator[None]:
-    """Make other threads wait for a large image decoded in this block until the block ends."""
+    """Keep the lock for a large image that is decoded inside the context until the context ends."""
     with ExitStack() as stack:
         outer, _of_thread.stack = getattr(_of_thread, "stack", None), stack
         try:
@@ -38,12 +38,17 @@ def keep_large_until_done() -> Iterator[None]:
 
 @contextmanager
 def decode_alone_if_large(size: int, max_size: int) -> Iterator[None]:
-    """Wait until no other thread has a large image, if this one is large."""
+    """Wait until no other thread decodes a large image, if this image is large.
+
+    Args:
+        size: Size of the image, in the unit of `max_size`.
+        max_size: Maximum size of an image.
+    """
     with ExitStack() as own:
         if size > max_size * _LARGE:
             stack = getattr(_of_thread, "stack", None) or own
             stack.enter_context(_lock)
-            # Blocks of this size go back to the system; smaller ones stay with the thread.
+            # Blocks of this size are returned to the system. Smaller ones stay with the thread.
             stack.callback(Image.core.set_block_size, Image.core.get_block_size())
             Image.core.set_block_size(max(Image.core.get_block_size(), _BLOCK))
         yield

@@ -1,15 +1,16 @@
-"""How much of a row is taken: known to a command line before anything that reads rows is imported."""
+"""Limits of the content of rows, in a module without heavy imports for the command line."""
 
 from dataclasses import dataclass
 
 from vlgauge.errors import UsageError
 
-# A picture of 50 megapixels takes up to eight bytes per pixel while it is decoded: four, and as many again where it is
-# turned or has an alpha channel.
+# Maximum number of pixels of an image. Decoding needs up to eight bytes per pixel: four for the image, and four for a
+# copy that is rotated or has an alpha channel.
 MAX_PIXELS = 50 * 2**20
 
-# Of a clip: the pixels of a frame, of which a decoder may keep seventeen; frames; and the pixels of all frames up to
-# the last that is looked at, which take some minutes: 8 hours of 640 x 480, 74 minutes of 1920 x 1080 at 30 a second.
+# Limits of a video: pixels of a frame, of which a decoder may keep 17, number of frames, and pixels of all frames up to
+# the last one used. Decoding that many pixels takes some minutes: 8 hours of 640 x 480 or 74 minutes of 1920 x 1080, at
+# 30 frames per second.
 MAX_FRAME_PIXELS = 9 * 2**20
 MAX_FRAMES = 2**20
 MAX_CLIP_PIXELS = 2**38
@@ -17,14 +18,14 @@ MAX_CLIP_PIXELS = 2**38
 
 @dataclass(frozen=True)
 class RowLimits:
-    """What a row may hold; one that holds more is left out, with the reason.
+    """Limits of the content of a row. Rows that exceed a limit are skipped with a reason.
 
     Attributes:
-        picture_bytes: Bytes of the file of a picture.
-        clip_bytes: Bytes of the file of a clip.
-        pixels: Pixels of a picture, looked up in its header.
-        characters: Characters of a text.
-        run_bytes: Bytes of all pictures and clips of a run, which are kept until it is scored.
+        picture_bytes: Maximum size of an image file in bytes.
+        clip_bytes: Maximum size of a video file in bytes.
+        pixels: Maximum number of pixels of an image, checked in its header.
+        characters: Maximum number of characters of a text.
+        run_bytes: Maximum size in bytes of all images and videos of a run, which are stored until it is scored.
     """
 
     picture_bytes: int = 20_000_000
@@ -34,7 +35,7 @@ class RowLimits:
     run_bytes: int = 2**30
 
     def __post_init__(self) -> None:
-        """Refuse what is no limit."""
+        """Check that all limits are at least 1."""
         for name, value in vars(self).items():
             if value < 1:
                 raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")

@@ -1,4 +1,4 @@
-"""Things to look at, each with a key of what is seen: images, and crops of images that are decoded once."""
+"""Lazily decoded images and image crops, each identified by a hash of its content."""
 
 import hashlib
 import threading
@@ -14,23 +14,23 @@ from vlgauge.errors import UsageError
 from vlgauge.media.images import image_head, open_image
 from vlgauge.weights.files import sha256_of
 
-# What resizes pictures for every encoder, for signatures: other libraries give other pixels.
+# Library that resizes images for all encoders, used in signatures because other libraries produce other pixels.
 PREPROCESSING = "pillow"
 
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels; right and bottom are outside."""
+"""Left, top, right and bottom in pixels. Right and bottom are exclusive."""
 
 
 class Picture(Protocol):
-    """One thing to look at: an image, a crop, a frame of a video.
+    """Protocol for lazily decoded images, image crops and video frames.
 
-    A picture may also have ``order``, bytes by which pictures of one file stand together, and a method ``skip``, which
-    is called instead of `open` when the picture is not needed.
+    An implementation may also define ``order``, a bytes sort key that keeps images of the same file together, and
+    ``skip()``, which is called instead of `open` if the image is not needed.
 
     Attributes:
-        key: SHA-256 of what is seen, 32 bytes; two pictures with one key look alike.
-        place: Where the picture stands, such as ``"images[3][2]"``, for messages.
-        convert: ``"early"``: to RGB before resizing; ``"late"``: resized in the stored mode, as `open` returns it.
+        key: SHA-256 digest of the content, 32 bytes. Images with equal keys have equal pixels.
+        place: Position in the input, such as ``"images[3][2]"``, for error messages.
+        convert: ``"early"`` to convert to RGB before resizing, ``"late"`` to resize in the mode that `open` returns.
     """
 
     @property
@@ -43,16 +43,20 @@ class Picture(Protocol):
     def convert(self) -> Literal["early", "late"]: ...  # noqa: D102
 
     def open(self) -> Image.Image:
-        """The picture, decoded.
+        """Return the decoded image.
 
         Raises:
-            ValueError: If it cannot be read.
+            ValueError: If the image cannot be read.
         """
         ...
 
 
 def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
-    """SHA-256 of an image file as it is, 32 bytes; that of a path is remembered as long as the file stays."""
+    """Compute the SHA-256 digest of an image file, 32 bytes, cached for a path until the file changes.
+
+    Raises:
+        ValueError: If the file cannot be read.
+    """
     data, path = cell.get("bytes"), cell.get("path")
     if data:
         return hashlib.sha256(data).digest()
@@ -63,7 +67,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
 
 
 class ImagePicture:
-    """A whole image."""
+    """Whole image."""
 
     def __init__(self, cell: Mapping[str, Any], place: str, convert: Literal["early", "late"] = "late") -> None:
         self.place = place
@@ -73,28 +77,31 @@ class ImagePicture:
 
     @property
     def key(self) -> bytes:
-        """Digest of the file."""
+        """SHA-256 digest of the file, 32 bytes."""
         if self._key is None:
             self._key = content_digest(self._cell, self.place)
         return self._key
 
     def stored_mode(self) -> str | None:
-        """Mode of its pixels, such as "RGB", from its header; None of a file that cannot be read."""
+        """Return the mode of the pixels, such as "RGB", from the header. None if the file cannot be read."""
         try:
             return image_head(self._cell, self.place)[1]
         except ValueError:
             return None
 
     def open(self) -> Image.Image:
-        """The decoded image, upright; see `vlgauge.media.images.open_image` for the errors."""
+        """Return the decoded, upright image. See `vlgauge.media.images.open_image` for the errors."""
         return open_image(self._cell, self.place, convert=self.convert)
 
 
 def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
-    """Rows of one image each as pictures, and the picture of each row, shape ``(n,)``; the same image is one picture.
+    """Deduplicate the images of rows that have one image each.
 
     Args:
-        images: One cell per row, as made by `vlgauge.media.images.image_cell`, in a list of its own.
+        images: One list per row with a single cell, created by `vlgauge.media.images.image_cell`.
+
+    Returns:
+        The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
     pictures: list[ImagePicture] = []
     known: dict[str | bytes, int] = {}
@@ -110,9 +117,16 @@ def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list
 def distinct_in_rgb(
     images: Sequence[Sequence[Mapping[str, Any]]],
 ) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
-    """As `distinct_images`, but what has a palette, an alpha channel or CMYK turns to RGB before it is resized.
+    """Deduplicate images like `distinct_images`, and convert palette, alpha and CMYK images to RGB before resizing.
 
-    Of colours and greys the order changes no pixel, so that these are the pictures that other metrics look at.
+    For color and gray images, the order of conversion and resizing does not affect the pixels, so other metrics use the
+    same images.
+
+    Args:
+        images: One list per row with a single cell, created by `vlgauge.media.images.image_cell`.
+
+    Returns:
+        The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
     pictures, picture_of = distinct_images(images)
     for picture in pictures:
@@ -122,11 +136,11 @@ def distinct_in_rgb(
 
 
 class SharedImage:
-    """An image of which several crops are looked at: decoded at the first, freed after the last.
+    """Image shared by several crops, decoded for the first crop and released after the last one.
 
     Args:
-        cell: As made by `vlgauge.media.images.image_cell`.
-        place: Where the image stands, for messages.
+        cell: Image cell created by `vlgauge.media.images.image_cell`.
+        place: Position of the image in the input, for error messages.
         n_uses: Number of crops.
     """
 
@@ -139,17 +153,21 @@ class SharedImage:
 
     @property
     def key(self) -> bytes:
-        """Digest of the file."""
+        """SHA-256 digest of the file, 32 bytes."""
         return self._whole.key
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels, upright; decodes the image if nobody has yet."""
+        """Width and height of the upright image in pixels. The image is decoded if needed."""
         with self._lock:
             return self._decoded().size
 
     def crop(self, box: Box) -> Image.Image:
-        """One of the crops, as RGB."""
+        """Return one of the crops in RGB.
+
+        Raises:
+            ValueError: If the image cannot be read.
+        """
         with self._lock:
             try:
                 return self._decoded().crop(box)
@@ -157,7 +175,7 @@ class SharedImage:
                 self._used()
 
     def skip(self) -> None:
-        """Do without one of the crops."""
+        """Skip one of the crops."""
         with self._lock:
             self._used()
 
@@ -173,7 +191,7 @@ class SharedImage:
 
 
 class CropPicture:
-    """A rectangle of an image, seen as RGB."""
+    """Rectangle of an image, in RGB."""
 
     convert: Literal["early", "late"] = "early"
 
@@ -184,21 +202,25 @@ class CropPicture:
 
     @property
     def key(self) -> bytes:
-        """Digest of the file and the box."""
+        """SHA-256 digest of the file and the box, 32 bytes."""
         return hashlib.sha256(b"crop" + self._whole.key + repr(self.box).encode()).digest()
 
     @property
     def order(self) -> bytes:
-        """Crops of one image stand together, so that few decoded images are held at a time."""
+        """Sort key that keeps crops of an image together, so that few decoded images are in memory at a time."""
         return self._whole.key + self.key
 
     def open(self) -> Image.Image:
-        """The crop."""
+        """Return the crop.
+
+        Raises:
+            ValueError: If the box is empty or the image cannot be read.
+        """
         left, top, right, bottom = self.box
         if left >= right or top >= bottom:
             raise UsageError.about(self.place, f"must have a box of at least one pixel, got {self.box}")
         return self._whole.crop(self.box)
 
     def skip(self) -> None:
-        """Let the whole image go without this crop."""
+        """Skip this crop, so that the image can be released."""
         self._whole.skip()

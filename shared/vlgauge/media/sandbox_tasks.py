@@ -1,4 +1,4 @@
-"""Tasks of a worker that decode images and videos, with the functions that decode them in other processes."""
+"""Tasks of sandbox workers that decode untrusted images and videos."""
 
 import os
 import tempfile
@@ -15,12 +15,12 @@ _Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
 
 _ROWS = 256
 
-# All formats, while modules can be read at leisure.
+# Load all formats now, while modules can still be imported.
 Image.init()
 
 
 def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image, and yield its head, then bands of its rows."""
+    """Decode an image and yield its header, then bands of its rows."""
     how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
     image, animated = decoded_image({"bytes": content, "path": None}, settings["place"], **how)
     transparency = image.info.get("transparency")
@@ -37,7 +37,7 @@ def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode an image, and yield whether its file has several frames."""
+    """Decode an image and yield whether its file has several frames."""
     how = {name: settings[name] for name in ("max_pixels", "shown")}
     cell = {"bytes": content, "path": None}
     _, animated = decoded_image(cell, settings["place"], convert="early", **how)
@@ -45,7 +45,7 @@ def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Yield size and mode of an image; nothing is decoded."""
+    """Yield size and mode of an image without decoding it."""
     cell = {"bytes": content, "path": None}
     with opened_image(cell, settings["place"], shown=settings["shown"]) as image:
         size, mode = head_of(image)
@@ -54,7 +54,7 @@ def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 @contextmanager
 def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
-    """Write a video to a file, because its decoder reads the name, too."""
+    """Write a video to a temporary file inside the context, because its decoder also uses the file name."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"clip{settings['ending']}")
         try:
@@ -72,7 +72,7 @@ def extent(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 
 
 def frames(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
-    """Decode some frames, and yield them and how far that went."""
+    """Decode some frames and yield them, then the number of decoded frames and the error, if any."""
     wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
     last = max(wanted, default=-1)
     with _clip(settings, content) as source:

@@ -1,4 +1,4 @@
-"""Images and videos that a worker of the sandbox decodes: the file goes there, pixels come back."""
+"""Decoding of images and videos in sandbox workers, which receive the file and return pixels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,19 +14,19 @@ from vlgauge.sandbox import MEGABYTE, Part, run
 
 _TASKS = "vlgauge.media.sandbox_tasks"
 _BYTES_PER_PIXEL = 4
-# A second decodes some 4 Mbit of a video of few changes, and more of all others.
+# Time limits. One second is enough for about 4 Mbit of a video with few changes, and for more of other videos.
 _SECONDS, _BYTES_PER_SECOND, _MOST_SECONDS = 10.0, 500_000, 60.0
 
 
 class Decoded(NamedTuple):
-    """A decoded image, and whether its file has several frames."""
+    """Decoded image, and whether its file has several frames."""
 
     image: Image.Image
     is_animated: bool
 
 
 def picture(content: bytes, place: str, **how: Any) -> Decoded:
-    """Decode an image, see `vlgauge.media.images.open_image`."""
+    """Decode an image. See `vlgauge.media.images.open_image`."""
     most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
     parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
     told = next(parts).facts
@@ -36,7 +36,7 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
     if (transparency := told["transparency"]) is not None:
         read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
         image.info["transparency"] = read[type(transparency)](transparency)
-    # In bands, so that there is no second copy of all pixels.
+    # Paste bands to avoid a second copy of all pixels.
     for part in parts:
         size = (image.width, part.facts["n_rows"])
         image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
@@ -44,13 +44,13 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
 
 
 def is_animated(content: bytes, place: str, **how: Any) -> bool:
-    """Decode an image, and return whether its file has several frames; its pixels stay in the worker."""
+    """Decode an image in a worker and return whether its file has several frames, without returning its pixels."""
     (part,) = run(f"{_TASKS}:whole", {"place": place, **how}, content, subject=f"`{place}`")
     return bool(part.facts["animated"])
 
 
 def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
-    """Return width and height of an image, upright, and the mode of its pixels."""
+    """Return width and height of an upright image, and the mode of its pixels."""
     (part,) = run(f"{_TASKS}:head", {"place": place, "shown": shown}, content, subject=f"`{place}`")
     width, height = part.facts["size"]
     return (width, height), part.facts["mode"]
@@ -58,7 +58,7 @@ def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int
 
 # -- Videos -----------------------------------------------------------------------------------------------------------
 def clip_extent(path: str, place: str) -> Mapping[str, Any]:
-    """Return the extent of a video, see `vlgauge.media.video_decoder.Extent`."""
+    """Return the extent of a video. See `vlgauge.media.video_decoder.Extent`."""
     (part,) = _of_clip("extent", path, place, {}, 0)
     return dict(part.facts)
 
@@ -66,17 +66,17 @@ def clip_extent(path: str, place: str) -> Mapping[str, Any]:
 def clip_frames(
     path: str, place: str, indices: Sequence[int], room: int, keep: Callable[[int, npt.NDArray[np.uint8]], object]
 ) -> tuple[int, str]:
-    """Decode some frames of a video, upright RGB of shape ``(height, width, 3)``.
+    """Decode some frames of a video to upright RGB, shape ``(height, width, 3)``.
 
     Args:
-        path: The file.
-        place: Name of the video in messages.
-        indices: Numbers of the frames, ascending.
-        room: Bytes of pixels after which no more frames are returned.
-        keep: Is called with the number and the pixels of each frame.
+        path: Path of the file.
+        place: Position of the video in the input, for error messages.
+        indices: Indices of the frames, ascending.
+        room: Maximum size of the returned pixels in bytes, after which no more frames are returned.
+        keep: Function that is called with the index and the pixels of each frame.
 
     Returns:
-        Number of decoded frames, and why there are not more; empty if the last frame was reached.
+        Number of decoded frames, and the error that ended decoding. Empty if the last frame was reached.
     """
     settings = {"indices": list(indices), "room": room}
     decoded, why = 0, ""

@@ -1,6 +1,6 @@
-"""Reading examples from JSONL, JSON, CSV, Parquet or lines of text, with every cell as it stands in the file.
+"""Readers of examples in JSONL, JSON, CSV, Parquet and text files, which preserve all cells.
 
-Relative paths of images and videos in such a file start at its folder; `located` makes them absolute.
+Relative paths of images and videos in such a file start at its folder. `located` makes them absolute.
 """
 
 import io
@@ -47,17 +47,17 @@ PICTURED = ("images", "videos")
 _SHEETS = ("xls", "xlsm", "ods")
 _SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
 
-# A list or tuple of strings as Python or numpy writes it, the latter without commas; nothing of it is ever evaluated.
+# Lists and tuples of strings as written by Python or by NumPy, which omits commas. They are never evaluated.
 _QUOTED = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
 _PYTHON_LIST = re.compile(rf"\[\s*+(?:{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+)?\]", re.DOTALL)
 _PYTHON_TUPLE = re.compile(rf"\(\s*+(?:{_QUOTED}\s*+,\s*+(?:{_QUOTED}\s*+,?\s*+)*+)?\)", re.DOTALL)
 _NOTHING = ("", "nan", "null", "none")
-_LONGEST_LIST = 10**6  # characters of a cell that is looked at
+_LONGEST_LIST = 10**6  # maximum number of characters of a cell that is checked
 
 
 @contextmanager
 def rows_called(name: str) -> Iterator[None]:
-    """Let messages call the rows by a name, such as that of an argument; they are FILE, as of commands, without."""
+    """Set the name of the rows in error messages inside the context, such as an argument name. The default is FILE."""
     token = _CALLED.set(name)
     try:
         yield
@@ -66,38 +66,38 @@ def rows_called(name: str) -> Iterator[None]:
 
 
 def name_of_rows() -> str:
-    """What messages call the rows."""
+    """Return the name of the rows for error messages."""
     return _CALLED.get()
 
 
 class CsvRow(dict[str, Any]):
-    """A row that knows the line of its file at which it ends, for messages; row 0 is line 2, below the titles."""
+    """Row with the number of its last line in the file, for messages. Row 0 is in line 2, below the header."""
 
     __slots__ = ("line",)
     line: int
 
 
 def row_place(row: Mapping[str, Any], number: int) -> str:
-    """Where a row stands: "row 3", of a CSV file "row 3 (line 5)"."""
+    """Return the position of a row: "row 3", or "row 3 (line 5)" for a CSV file."""
     return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
 
 
 def read_rows(path: str, file_format: str | None = None) -> Rows:
-    """Rows of a file, or of standard input for ``"-"`` (JSONL unless told otherwise).
+    """Read the rows of a file, or of standard input for ``"-"`` (JSONL by default).
 
     Args:
-        path: File whose ending tells the format: .jsonl, .json, .csv, .tsv, .parquet or .txt.
-        file_format: Format, where the ending does not tell it.
+        path: File whose extension determines the format: .jsonl, .json, .csv, .tsv, .parquet, .txt or .xlsx.
+        file_format: Format, if the extension does not determine it.
 
     Raises:
-        ValueError: If the format is unknown, a line is broken (the message names it), there is no row, or it goes
-            beyond the limits of `vlgauge.files`.
+        ValueError: If the format is unknown, a line is malformed (the message names it), there are no rows, or the file
+            exceeds the limits of `vlgauge.files`.
         OSError: If the file cannot be read.
     """
     chosen = file_format or ("jsonl" if path == STDIN else Path(path).suffix.lower().lstrip("."))
     if chosen not in READERS:
         if path != STDIN:
-            Path(path).stat()  # a file that is not there has no wrong ending
+            Path(path).stat()  # report a missing file instead of its extension
         if Path(path).is_dir():
             raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
         hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
@@ -114,12 +114,13 @@ def read_rows(path: str, file_format: str | None = None) -> Rows:
 
 # -- In a worker ------------------------------------------------------------------------------------------------------
 _ROWS_AT_A_TIME = 4096
-# Bytes of a result by those of the file: a character may be written with six, and rows have brackets.
+# Maximum size of a result per byte of the file, because a character may be escaped with six characters, plus a constant
+# for brackets.
 _MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
 
 
 def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
-    """Yield the rows of a table, some at a time: titles if all have the same, lines of a CSV file, and cells."""
+    """Yield the rows of a table in chunks: common column names or None, line numbers of CSV rows, and cells."""
     with limits(**settings["limits"]):
         rows = READERS[settings["format"]](data, settings["path"])
     titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
@@ -153,15 +154,15 @@ def _with_line(row: dict[str, Any], line: int) -> CsvRow:
 
 
 class MissingColumn(UsageError):
-    """A column that not every row has."""
+    """Raised if a column is missing in a row."""
 
 
 def take_column(rows: Rows, column: str) -> list[Any]:
-    """The cells of a column.
+    """Return the cells of a column.
 
     Raises:
-        MissingColumn: If a row lacks it; the message names the row and the columns that there are.
-        ValueError: If a cell is a list as Python writes it.
+        MissingColumn: If a row lacks the column. The message names the row and its columns.
+        ValueError: If a cell is a list as printed by Python.
     """
     for number, row in enumerate(rows):
         if column not in row:
@@ -177,9 +178,14 @@ def take_column(rows: Rows, column: str) -> list[Any]:
 
 
 def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> None:
-    """Say that texts are empty, or in a CSV file the word for nothing, as a program that saved a table writes them.
+    """Warn about empty texts, and about words for missing values in CSV files, as written by programs that save tables.
 
-    An empty caption is one that a system may give. An empty reference is none: `without_blanks` leaves it out.
+    Empty captions are scored, because a system may generate them. Empty references are dropped by `without_blanks`.
+
+    Args:
+        rows: Rows of the file.
+        title: Name of the column, or several names separated by commas.
+        are_scored: Whether empty texts of the column are scored. If not, there is no warning about them.
     """
     titles = split_titles(title, rows[0])
     for one in titles:
@@ -197,7 +203,11 @@ def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> N
 
 
 def refuse_absent_texts(rows: Rows, title: str) -> None:
-    """Refuse rows without a text, null or NaN, as a program writes them that left them out."""
+    """Check that no text of a column is null or NaN, as written by programs that omitted it.
+
+    Raises:
+        ValueError: If a text is null or NaN. The message names the first row.
+    """
     for one in split_titles(title, rows[0]):
         absent = [number for number, row in enumerate(rows) if is_missing(row[one])]
         if absent:
@@ -219,7 +229,7 @@ AS_JSON = "read it by ast.literal_eval and write it by json.dumps"
 
 
 def reads_as_list(text: Any) -> bool:
-    """Whether a text is a list or tuple of strings as Python, numpy or JSON writes one; "[laughs]" is none."""
+    """Return whether a text is a list or tuple of strings as written by Python, NumPy or JSON, unlike "[laughs]"."""
     if not isinstance(text, str) or len(text) > _LONGEST_LIST:
         return False
     form = {"[": _PYTHON_LIST, "(": _PYTHON_TUPLE}.get(text.lstrip()[:1])
@@ -227,22 +237,24 @@ def reads_as_list(text: Any) -> bool:
 
 
 def is_python_list(cell: Any) -> bool:
-    """Whether a cell is the text of a list as `pandas.DataFrame.to_csv` writes one, which is no JSON."""
+    """Return whether a cell is a list as written by `pandas.DataFrame.to_csv`, which is not valid JSON."""
     return reads_as_list(cell) and isinstance(_cell(cell), str)
 
 
 def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool = False) -> None:
-    """Refuse a column of lists that became texts, as `pandas.read_csv` gives them back; warn of a few of them.
+    """Check that a column does not contain lists converted to strings, as returned by `pandas.read_csv`.
 
-    A row of one such text in a list counts as well. A caption may happen to read as a list, most of them do not.
+    A row with one such string in a list counts, too. Single captions may look like a list by coincidence, so a few of
+    them only cause a warning.
 
     Args:
-        name: Of the column, for messages.
-        rows: Its cells, of any form.
-        may_be_texts: Whether to warn only, since a model may have written so, and the column takes no lists.
+        name: Name of the column, for messages.
+        rows: Cells in any form.
+        may_be_texts: Whether to only warn, because the column does not accept lists and a model may have generated such
+            texts.
 
     Raises:
-        UsageError: If more than half of the rows read as lists or tuples of strings.
+        UsageError: If more than half of the rows look like lists or tuples of strings.
     """
     texts = [row[0] if isinstance(row, (list, tuple)) and len(row) == 1 else row for row in rows]
     found = [row for row, text in enumerate(texts) if reads_as_list(text)]
@@ -256,7 +268,7 @@ def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool =
 
 
 def without_blanks(rows: Sequence[Any]) -> list[Any]:
-    """Rows of references without those that are empty or white space; a row that is no text and no list stays."""
+    """Remove references that are empty or whitespace. Rows that are neither a string nor a list are unchanged."""
     found: list[Any] = []
     for row in rows:
         texts = [row] if isinstance(row, str) else listed(row)
@@ -267,10 +279,11 @@ def without_blanks(rows: Sequence[Any]) -> list[Any]:
 
 
 def take_columns(rows: Rows, title: str) -> list[Any]:
-    """The cells of a column, or of several whose titles are given with commas, side by side in a list.
+    """Return the cells of a column, or the joined cells of several columns whose names are separated by commas.
 
     Raises:
-        MissingColumn: As `take_column`.
+        MissingColumn: If a row lacks a column.
+        ValueError: If a cell is a list as printed by Python.
     """
     titles = split_titles(title, rows[0])
     if len(titles) == 1:
@@ -279,27 +292,27 @@ def take_columns(rows: Rows, title: str) -> list[Any]:
 
 
 def split_titles(text: str, there: Container[str]) -> list[str]:
-    """Titles of columns, given with commas; a title that has commas itself is one."""
+    """Split column names at commas, unless the whole text is the name of an existing column."""
     return [text] if text in there else [one.strip() for one in text.split(",") if one.strip()] or [text]
 
 
 def side_by_side(cells: Sequence[Any]) -> list[Any]:
-    """Cells of several columns as one list; an empty one is none, as rows have unequal numbers of references."""
+    """Join cells of several columns in one list without empty cells, because rows may have fewer references."""
     every = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
     return [one for one in every if not is_missing(one) and one != ""]
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell holds nothing: None, or the NaN that tables have for it."""
+    """Return whether a cell is empty: None, or the NaN with which tables represent it."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
-    """The columns with every relative path of an image or a video made absolute.
+    """Make all relative paths of images and videos in columns absolute.
 
     Args:
-        columns: Cells by name of the column, None for a column that is not there.
-        file: The file of examples, whose folder the paths start at; "-" for the working folder.
+        columns: Cells by column name. None for a column that does not exist.
+        file: File of the examples, at whose folder the paths start. "-" for the working directory.
     """
     folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
     return {
@@ -309,9 +322,9 @@ def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, lis
 
 
 def _located(cell: Any, folder: str) -> Any:
-    """A path, a list of such cells, or a mapping with ``path`` or ``frames``; the metric judges anything else."""
+    """Make the path in a cell absolute: a string, a list of cells, or a mapping with ``path`` or ``frames``."""
     if isinstance(cell, str):
-        # An address stays as it is, so that the metric refuses it as one.
+        # Leave URLs unchanged, so that the metric reports them as URLs.
         return cell if is_address(cell) else str(Path(folder) / cell)
     if isinstance(cell, list):
         return [_located(item, folder) for item in cell]
@@ -321,7 +334,7 @@ def _located(cell: Any, folder: str) -> Any:
 
 
 def _read_jsonl(data: bytes, path: str) -> Rows:
-    # Only "\n" ends a line of JSONL; splitlines() would also cut at U+2028 inside a string.
+    # Only "\n" ends a line of JSONL, while splitlines() would also split at U+2028 inside a string.
     text = decoded(data, name_of_rows(), path)
     limit = unpacked_limit(len(data))
     check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
@@ -340,7 +353,7 @@ def _record(line: str, number: int, path: str) -> dict[str, Any]:
 
 
 def _read_json(data: bytes, path: str) -> Rows:
-    # Read at once, so that neither rows nor their lengths are known before all are in memory.
+    # JSON is parsed as a whole, so the number and length of rows are unknown until all are in memory.
     limit = current_limits().max_unpacked
     if len(data) > limit // 2:
         refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
@@ -379,7 +392,7 @@ def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
 
 
 def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> CsvRow:
-    # A blank line is a row whose only cell is empty.
+    # An empty line is a row with one empty cell.
     cells = cells or [""]
     if len(cells) != len(titles):
         got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
@@ -390,7 +403,7 @@ def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> Csv
 
 
 def _cell(cell: str) -> str | list[str]:
-    """A cell that holds a JSON list of strings is that list; anything else, such as "[male] ran", stays text."""
+    """Parse a cell that is a JSON list of strings. Return anything else, such as "[male] ran", as text."""
     if cell.lstrip().startswith("["):
         try:
             value = json.loads(cell)
@@ -402,7 +415,7 @@ def _cell(cell: str) -> str | list[str]:
 
 
 def _read_txt(data: bytes, path: str) -> Rows:
-    """One caption a line; an empty line is an empty caption, so that files of other systems stay side by side."""
+    """Read one caption per line. An empty line is an empty caption, so that files of different systems stay aligned."""
     lines = decoded(data, name_of_rows(), path).split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -412,14 +425,14 @@ def _read_txt(data: bytes, path: str) -> Rows:
 
 
 def _read_sheet(data: bytes, path: str) -> Rows:
-    """Read the first sheet of an Excel workbook; empty cells are None."""
+    """Read the first sheet of an Excel workbook, with None for empty cells."""
     with importing(f'{name_of_rows()} {path!r} needs openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
         import openpyxl  # noqa: F401
     import pandas as pd
 
     try:
         frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
-    except Exception as error:  # of a damaged file openpyxl raises nearly anything
+    except Exception as error:  # openpyxl raises nearly any exception for damaged files
         why = " ".join(str(error).split())[:200]
         raise UsageError(f"{name_of_rows()} must be a whole Excel workbook, got {path!r} ({why})") from error
     frame = frame.where(frame != "", None)

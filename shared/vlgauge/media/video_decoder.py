@@ -1,7 +1,8 @@
-"""Frames of one video file: counted without decoding, decoded once in order, only the chosen ones made into pictures.
+"""Video files whose frames are counted without decoding, and decoded once in order up to the last selected frame.
 
-A whole set of videos in memory would be large, so decoded frames wait in one bounded store until they are fetched. A
-frame that had to give way is decoded again; fetched in ascending order, that costs one more pass over the file.
+Decoded frames wait in one bounded cache until they are fetched, because all frames of many videos would not fit into
+memory. An evicted frame is decoded again. If frames are fetched in ascending order, this costs one more pass over the
+file.
 """
 
 import hashlib
@@ -24,31 +25,31 @@ from vlgauge.remembered import Remembered
 from vlgauge.sandbox import is_boxed
 from vlgauge.weights.files import sha256_of
 
-# In the key of every frame: a change of decoder or of the rules below must change it.
+# Part of the key of every frame. Change it whenever the decoder or the rules below change.
 DECODER = b"pyav-2"
 
-# Containers of video only. A playlist could name other files and addresses, and FFmpeg would open them.
+# Video containers only, because FFmpeg would open files and URLs that a playlist names.
 CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
 
 STORE_BYTES = 256 * 2**20
 
-# A file may hold a few packets that give no picture; with less than this share of its frames it is cut short.
+# Fraction of the frames below which a file counts as truncated, because a few packets may contain no image.
 COMPLETE = 0.9
 
 
 decoded_frames: Remembered[bytes, np.ndarray] = Remembered(STORE_BYTES, lambda frame: frame.nbytes)
-"""Pictures that were decoded and not yet fetched, by the key of their frame."""
+"""Cache of decoded frames that were not fetched yet, by key."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a file holds, as its packets say.
+    """Number of frames and duration of a video, according to its packets.
 
     Attributes:
-        n_frames: Whole packets of the picture stream, one per frame.
-        is_complete: Whether all are whole, and that is about as many as the file promises.
-        seconds: Duration; None if the file has no time stamps.
-        pixels: Of each frame.
+        n_frames: Number of complete packets of the video stream, one per frame.
+        is_complete: Whether all packets are complete and their number is close to the number stated in the file.
+        seconds: Duration in seconds. None if the file has no timestamps.
+        pixels: Number of pixels of each frame.
     """
 
     n_frames: int
@@ -58,13 +59,13 @@ class Extent:
 
 
 class VideoSource:
-    """One video file.
+    """Video file.
 
     Attributes:
-        place: Where the video stands, such as ``"videos[3]"``, for messages.
-        digest: SHA-256 of the file, 32 bytes.
-        path: Where it is.
-        is_boxed: Whether another process decodes it.
+        place: Position of the video in the input, such as ``"videos[3]"``, for error messages.
+        digest: SHA-256 digest of the file, 32 bytes.
+        path: Path of the file.
+        is_boxed: Whether a sandbox worker decodes the file.
     """
 
     def __init__(self, path: str, place: str, *, shown: str | None = None) -> None:
@@ -79,15 +80,19 @@ class VideoSource:
             return bytes.fromhex(sha256_of(Path(self.path)))
 
     def changed(self) -> bool:
-        """Whether the file is no longer the one that it was."""
+        """Return whether the file changed since this object was created."""
         return self._digest() != self.digest
 
     def key(self, index: int) -> bytes:
-        """Digest of a frame: of the file, the index and the way of decoding; 32 bytes."""
+        """Return the SHA-256 digest of decoder version, file and frame index, 32 bytes."""
         return hashlib.sha256(DECODER + self.digest + index.to_bytes(8, "big")).digest()
 
     def extent(self) -> Extent:
-        """Number of frames and duration, found by reading the packets; nothing is decoded."""
+        """Read the packets to determine the number of frames and the duration, without decoding.
+
+        Raises:
+            ValueError: If the file cannot be read, or has too many or too large frames.
+        """
         if self.is_boxed:
             return Extent(**sandboxed.clip_extent(self.path, self.place))
         end: float | None = None
@@ -110,26 +115,34 @@ class VideoSource:
         reached = None if end is None else end - start
         whole = count >= COMPLETE * stated_frames
         if stated is not None and (reached is not None or not count):
-            # The stated number of frames counts those that a file was trimmed of, too.
+            # Compare durations, because the stated number of frames includes frames that were trimmed.
             whole = (reached or 0) >= COMPLETE * stated
         whole = whole and not cut
         return Extent(count, whole, stated if whole and stated else reached, pixels)
 
     def frames(self) -> Iterator[tuple[int, Any]]:
-        """Index and decoded frame, one after the other."""
+        """Decode the video and yield index and frame in order.
+
+        Raises:
+            ValueError: If the file changed, cannot be decoded, or has too many pixels.
+        """
         if self.changed():
             raise UsageError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
         with self._opened() as (container, stream):
-            # Of half a packet some decoders make the frame before once more, others noise.
+            # Skip corrupt packets, from which decoders produce noise or the previous frame.
             packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
             n_pixels = 0
             for index, frame in enumerate(frame for packet in packets for frame in packet.decode()):
-                n_pixels += frame.width * frame.height  # which may grow on the way
+                n_pixels += frame.width * frame.height  # the frame size may change within a video
                 self.check_pixels(n_pixels)
                 yield index, frame
 
     def check_pixels(self, n_pixels: int) -> None:
-        """Refuse to decode so many."""
+        """Check that the number of pixels to decode is within the limit.
+
+        Raises:
+            ValueError: If it is not.
+        """
         if n_pixels > MAX_CLIP_PIXELS:
             raise UsageError(
                 f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
@@ -138,7 +151,7 @@ class VideoSource:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
-        """Container and picture stream; cover pictures of music files do not count as one."""
+        """Open the container and its video stream, ignoring cover images of music files."""
         av = _av()
         most = str(MAX_FRAME_PIXELS)
         options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file", "max_pixels": most}
@@ -158,18 +171,25 @@ class VideoSource:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Turn what FFmpeg reports for a broken or foreign file into ValueError."""
+        """Convert errors of FFmpeg for broken or foreign files to ValueError."""
         av = _av()
         try:
             yield
         except (av.FFmpegError, OSError) as error:
-            # The rest of FFmpeg's text repeats the path and its own log.
+            # The rest of FFmpeg's message repeats the path and its log.
             why = getattr(error, "strerror", None) or type(error).__name__
             raise UsageError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
 
 
 def upright_pixels(frame: Any, place: str) -> np.ndarray:
-    """Pixels of a decoded frame, shape ``(height, width, 3)``, uint8 RGB, turned as the file asks for."""
+    """Convert a decoded frame to pixels, rotated according to the file.
+
+    Returns:
+        RGB pixels, shape ``(height, width, 3)``, uint8.
+
+    Raises:
+        ValueError: If the rotation is not a multiple of 90 degrees.
+    """
     turns, rest = divmod(round(frame.rotation), 90)
     if rest:
         raise UsageError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
@@ -177,7 +197,7 @@ def upright_pixels(frame: Any, place: str) -> np.ndarray:
 
 
 class ChosenFrames:
-    """Some frames of a video, fetched one by one in any order and from any thread."""
+    """Selected frames of a video, which can be fetched in any order and from any thread."""
 
     def __init__(self, source: VideoSource, indices: Sequence[int]) -> None:
         self.source = source
@@ -188,10 +208,10 @@ class ChosenFrames:
         self._lock = threading.Lock()
 
     def decode_all(self) -> tuple[int, bool]:
-        """Decode up to the last chosen frame and keep the chosen ones as far as there is room for one video.
+        """Decode up to the last selected frame, and cache selected frames as far as they fit.
 
         Returns:
-            Number of frames decoded, and whether decoding ended with an error.
+            Number of decoded frames, and whether decoding ended with an error.
         """
         count, room = 0, decoded_frames.most
         if self.source.is_boxed:
@@ -209,7 +229,11 @@ class ChosenFrames:
         return count, False
 
     def fetch(self, index: int) -> Image.Image:
-        """The frame as an RGB picture."""
+        """Return a frame as an RGB image, decoding the file again if it is not cached.
+
+        Raises:
+            ValueError: If the frame cannot be decoded.
+        """
         with self._lock:
             pixels = decoded_frames.pop(self.source.key(index))
             if pixels is None:
@@ -218,10 +242,10 @@ class ChosenFrames:
         return Image.fromarray(pixels)
 
     def _of_box(self, wanted: Sequence[int], room: int, first: dict[int, np.ndarray] | None = None) -> tuple[int, str]:
-        """Keep chosen frames that another process decodes, the first one in `first` if that is given.
+        """Cache selected frames that a worker decodes. If `first` is passed, store the first frame there instead.
 
         Returns:
-            How many frames it decoded, and why not more.
+            Number of decoded frames, and the error that ended decoding. Empty if there was none.
         """
         if self.source.changed():
             raise UsageError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
@@ -235,9 +259,9 @@ class ChosenFrames:
         return sandboxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
 
     def _decode_to(self, index: int) -> np.ndarray:
-        """Go on, or start over, up to a frame, which is returned; chosen ones on the way that wait are kept."""
+        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame."""
         if self.source.is_boxed:
-            found: dict[int, np.ndarray] = {}  # which those behind it do not push out
+            found: dict[int, np.ndarray] = {}  # later frames cannot evict this one
             wanted = sorted({index, *(one for one in self._wanted if one > index)})
             count, why = self._of_box(wanted, decoded_frames.most, found)
             if index in found:
@@ -250,7 +274,7 @@ class ChosenFrames:
         for position, frame in cursor:
             n_decoded = position + 1
             if position == index:
-                if index < self._last:  # after the last one nobody needs the file to be open
+                if index < self._last:  # the file is not needed after the last frame
                     self._cursor, self._n_decoded = cursor, n_decoded
                 return self._pixels(frame)
             if position in self._wanted:
@@ -258,7 +282,7 @@ class ChosenFrames:
         raise UsageError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
 
     def _keep(self, index: int, frame: Any) -> int:
-        """Let a frame wait until it is fetched; its bytes."""
+        """Cache a frame until it is fetched, and return its size in bytes."""
         pixels = self._pixels(frame)
         decoded_frames.put(self.source.key(index), pixels)
         return pixels.nbytes
@@ -269,13 +293,13 @@ class ChosenFrames:
 
 
 def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
-    """Duration of the picture stream, whose first picture comes at `start`, as the file states it."""
-    # AVI states frames, one per tick; the duration of a file that is cut is FFmpeg's guess from its size.
+    """Return the duration of the video stream stated in the file. Its first frame is at `start`."""
+    # AVI states the number of frames, one per tick. FFmpeg only guesses the duration of a truncated file from its size.
     if container.format.name == "avi" and stream.frames:
         return float(stream.frames * stream.time_base)
     if stream.duration:
         return float(stream.duration * stream.time_base)
-    # Matroska states its end in a tag per stream, "00:00:06.000000000".
+    # Matroska states the end in a tag per stream, "00:00:06.000000000".
     parts = stream.metadata.get("DURATION", "").split(":")
     if len(parts) == 3:
         try:
@@ -283,7 +307,7 @@ def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
             return seconds if math.isfinite(seconds) else None
         except ValueError:
             pass
-    # The longest stream decides over this one, so it says nothing where there is sound as well.
+    # The container duration is determined by its longest stream, so it is only valid without other streams.
     return container.duration / 1e6 if container.duration and len(container.streams) == 1 else None
 
 

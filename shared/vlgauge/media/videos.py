@@ -1,4 +1,4 @@
-"""Any video a user may pass -> an undecoded cell that the host can store."""
+"""Conversion of videos from all supported inputs to undecoded cells that `evaluate` can store."""
 
 import math
 import numbers
@@ -15,14 +15,18 @@ _KEYS = ("path", "start", "end", "frames")
 
 
 def video_cell(video: Any, place: str, *, may_be_missing: bool = False) -> dict[str, Any]:
-    """Cell ``{"path", "start", "end", "frames"}`` that the host can store; nothing is decoded.
+    """Convert a video to a cell ``{"path", "start", "end", "frames"}`` that `evaluate` can store, without decoding it.
 
     Args:
-        video: Path of a file; mapping with ``path`` and, for a segment, ``start`` and ``end`` in seconds; mapping with
-            ``frames``; list of images; or uint8 array of shape ``(n_frames, height, width, 3)`` of any library, or
-            tensor of torch.
-        place: Where the video stands, such as ``"videos[3]"``, for messages.
-        may_be_missing: Whether there may be no file of a path.
+        video: Path of a file, mapping with ``path`` and optionally ``start`` and ``end`` of a segment in seconds,
+            mapping with ``frames``, list of images, uint8 array of shape ``(n_frames, height, width, 3)`` of any
+            library, or torch tensor.
+        place: Position of the video in the input, such as ``"videos[3]"``, for error messages.
+        may_be_missing: Whether a path may refer to a file that does not exist.
+
+    Raises:
+        ValueError: If the video, a frame or the segment is invalid, or the file is missing.
+        TypeError: If the type, dtype or shape is not supported.
     """
     if isinstance(video, (str, os.PathLike)):
         path = existing_file(video, place, "video", may_be_missing=may_be_missing)
@@ -65,7 +69,12 @@ def _mapping_cell(video: Mapping[str, Any], place: str, may_be_missing: bool) ->
 
 
 def checked_segment(start: Any, end: Any, place: str) -> tuple[float | None, float | None]:
-    """Begin and end in seconds, None for those of the video, if they can be a segment."""
+    """Check start and end of a segment in seconds, and return them as floats. None for start or end of the video.
+
+    Raises:
+        ValueError: If 0 <= start < end does not hold.
+        TypeError: If a value is not a number.
+    """
     for name, value in (("start", start), ("end", end)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
             raise UsageTypeError.about(place, f"must have seconds as `{name}`, got {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""Rows of data sets of the Hub, archives, folders and tables, as a metric scores them, and why some are left out.
+"""Rows of Hub datasets, archives, folders and tables, in the form that metrics score, with reasons for skipped rows.
 
-Rows are hostile: of a picture the bytes are taken, or a file that the source itself holds; no other path is opened and
-no address asked for.
+Rows are untrusted. An image or video is taken from bytes in the row, or from a file that the source itself contains. No
+other path is opened and no URL is requested.
 """
 
 from vlgauge.media.limits import RowLimits

@@ -1,8 +1,8 @@
-"""Rows of files that lie together: those of one name are a row, their endings its columns.
+"""Rows of grouped files: files with the same name form a row, and their extensions are its columns.
 
-Names of a tar archive are cut at their first dot, as WebDataset does; those of a folder or zip archive at their last
-one, since names such as "shot 10.15.23.png" have others. A name is a label: no file is written, and none is opened but
-by the archive or folder that listed it.
+Names in a tar archive are split at the first dot, as in WebDataset. Names in a folder or zip archive are split at the
+last one, because names such as "shot 10.15.23.png" contain other dots. Names are only labels. No file is written, and
+files are opened only by the archive or folder that listed them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ from vlgauge.row_sources.source import CLIPS, Kind, Origin, kind_of_cell
 KEY = "__key__"
 _TEXTS = ("txt", "text", "caption", "cls")
 _PICTURES = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
-_LOOK_AHEAD = 1000  # files that are listed however few rows are read
-_SHARE = 4  # what one file of JSON may take of what a table may
-# Columns of the one image or clip of a row, where rows have them in files of several endings.
+_LOOK_AHEAD = 1000  # minimum number of files that are listed, for any number of rows
+_SHARE = 4  # a JSON file may use the memory limit of a table divided by this
+# Columns of the image or video of a row, if rows have them in files with different extensions.
 _ANY: Mapping[str, Sequence[str]] = {"image": _PICTURES, "video": CLIPS}
 _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(_TEXTS, "text"),
@@ -32,7 +32,12 @@ _KINDS: Mapping[str, Kind] = {
 
 
 def parted(name: str, *, at_first_dot: bool) -> tuple[str, str]:
-    """What the files of a row share, folders and the name up to a dot, and the ending behind it in small letters."""
+    """Split a path into the key that the files of a row share (folders and stem) and the lowercase extension.
+
+    Args:
+        name: Path of the file.
+        at_first_dot: Whether the name is split at its first dot instead of the last one.
+    """
     folder, slash, last = name.rpartition("/")
     stem, _, ending = last.partition(".") if at_first_dot else last.rpartition(".")
     return f"{folder}{slash}{stem}", ending.lower()
@@ -42,18 +47,18 @@ class GroupedRows:
     """Rows of the files of an archive or folder, in the order of their first files.
 
     Args:
-        origin: Which rows they are.
-        files: All of them; those with other endings are left out.
-        limits: How much a file may hold.
-        at_first_dot: Whether names are cut at their first dot rather than at their last one.
-        most_rows: Number of rows that will be read. The other files are not listed if the files of a row stand
-            together; if rows are scattered, all files are listed.
+        origin: Identification of the rows.
+        files: All files. Files with other extensions are ignored.
+        limits: Limits of file sizes.
+        at_first_dot: Whether names are split at their first dot instead of the last one.
+        most_rows: Number of rows that will be read. Further files are not listed if the files of each row are adjacent.
+            Otherwise all files are listed.
 
     Attributes:
-        n_rows: Number of rows, None if not all files were listed.
+        n_rows: Number of rows. None if not all files were listed.
 
     Raises:
-        UsageError: If two files would be the same cell.
+        UsageError: If two files belong to the same cell.
     """
 
     def __init__(
@@ -92,7 +97,7 @@ class GroupedRows:
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """What each column holds, by all rows."""
+        """Kind of content of each column, based on all rows."""
         found: dict[str, Kind] = {KEY: "text"}
         for files in self._rows.values():
             for ending, one in files.items():
@@ -110,7 +115,7 @@ class GroupedRows:
 
     @cached_property
     def _in_all(self) -> Mapping[str, str | None]:
-        """The ending of `_ANY` that every row has which has one at all; None where there is no such ending."""
+        """Extension in `_ANY` that all rows with such a file share, by column. None if there is no such extension."""
         found: dict[str, str | None] = {}
         for title, endings in _ANY.items():
             own = [files.keys() & {*endings} for files in self._rows.values() if files.keys() & {*endings}]
@@ -118,7 +123,10 @@ class GroupedRows:
         return found
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Rows from a number on, with these columns."""
+        """Yield the given columns of all rows from row `start` on.
+
+        A cell that cannot be read is the error.
+        """
         for key, files in islice(self._rows.items(), start, None):
             yield {title: self._cell(title, key, files) for title in titles}
 
@@ -142,7 +150,7 @@ class GroupedRows:
             return error
 
     def _any_of(self, title: str, files: Mapping[str, ListedFile]) -> str:
-        """The ending of the image or clip of a row, empty if it has none."""
+        """Return the extension of the image or video of a row. Empty if it has none."""
         if in_all := self._in_all[title]:
             return in_all
         there = [ending for ending in _ANY[title] if ending in files]
@@ -152,7 +160,7 @@ class GroupedRows:
         return there[0] if there else ""
 
     def file(self, path: str, most_bytes: int) -> bytes:
-        """Nothing: what is in a row is in its files.
+        """Raise an error, because the content of a row is in its files.
 
         Raises:
             UsageError: Always.
@@ -161,9 +169,9 @@ class GroupedRows:
 
 
 def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
-    """The object in a file of JSON, or why there is none.
+    """Return the object in a JSON file, or the error if there is none.
 
-    Read here: Python's reader is no danger to the process, and a text of few objects becomes no large one.
+    It is parsed in this process. Python's parser is safe, and the size of the object is limited before parsing.
     """
     limit = current_limits().max_unpacked // _SHARE
     try:
@@ -176,7 +184,16 @@ def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
 
 
 def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> GroupedRows:
-    """Return the rows of a WebDataset archive, which is not unpacked; see `GroupedRows`."""
+    """Return the rows of a WebDataset archive without unpacking it. See `GroupedRows`.
+
+    Args:
+        path: Path of the archive.
+        limits: Limits of file sizes.
+        most_rows: Number of rows that will be read. None for all rows.
+
+    Raises:
+        UsageError: If the archive contains no texts, images or videos.
+    """
     rows = GroupedRows(Origin(Path(path).name), archive_files(path), limits, at_first_dot=True, most_rows=most_rows)
     if rows.kinds.keys() == {KEY}:
         raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
@@ -184,5 +201,5 @@ def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> Grou
 
 
 def in_order(files: Iterable[ListedFile]) -> list[ListedFile]:
-    """Files of a folder or zip archive by their rows."""
+    """Sort the files of a folder or zip archive by row."""
     return sorted(files, key=lambda one: (parted(one.name, at_first_dot=False), one.name))

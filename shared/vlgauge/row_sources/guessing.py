@@ -1,4 +1,4 @@
-"""Which column of a source a metric's column is, by what it holds and what it is called."""
+"""Guesses of the source column for each column of a metric, based on names and kinds of content."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,8 @@ from vlgauge.base.components import Components
 from vlgauge.base.video_columns import OneImage, Videos
 from vlgauge.row_sources.source import Kind
 
-# What a column of a metric can be made of, the best first. A picture or clip in a table is a name, that is a text.
+# Kinds of content that can fill a column of a metric, best first. In tables, images and videos are file names, which
+# are of the kind "text".
 KINDS: dict[type[Column], tuple[Kind, ...]] = {
     Text: ("text",),
     Story: ("texts", "text"),
@@ -20,7 +21,7 @@ KINDS: dict[type[Column], tuple[Kind, ...]] = {
     Components: ("scores",),
 }
 
-# What it is called, the likeliest first; compared without case.
+# Names of columns, likeliest first. They are compared without case.
 NAMES = {
     "predictions": (
         *("predictions", "prediction", "story", "candidate", "generated", "generated_caption", "caption", "output"),
@@ -31,27 +32,28 @@ NAMES = {
     "images": ("images", "image", "picture", "jpg", "jpeg", "png", "webp", "image_path", "file_name"),
     "videos": ("videos", "video", "clip", "mp4"),
     "id": ("id", "story_id", "image_id", "__key__"),
-    "groups": (),  # which rows belong together is not guessed
+    "groups": (),  # groups are never guessed
 }
-# What names rows or files is no caption.
+# Names of columns that identify rows or files and cannot contain captions.
 _NAMES_ROWS = re.compile(r"(?:^|[\W_])(?:id|ids|key|index|uuid|file|filename|path|url)$|[a-z]I[dD]$|__$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:ref|reference|caption)s?_?\d+", re.IGNORECASE)
 
 
 def guessed_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
-    """The likeliest title of each column, and of the column ``"id"``; several for numbered references.
+    """Guess the source column of each metric column and of the column ``"id"``.
 
     Args:
-        columns: Columns of a metric, or of several one after the other.
-        kinds: What each column of the source holds, by its title.
+        columns: Columns of one metric, or of several metrics one after the other.
+        kinds: Kind of content by column name of the source.
 
     Returns:
-        Titles by name of the column; an empty list where none is likely.
+        Column names of the source by column of the metric, several for numbered references. Empty if no column is
+        likely.
     """
     found: dict[str, list[str]] = {}
     for column in columns:
         if found.get(column.name):
-            continue  # guessed for another metric
+            continue  # already guessed for another metric
         taken = {title for titles in found.values() for title in titles}
         free = {title: kind for title, kind in kinds.items() if title not in taken}
         found[column.name] = _guess(column, free)
@@ -61,7 +63,7 @@ def guessed_titles(columns: Sequence[Column], kinds: Mapping[str, Kind]) -> dict
 
 
 def _guess(column: Column, kinds: Mapping[str, Kind]) -> list[str]:
-    """By name among those of a kind that can be right, else the first of the best kind that is no mere text."""
+    """Guess by name among columns of suitable kinds, or else by the best kind other than text."""
     fitting = {title: kind for title, kind in kinds.items() if kind in KINDS[type(column)]}
     known = {title.lower(): title for title in reversed(list(fitting))}
     for name in NAMES.get(column.name, ()):

@@ -1,4 +1,4 @@
-"""Rows of a data set of the Hub: streamed, of one commit, with nothing decoded or run that is in it."""
+"""Rows of Hub datasets, streamed at a pinned commit without decoding or executing any of their content."""
 
 import os
 import posixpath
@@ -18,13 +18,14 @@ from vlgauge.sandbox.parquet import batches_of, objects
 PREFIX = "hub:"
 MOST_FOUND = 20
 _TASKS = "vlgauge.sandbox.data_set_tasks"
-# `datasets` reads ranges of up to 128 MB ahead and a row group of a Parquet file as a whole, each several times over.
+# Limits of a worker. `datasets` reads ahead up to 128 MB, and each row group of a Parquet file as a whole, several
+# times over.
 _MEMORY, _SECONDS, _MOST_PART = 2048 * MEGABYTE, 20.0, 128 * MEGABYTE
-# How the Hub is reached, which only workers that read data sets need.
+# Environment variables of network access, which only workers that read datasets need.
 _NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _PLAIN = (str, int, float, bool, bytes, list, dict, type(None))
 
-# Token of the caller, True or None for the token of this machine, False for none.
+# Token of the caller, True or None for the token of this machine, False for no token.
 Token = str | bool | None
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
@@ -32,7 +33,7 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 @dataclass(frozen=True)
 class Pinned:
-    """A data set at a commit, with the token that opens it."""
+    """Dataset at a commit, with the token that grants access to it."""
 
     id: str
     revision: str
@@ -40,11 +41,11 @@ class Pinned:
 
     @property
     def root(self) -> str:
-        """Beginning of the path of every file of it."""
+        """Prefix of the paths of all its files."""
         return f"hf://datasets/{self.id}@{self.revision}/"
 
     def task(self, function: str, **settings: Any) -> Iterator[Part]:
-        """Run a task of `vlgauge.sandbox.data_set_tasks` on it."""
+        """Run a task of `vlgauge.sandbox.data_set_tasks` on this dataset and yield its output."""
         own = {"identity": self.id, "revision": self.revision, "token": _token_of(self.token)}
         return stream(
             f"{_TASKS}:{function}",
@@ -58,7 +59,7 @@ class Pinned:
 
 
 def _token_of(token: Token) -> str | bool:
-    """Return a token for a worker, which has none of its own."""
+    """Return a token for a worker, which has no access to the token of this machine."""
     from huggingface_hub import constants, get_token
 
     is_silent = token is False or (token is None and constants.HF_HUB_DISABLE_IMPLICIT_TOKEN)
@@ -73,7 +74,11 @@ def _environment() -> dict[str, str]:
 
 
 def search(words: str, token: Token = None) -> list[str]:
-    """Ids of data sets of the Hub that are found by words, the most downloaded first.
+    """Search datasets on the Hub and return their ids, most downloaded first.
+
+    Args:
+        words: Search words.
+        token: Token of the caller.
 
     Raises:
         NetworkError: If the Hub cannot be asked.
@@ -87,23 +92,28 @@ def search(words: str, token: Token = None) -> list[str]:
 
 
 def pinned(identity: str, revision: str | None = None, token: Token = None) -> Pinned:
-    """The data set at the commit that is now the newest, or at a revision.
+    """Return a dataset pinned to a revision or to its newest commit, and start the worker that opens it.
+
+    Args:
+        identity: Id of the dataset, OWNER/NAME.
+        revision: Commit, branch or tag. None for the newest commit.
+        token: Token of the caller.
 
     Raises:
-        ValueError: If it is none, is not there, private, or a script.
+        ValueError: If the id is invalid, or the dataset does not exist, is private, or is a script.
         NetworkError: If the Hub cannot be asked.
     """
     if _ID.fullmatch(identity):
-        start(_TASKS, _environment())  # Whoever asks for a commit opens it next.
+        start(_TASKS, _environment())  # callers open the dataset next
     return pinned_with_files(identity, revision, token)[0]
 
 
 def pinned_with_files(identity: str, revision: str | None = None, token: Token = None) -> tuple[Pinned, list[str]]:
-    """The same, and the paths of its files.
+    """Return a dataset pinned like `pinned`, and the paths of its files.
 
     Raises:
-        ValueError: As `pinned`.
-        NetworkError: As `pinned`.
+        ValueError: If the id is invalid, or the dataset does not exist, is private, or is a script.
+        NetworkError: If the Hub cannot be asked.
     """
     from huggingface_hub import HfApi
 
@@ -121,21 +131,21 @@ def pinned_with_files(identity: str, revision: str | None = None, token: Token =
 
 
 def configurations(data_set: Pinned) -> list[str]:
-    """Names of its configurations, the default one first.
+    """Return the names of the configurations of a dataset, "default" first.
 
     Raises:
-        ValueError: If it cannot be opened, or its data lie elsewhere.
+        ValueError: If the dataset cannot be opened, or its data are stored elsewhere.
         NetworkError: If the Hub cannot be asked.
     """
     return _names("configurations", data_set, first="default")
 
 
 def splits(data_set: Pinned, config: str) -> list[str]:
-    """Names of the splits of a configuration, "test" first.
+    """Return the names of the splits of a configuration, "test" first.
 
     Raises:
-        ValueError: As `configurations`.
-        NetworkError: As `configurations`.
+        ValueError: If the dataset cannot be opened, or its data are stored elsewhere.
+        NetworkError: If the Hub cannot be asked.
     """
     return _names("splits", data_set, first="test", config=config)
 
@@ -146,7 +156,7 @@ def _names(function: str, data_set: Pinned, *, first: str, **settings: Any) -> l
 
 
 class HubRows:
-    """Rows of a split, which a worker of the sandbox reads.
+    """Rows of a split of a Hub dataset, which a sandbox worker reads.
 
     Raises:
         ValueError: If there is no such configuration or split, or it cannot be read.
@@ -156,14 +166,14 @@ class HubRows:
     def __init__(self, data_set: Pinned, config: str | None, split: str | None) -> None:
         self._data_set = data_set
         (opened,) = data_set.task("opened", config=config, split=split)
-        # The configuration as it was named, because the worker keeps what it opened by that name.
+        # Keep the configuration as the caller named it, because the worker caches the opened dataset by that name.
         self._own = {"config": config, "split": opened.facts["split"]}
         self.origin = Origin(data_set.id, opened.facts["config"], opened.facts["split"], data_set.revision)
         self.kinds: Mapping[str, Kind] = opened.facts["kinds"]
         self.n_rows: int | None = opened.facts["n_rows"] or None
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Rows from a number on, with these columns."""
+        """Yield the given columns of all rows from row `start` on."""
         is_done = False
         while not is_done:
             try:
@@ -173,13 +183,13 @@ class HubRows:
                     start += part.facts
                 is_done = True
             except EvictedError:
-                pass  # Other streams were read meanwhile, so that this one is opened again where it was.
+                pass  # the worker dropped this stream for another one, so open it again at this row
 
     def file(self, path: str, most_bytes: int) -> bytes:
-        """Content of a file of the same data set at the same commit.
+        """Return the content of a file of the same dataset at the same commit.
 
         Raises:
-            ValueError: If it is another one, or larger.
+            ValueError: If the path is outside of the dataset, or the file is missing or larger than `most_bytes`.
         """
         root = self._data_set.root
         inside = path.removeprefix(root)
@@ -205,18 +215,18 @@ class HubRows:
 def _files(data_set: Pinned) -> Any:
     from huggingface_hub import HfFileSystem
 
-    # Not kept: the token is a visitor's.
+    # Do not cache the file system, because the token belongs to a user.
     return HfFileSystem(token=data_set.token, skip_instance_cache=True)
 
 
 def _refuse_unreachable() -> None:
-    check_version("datasets", "4.8", "reading rows of the Hub")  # which opened no `hf://` paths before
+    check_version("datasets", "4.8", "reading rows of the Hub")  # earlier versions cannot open `hf://` paths
     if (why := unreachable()) is not None:
         raise NetworkError(f"data sets of the Hub cannot be read, because {why}")
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row in which a cell that no metric reads, such as a time, is the error that says so."""
+    """Replace cells that no metric supports, such as timestamps, with errors."""
     message = "a cell must be a text, a number, a list, an object or a file, got "
     return {
         title: cell if isinstance(cell, _PLAIN) else UsageError(message + type(cell).__name__)

@@ -1,4 +1,4 @@
-"""Clips and pictures of rows in files while a run lasts: clips are decoded from files, and memory is dear."""
+"""Temporary files for videos and images during a run, because videos are decoded from files and to save memory."""
 
 import shutil
 import tempfile
@@ -9,11 +9,11 @@ from vlgauge.errors import UsageError
 
 
 class RunTooLarge(UsageError):
-    """Pictures and clips that do not fit into a run."""
+    """Raised if the images and videos of a run exceed its limits."""
 
 
 class KeptFiles:
-    """Files in a private folder, which comes with the first of them and goes with this object or the process."""
+    """Temporary files in a private folder, which is created with the first file and removed with this object."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -21,10 +21,10 @@ class KeptFiles:
         self._n_files = 0
 
     def add(self, content: bytes) -> str:
-        """Path of a new file.
+        """Write a new file and return its path.
 
         Raises:
-            RunTooLarge: If there is no room for it.
+            RunTooLarge: If there is not enough disk space.
         """
         self._n_files += 1
         try:
@@ -40,7 +40,7 @@ class KeptFiles:
         return str(path)
 
     def clear(self) -> None:
-        """Remove them all."""
+        """Remove all files."""
         if self._clear is not None:
             self._clear()
         self._folder = self._clear = None

@@ -1,4 +1,4 @@
-"""Reading rows for metrics, some at a time: those that can be scored, and why the others cannot."""
+"""Incremental reading of rows for metrics, which records skipped rows with reasons."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,37 +24,37 @@ _FILE = ("bytes", "path")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A row that was not scored."""
+    """Row that was skipped, and the reason."""
 
     id: Any
     reason: str
 
 
 def counted_reasons(left_out: Sequence[LeftOut]) -> list[tuple[str, int]]:
-    """How many rows were left out for each reason, the most frequent first."""
+    """Count the skipped rows by reason, most frequent first."""
     return Counter(one.reason for one in left_out).most_common()
 
 
 @dataclass
 class RowReader:
-    """Rows of a source as columns of metrics; goes on where it stood.
+    """Reader that converts rows of a source to columns of metrics, and continues at the next row on each call.
 
-    Clips that do not lie in files of this machine, and pictures where that is wanted, are kept in files until `clear`,
-    or as long as this object.
+    Videos that are not files on this machine, and images if `in_files` is set, are stored in temporary files until
+    `clear` is called or this object is deleted.
 
     Attributes:
-        source: Where they come from.
+        source: Source of the rows.
         wanted: Columns of the metrics.
-        titles: Titles in the source by name of the column, several for references side by side; ``"id"`` names rows,
-            ``"groups"`` labels those that belong together.
-        limits: What a row may hold.
-        in_files: Whether pictures wait in files rather than in memory.
-        next_row: Number of the row that is read next.
-        is_done: Whether the source has no more.
-        ids: What the rows that can be scored are called: by the column ``"id"``, or by their number.
-        groups: Their labels by the column ``"groups"``, where it has a title.
-        columns: Their cells by name of the column, None for one that is not given.
-        left_out: The others.
+        titles: Column names of the source by column of the metrics, several for references in parallel columns.
+            ``"id"`` identifies rows, and ``"groups"`` labels rows that belong together.
+        limits: Limits of the content of a row.
+        in_files: Whether images are stored in files instead of memory.
+        next_row: Index of the next row.
+        is_done: Whether the source has no more rows.
+        ids: Ids of the valid rows, from the column ``"id"`` or their index.
+        groups: Labels of the valid rows from the column ``"groups"``, if it is specified.
+        columns: Cells of the valid rows by column. None for a column that is not specified.
+        left_out: Skipped rows.
     """
 
     source: Source
@@ -73,7 +73,7 @@ class RowReader:
     _rows: Iterator[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse columns that are not there."""
+        """Check that all required and specified columns exist."""
         needed = [one.name for one in self.wanted if not one.optional and not self.titles.get(one.name)]
         if needed:
             raise UsageError(f"`{'` and `'.join(dict.fromkeys(needed))}` must be columns of the rows, none is chosen")
@@ -81,25 +81,29 @@ class RowReader:
         if missing := sorted(named - self.source.kinds.keys()):
             there = ", ".join(map(str, list(self.source.kinds)[:20])) or "none"
             raise UsageError(f"the rows must have the columns {', '.join(missing)}, got {there:.500}")
-        self.wanted = list(dict.fromkeys(self.wanted))  # of several metrics
+        self.wanted = list(dict.fromkeys(self.wanted))  # several metrics may share a column
         for column in self.wanted:
             self.columns.setdefault(column.name, [] if self.titles.get(column.name) else None)
 
     @property
     def n_read(self) -> int:
-        """Number of rows that were read, whether they can be scored or not."""
+        """Number of rows that were read, including skipped ones."""
         return len(self.ids) + len(self.left_out)
 
     def clear(self) -> None:
-        """Remove what was kept in files; the columns name some that are gone then."""
+        """Remove the temporary files. The columns may contain paths that no longer exist."""
         self._kept.clear()
 
     def read(self, n_rows: int) -> int:
-        """Read up to so many rows more; returns how many there were.
+        """Read up to `n_rows` more rows.
+
+        Returns:
+            Number of rows that were read.
 
         Raises:
-            ValueError: If the source cannot be read.
-            OSError: If it cannot be had; what was read before stays, and the next call tries again from there.
+            ValueError: If the source is invalid.
+            OSError: If the source cannot be reached. Rows read before are kept, and the next call retries from the
+                failed row.
         """
         with reading("boxed"):
             return self._read(n_rows)
@@ -115,7 +119,7 @@ class RowReader:
                 self.is_done = True
                 return done
             except Exception:
-                self._rows = None  # a generator that failed is at its end; the next call begins with this row
+                self._rows = None  # a failed generator is exhausted, so the next call starts again with this row
                 raise
             self.next_row += 1
         return n_rows
@@ -151,7 +155,7 @@ class RowReader:
                 kept.append(cell)
 
     def _given(self, column: str, row: Mapping[str, Any], files: "_RowFiles") -> Any:
-        """What a row has for a column; the pictures of it as bytes, a clip as a file."""
+        """Return the cell of a row for a column, with images as bytes and videos as files."""
         titles = self.titles.get(column) or ()
         if not titles:
             return None
@@ -163,7 +167,7 @@ class RowReader:
                 raise UsageError(f"`{column}` {NO_PYTHON_LIST} {AS_JSON}")
         if column not in PICTURED:
             return side_by_side(found) if len(found) > 1 else None if is_missing(found[0]) else found[0]
-        # Of several columns, such as one per ending of files, a row may fill one.
+        # A row may fill only one of several columns, such as one column per file extension.
         there = [one for one in found if not is_missing(one)]
         if len(there) > 1 and column == "videos":
             raise UsageError.about(
@@ -173,13 +177,13 @@ class RowReader:
         return self._clip(cell, column, files) if column == "videos" else self._picture(cell, column)
 
     def _picture(self, cell: Any, place: str) -> Any:
-        """The bytes of a picture, or of a list of them."""
+        """Return the bytes of an image, or of a list of images."""
         if isinstance(cell, list):
             return [self._picture(one, place) for one in cell]
         return self._content(cell, place, self.limits.picture_bytes)
 
     def _clip(self, cell: Any, place: str, files: "_RowFiles") -> Any:
-        """A clip as the path of a file, with what else the cell tells of it; one that is frames as pictures."""
+        """Return a video as a path, with the other keys of the cell, or as images if the cell contains frames."""
         if isinstance(cell, list):
             return self._picture(cell, place)
         others = {key: value for key, value in cell.items() if key not in _FILE} if isinstance(cell, Mapping) else {}
@@ -190,7 +194,7 @@ class RowReader:
         return {**others, "path": path} if others else path
 
     def _content(self, cell: Any, place: str, most_bytes: int) -> bytes | str | None:
-        """Content of the file of a cell, or the path of one that may be opened; None for no file."""
+        """Return the file content of a cell, or the path of a file that may be opened. None if there is no file."""
         if isinstance(cell, Mapping):
             path, content = cell.get("path"), cell.get("bytes")
         else:
@@ -213,20 +217,20 @@ class RowReader:
 
 
 class _RowFiles:
-    """The files of one row."""
+    """Temporary files of one row."""
 
     def __init__(self, kept: KeptFiles) -> None:
         self._kept = kept
         self._sizes: dict[str, int] = {}
 
     def add(self, content: bytes) -> str:
-        """Path of a new one."""
+        """Write a new file and return its path."""
         path = self._kept.add(content)
         self._sizes[path] = len(content)
         return path
 
     def forgotten(self, message: str) -> str:
-        """A message without their paths, which differ from row to row; they are removed."""
+        """Remove the files, and replace their paths in a message with sizes, because paths differ between rows."""
         for path, size in self._sizes.items():
             Path(path).unlink(missing_ok=True)
             message = message.replace(repr(path), f"{size:,} bytes")
@@ -234,7 +238,7 @@ class _RowFiles:
 
 
 def _filed(cell: Any, files: _RowFiles) -> Any:
-    """A cell whose bytes are in files."""
+    """Replace the bytes in a cell with paths of files."""
     if isinstance(cell, list):
         return [_filed(one, files) for one in cell]
     if isinstance(cell, dict):
@@ -243,11 +247,20 @@ def _filed(cell: Any, files: _RowFiles) -> Any:
 
 
 def checked_cell(column: Column, cell: Any, place: str, limits: RowLimits) -> Any:
-    """The cell, if the metric will take it: its pictures and its clip can be read, its texts are not too long.
+    """Check that a metric can score a cell: images and videos are readable and texts are short enough.
+
+    Args:
+        column: Column of the metric.
+        cell: Cell in the form that the metric accepts.
+        place: Position of the cell, for error messages.
+        limits: Limits of the content of a row.
+
+    Returns:
+        The unchanged cell.
 
     Raises:
-        ValueError: If it will not.
-        TypeError: If it is of another kind.
+        ValueError: If the cell is invalid.
+        TypeError: If the cell has the wrong type.
     """
     if cell is None:
         if column.optional:

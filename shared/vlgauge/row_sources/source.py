@@ -1,4 +1,4 @@
-"""What every source of rows can tell and give."""
+"""Protocol of sources of rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ __all__ = ["CLIPS", "Kind", "Origin", "Source", "is_clip", "kind_of_cell", "kind
 
 @dataclass(frozen=True)
 class Origin:
-    """Which rows they are: the header of the scores."""
+    """Identification of the rows, for the header of scores."""
 
     id: str
     config: str | None = None
@@ -20,32 +20,34 @@ class Origin:
 
 
 class Source(Protocol):
-    """Rows with numbers.
+    """Protocol for sources of numbered rows.
 
     Attributes:
-        origin: Which rows they are.
-        kinds: What each column holds, by its title.
-        n_rows: How many there are; None where that is not known before all are read.
+        origin: Identification of the rows.
+        kinds: Kind of content by column name.
+        n_rows: Number of rows. None if it is unknown before all rows are read.
     """
 
     @property
     def origin(self) -> Origin:
-        """Which rows they are."""
+        """Identification of the rows."""
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
-        """What each column holds, by its title."""
+        """Kind of content by column name."""
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are; None where that is not known before all are read."""
+        """Number of rows. None if it is unknown before all rows are read."""
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Rows from a number on, with these columns; a cell that is an error says why it cannot be had."""
+        """Yield the given columns of all rows from row `start` on. A cell that cannot be read is an exception."""
 
     def file(self, path: str, most_bytes: int) -> bytes | str:
-        """Content of a file that the source holds, or the path of one that may be opened.
+        """Return the content of a file of the source, or the path of a file that may be opened.
+
+        No other file is opened or requested.
 
         Raises:
-            ValueError: If it holds no such file, or a larger one; nothing else is opened or asked for.
+            ValueError: If the source has no such file, or the file is larger than `most_bytes`.
         """

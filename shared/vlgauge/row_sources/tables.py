@@ -1,4 +1,4 @@
-"""Rows of a table whose cells name images and videos: uploaded files, or those of an archive or a folder."""
+"""Rows of tables whose cells name images and videos among uploaded files, or in an archive or folder."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ class TableRows:
     """Rows of a table.
 
     Args:
-        rows: Its rows.
-        origin: Its name.
+        rows: Rows of the table.
+        origin: Identification of the table.
     """
 
     def __init__(self, rows: Rows, origin: Origin) -> None:
@@ -33,7 +33,7 @@ class TableRows:
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """Kind of each column, by its first cell that is not empty."""
+        """Kind of content of each column, based on its first cell that is not empty."""
         return kinds_of_rows(self._rows)
 
     @property
@@ -42,18 +42,18 @@ class TableRows:
         return len(self._rows)
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[Mapping[str, Any]]:
-        """Yield rows from a number on, with these columns."""
+        """Yield the given columns of all rows from row `start` on."""
         for row in self._rows[start:]:
             yield {title: row.get(title) for title in titles}
 
 
 class UploadedRows(TableRows):
-    """Rows of a table; an image or video is the uploaded file whose name ends the path in the cell.
+    """Rows of a table that names images and videos by paths, whose last part is the name of an uploaded file.
 
     Args:
         rows: Rows of the table.
-        origin: Name of the table.
-        packed: Uploaded files that are in archives.
+        origin: Identification of the table.
+        packed: Uploaded files in archives.
         paths: Paths of the other uploads.
     """
 
@@ -71,20 +71,21 @@ class UploadedRows(TableRows):
         return n_files_named(self._rows)
 
     def file(self, path: str, most_bytes: int) -> bytes | str:
-        """Path of the upload of that name, or what is in the file of an archive.
+        """Return the path of the upload with the file name of a path, or its content if it is in an archive.
 
         Raises:
-            ValueError: If there is none, or two; nothing else is looked for, let alone opened.
+            ValueError: If there is no such upload, or more than one, or it is larger than `most_bytes`. No other file
+                is searched or opened.
         """
         whole = _parts_of(path)
         name = whole[-1]
         packed, paths = self._packed.get(name, []), self._paths.get(name, [])
-        # Of one name in several folders, that whose folders are those of the path.
+        # Among files with the same name, prefer the one whose folders match the path best.
         alike = [_n_alike(whole, _parts_of(one.name)) for one in packed]
         most = max(alike, default=0)
         packed = [one for one, n in zip(packed, alike, strict=True) if n == most]
         n_found = len(packed) + len(paths)
-        # Where the table names several files so, one that is in none of their folders may be any of them.
+        # If the table names several files with this name, a file that matches none of their folders is ambiguous.
         if n_found == 1 and most < min(2, len(whole)) and self._n_named.get(name, 0) > 1:
             n_found = 2
         if n_found != 1:
@@ -101,8 +102,8 @@ class FolderTable(TableRows):
     """Rows of the table in a folder that names its images or videos in ``file_name``.
 
     Args:
-        rows: Its rows.
-        origin: Name of the folder.
+        rows: Rows of the table.
+        origin: Identification of the folder.
         files: Files in the folder.
     """
 
@@ -112,16 +113,16 @@ class FolderTable(TableRows):
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """Kind of each column."""
+        """Kind of content of each column."""
         kinds = kinds_of_rows(self._rows)
         named: Kind = "video" if is_clip(self._rows[0].get("file_name")) else "image"
         return kinds | ({"file_name": named} if "file_name" in kinds else {})
 
     def file(self, path: str, most_bytes: int) -> bytes:
-        """Return the content of a file in the folder, as the table names it.
+        """Return the content of a file in the folder, by the path in the table.
 
         Raises:
-            UsageError: If there is no file of that name; no other file is opened.
+            UsageError: If there is no file with this path, or it is larger than `most_bytes`. No other file is opened.
         """
         if path not in self._files:
             raise UsageError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
@@ -129,9 +130,9 @@ class FolderTable(TableRows):
 
 
 def n_files_named(cells: Any) -> dict[str, int]:
-    """How many files the paths in cells must be, also those in lists and objects in them, by the name of the file.
+    """Count the distinct files to which the paths in cells can refer, by file name, including paths in nested cells.
 
-    A path that is the end of another may be of the same file.
+    A path that is a suffix of another one may refer to the same file.
     """
     found: dict[str, set[tuple[str, ...]]] = {}
     for text in _texts_in(cells):
@@ -142,7 +143,7 @@ def n_files_named(cells: Any) -> dict[str, int]:
 
 
 def _n_beginnings(ascending: Sequence[tuple[str, ...]]) -> int:
-    """How many of some sequences are the beginning of no other one."""
+    """Count the sequences that are not a prefix of another one."""
     return sum(one != other[: len(one)] for one, other in pairwise([*ascending, ()]))
 
 
@@ -155,18 +156,18 @@ def _texts_in(cell: Any) -> Iterator[str]:
 
 
 def _parts_of(path: str) -> tuple[str, ...]:
-    """Folders and name of a path, of Windows too."""
+    """Split a path into folders and name, including Windows paths."""
     return tuple(path.replace("\\", "/").removeprefix("./").split("/"))
 
 
 def _n_alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts of two paths are equal, from their ends."""
+    """Count the equal parts at the end of two paths."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
-    """Return the rows of an uploaded table, with the other uploads, of which archives count as their files."""
+    """Return the rows of an uploaded table, with the other uploads and the files of uploaded archives."""
     archives = [one for one in uploads if one.lower().endswith(ARCHIVES)]
     packed = [one for archive in archives for one in archive_files(archive)]
     paths = [one for one in uploads if one not in archives]
@@ -174,7 +175,11 @@ def uploaded_rows(path: str, uploads: Sequence[str] = ()) -> UploadedRows:
 
 
 def folder_rows(folder: str, limits: RowLimits) -> Source:
-    """Return the rows of a folder: of the table in it that names its images, or of files with the same name."""
+    """Return the rows of a folder, from the table in it that names its images or from files with the same name.
+
+    Raises:
+        UsageError: If the folder contains no texts, images or videos.
+    """
     files, origin = in_order(folder_files(Path(folder))), Origin(Path(folder).absolute().name)
     names = {one.name for one in files}
     if table := next((name for name in _FOLDER_TABLES if name in names), None):
@@ -186,13 +191,17 @@ def folder_rows(folder: str, limits: RowLimits) -> Source:
 
 
 def archive_rows(path: str, limits: RowLimits) -> Source:
-    """Rows of an archive: of the table in it that names its pictures, or of files of one name."""
+    """Return the rows of an archive, from the table in it that names its images or from files with the same name.
+
+    Raises:
+        UsageError: If the archive contains no texts, images or videos.
+    """
     files = list(archive_files(path))
     is_tar = path.lower().endswith(TAR)
     keys = [parted(one.name, at_first_dot=is_tar)[0] for one in files]
     tables = [one for one in files if one.name.lower().endswith(_TABLES) and not one.is_hidden]
     origin = Origin(Path(path).name)
-    # A file of JSON beside a picture of its name is a row of these, as in WebDataset.
+    # A JSON file next to an image with the same name is part of a row, as in WebDataset.
     if len(tables) == 1 and keys.count(parted(tables[0].name, at_first_dot=is_tar)[0]) == 1:
         return UploadedRows(_rows_of(tables[0], limits), origin, files)
     rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
@@ -202,12 +211,12 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
 
 
 def _rows_of(table: ListedFile, limits: RowLimits) -> Rows:
-    """Rows of a table in an archive."""
+    """Read the rows of a table in an archive."""
     with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")
         path.write_bytes(table.content(limits.clip_bytes))
         try:
             return read_rows(str(path))
         except UsageError as error:
-            # A visitor knows the table by its name in the archive.
+            # Name the table by its path in the archive, which the user knows.
             raise error.with_message(str(error).replace(repr(str(path)), repr(table.name[-60:]))) from None
