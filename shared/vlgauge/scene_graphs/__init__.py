@@ -1,7 +1,7 @@
-"""What captions say of a scene: objects, attributes, relations; parsers, and the base of the metrics that compare it.
+"""Scene graphs of captions (objects, attributes, relations): parsers, and the base class of metrics that compare them.
 
-Scripts write ``from vlgauge import scene_graphs`` and name the base as ``scene_graphs.SceneGraphMetric``: the host
-takes the first concrete metric class in the namespace of a script.
+Scripts of metrics import ``from vlgauge import scene_graphs`` and use ``scene_graphs.SceneGraphMetric`` as base class,
+because `evaluate` loads the first concrete metric class in the namespace of a script.
 """
 
 from vlgauge.scene_graphs.factual import FactualParser

@@ -1,4 +1,4 @@
-"""Scene graphs by FACTUAL (Li et al., 2023): a T5 that writes what a sentence says, such as "( dog , is , brown )"."""
+"""Scene graphs by FACTUAL (Li et al., 2023), a T5 model that writes graphs such as "( dog , is , brown )"."""
 
 import re
 from collections.abc import Sequence
@@ -17,30 +17,30 @@ MODEL = "lizhuang144/flan-t5-base-VG-factual-sg"
 HINT = 'or parser="factual:FOLDER" with a copy of it, or parser="rules"'
 VARIANTS = ("paper", "released")
 LONGEST = 64
-"""Tokens of a sentence that the released code reads where it is asked for nothing else."""
+"""Maximum number of tokens of a sentence in the authors' code by default."""
 
 _PROMPT = "Generate Scene Graph: "
-# Marks of verbs and numbers of senses in what the models for FACTUAL's own form write.
+# Marks of verbs and numbers of senses in the output of models for FACTUAL's own format.
 _MARKS = re.compile(r"\bp?v:|:\d+")
 
 
 class FactualParser:
-    """Scene graphs that a T5 writes, sentence by sentence; each distinct sentence of a call is parsed once.
+    """Scene graph parser that uses a T5 model, sentence by sentence. Each distinct sentence of a call is parsed once.
 
-    Words of the graphs become lemmas of nouns, as in the authors' evaluation.
+    Words of the graphs are replaced with noun lemmas, as in the authors' evaluation.
 
     Args:
-        model: A folder, or an id of the Hub, ``owner/name`` or ``owner/name@commit``.
-        variant: "paper": sentences are parsed apart and nothing of them is cut, so that a graph depends on no other
-            caption. "released": captions as they are, in batches in the order of the call, each cut to ``longest``
-            tokens and to the number of tokens of the longest one of its batch without its end token, which so loses
-            its last token, as in the authors' code.
-        beams: Width of the search; the authors' tests take 1, their default is 5.
-        longest: Tokens that are read with ``variant="released"``.
-        most_tokens: Tokens that are written for a sentence.
-        device: ``"auto"``, or a device of torch.
-        batch_size: Sentences per forward pass.
-        profile: "paper", or "embedded", under which nothing is fetched.
+        model: A folder, or an id on the Hub, ``owner/name`` or ``owner/name@commit``.
+        variant: "paper" parses sentences separately and without truncation, so that a graph is independent of other
+            captions. "released" follows the authors' code: captions are not split and are parsed in batches in the
+            order of the call. Each one is truncated to ``longest`` tokens and to the number of tokens of the longest
+            caption of its batch without the end token. The longest caption therefore loses its last token.
+        beams: Beam width. The authors' tests use 1, and their default is 5.
+        longest: Maximum number of input tokens with ``variant="released"``.
+        most_tokens: Maximum number of output tokens per sentence.
+        device: ``"auto"``, or a PyTorch device.
+        batch_size: Number of sentences per forward pass.
+        profile: "paper", or "embedded", under which nothing is downloaded.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class FactualParser:
 
     @property
     def identity(self) -> str:
-        """The model and all settings that change a graph."""
+        """Model and all settings that affect the graphs, for signatures."""
         found = find_model(self._model, T5, profile=self._profile, setting="parser", hint=HINT)
         cut = f"+released:{self.longest}" if self.variant == "released" else ""
         return f"factual-1+{found.identity}+beams:{self.beams}+tokens:{self.most_tokens}{cut}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """The graph of each caption; that of one for which the model writes none is empty.
+        """Parse captions into graphs. A caption for which the model writes no graph has an empty graph.
 
         Warns:
-            UserWarning: If the model wrote anything but a graph, or a graph that does not end.
+            UserWarning: If the model wrote text that is not a graph, or a graph that does not end.
         """
         released = self.variant == "released"
         sentences = [[one.strip()] if released else split_sentences(one.lower()) for one in captions]
@@ -93,16 +93,17 @@ class FactualParser:
         return [merged(graphs[one] or Graph(()) for one in own) for own in sentences]
 
     def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
-        """The objects of each caption; alternatives ("a dog or a cat") are objects of their own here."""
+        """Return the objects of each caption. Alternatives ("a dog or a cat") are returned as separate objects."""
         return [[[name] for name in graph.objects] for graph in self.graphs(captions, progress=progress)]
 
     def _written(self, sentences: Sequence[str], progress: Progress) -> dict[str, tuple[str, bool]]:
-        """What the model writes for each distinct sentence, and whether that has an end."""
+        """Return the output of the model for each distinct sentence, and whether it ends."""
         distinct = list(dict.fromkeys(one for one in sentences if one))
         model = seq2seq(self._model, profile=self._profile, device=self._device, setting="parser", hint=HINT)
         ids = dict(zip(distinct, model.token_ids([_PROMPT + one for one in distinct]), strict=True))
         released = self.variant == "released"
-        # Sentences of one length together take least time; a fixed order makes the batches independent of the rows.
+        # Batches of sentences of similar length take the least time. A fixed order makes the batches
+        # independent of the rows.
         order = distinct if released else sorted(distinct, key=lambda one: (len(ids[one]), one))
         found: dict[str, tuple[str, bool]] = {}
         with progress_bar(len(order), "Parsing sentences", progress) as advance:
@@ -118,17 +119,17 @@ class FactualParser:
 
 
 def _cut(batch: Sequence[Sequence[int]], longest: int) -> list[list[int]]:
-    """Tokens as the released code cuts them: the length is that of the longest without its end token, which stays."""
+    """Truncate tokens like the authors' code, to the longest length without the end token, which is kept."""
     length = min(longest, max(len(own) - 1 for own in batch))
     return [list(own) if len(own) <= length else [*own[: length - 1], own[-1]] for own in batch]
 
 
 def _graph(text: str) -> Graph | None:
-    """The graph in what a model wrote, without a fact that is cut; None if there is none."""
+    """Parse a graph from the output of a model, without truncated facts. None if there is no graph."""
     told = _MARKS.sub("", text.replace(_PROMPT.strip(), "")).strip()
     if not told:
         return Graph(())
-    # Of a single fact that is cut the authors' code keeps the object.
+    # If a single fact is truncated, the authors' code keeps its object.
     facts = facts_in(told) or facts_in(f"{told.partition(',')[0]} )" if told.startswith("(") else "")
     return Graph.of(map(_lemmas, facts)) if facts else None
 
@@ -138,16 +139,16 @@ def _lemmas(parts: Tuple) -> Tuple:
 
 
 def names_factual(parser: object) -> bool:
-    """Whether a setting `parser` stands for FACTUAL: "factual", or "factual:" before a folder or an id of the Hub."""
+    """Return whether a setting `parser` selects FACTUAL: "factual", or "factual:" and a folder or an id on the Hub."""
     return isinstance(parser, str) and (parser == FACTUAL or parser.startswith(f"{FACTUAL}:"))
 
 
 def look_for_factual(parser: str, profile: str) -> None:
-    """Look for what the parser of a setting needs, without fetching or reading it."""
+    """Check the requirements of the parser of a setting, without downloading or loading anything."""
     check_torch("`parser`", PACKAGES, EXTRA)
     look_for_model(model_of(parser), T5, profile=profile, setting="parser", hint=HINT)
 
 
 def model_of(parser: str) -> str:
-    """The model of a setting that stands for FACTUAL."""
+    """Return the model of a setting that selects FACTUAL."""
     return parser.partition(":")[2] or MODEL

@@ -1,4 +1,4 @@
-"""What a caption says of a scene: its objects, their attributes, and the relations between them."""
+"""Scene graph of a caption: its objects, their attributes, and the relations between them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,18 +10,18 @@ from vlgauge.errors import UsageError, UsageTypeError
 Tuple: TypeAlias = tuple[str, ...]
 """(object), (object, attribute) or (subject, relation, object)."""
 
-# A graph that is given is read whole; no caption says as much.
+# Maximum number of tuples of a supplied graph. No caption has that many.
 MOST_TUPLES = 10_000
-# "( dog , is , brown ) , ( dog , chase , cat )": the form in which parsers that write text give a graph.
+# "( dog , is , brown ) , ( dog , chase , cat )": the format of parsers that write text.
 _FACT = re.compile(r"\(([^()]*)\)")
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Objects, attributes and relations, each once, in the order in which they were found.
+    """Distinct objects, attributes and relations, in the order in which they were found.
 
     Attributes:
-        objects: Words or compounds in lower case.
+        objects: Lowercased words or compounds.
         attributes: Pairs of object and attribute.
         relations: Triples of subject, relation and object.
     """
@@ -32,10 +32,10 @@ class Graph:
 
     @classmethod
     def of(cls, tuples: Iterable[Tuple]) -> "Graph":
-        """The graph of tuples of one, two or three parts; objects of the longer ones are objects of the graph.
+        """Build a graph from tuples of one, two or three parts. Objects of longer tuples are added to the objects.
 
         Args:
-            tuples: In any order; an empty part is no object, attribute or relation, and its tuple is left out.
+            tuples: Tuples in any order. A tuple with an empty part is left out.
         """
         objects: dict[str, None] = {}
         attributes: dict[tuple[str, str], None] = {}
@@ -54,7 +54,7 @@ class Graph:
 
     @property
     def tuples(self) -> tuple[Tuple, ...]:
-        """All of it: objects, then attributes, then relations."""
+        """All tuples: objects, then attributes, then relations."""
         return (*((name,) for name in self.objects), *self.attributes, *self.relations)
 
     def __bool__(self) -> bool:
@@ -62,22 +62,23 @@ class Graph:
 
 
 def merged(graphs: Iterable[Graph]) -> Graph:
-    """One graph that says what several say, each thing once."""
+    """Merge several graphs into one without duplicates."""
     return Graph.of(one for graph in graphs for one in graph.tuples)
 
 
 def given_graph(value: Any, name: str) -> Graph:
-    """A graph that a caller gives.
+    """Convert a graph supplied by the caller.
 
     Args:
-        value: A `Graph`; a dictionary with "objects", and "attributes" and "relations" if there are any; a list of
-            lists of one to three words; or text such as "( dog , is , brown ) , ( dog , chase , cat )".
-        name: Where it stands, for messages.
+        value: A `Graph`, a dictionary with "objects" and optionally "attributes" and "relations", a list of lists of
+            one to three words, or text such as "( dog , is , brown ) , ( dog , chase , cat )".
+        name: Position of the graph in the input, for error messages.
 
     Raises:
-        TypeError: If it is anything else.
-        ValueError: If a tuple has no or more than three parts, a part is empty, a relation or attribute is of no object
-            of the dictionary, an object stands there twice, or there are more than 10,000 tuples.
+        TypeError: If `value` has another type.
+        ValueError: If a tuple has no parts or more than three, a part is empty, a relation or attribute refers to an
+            object that is not in the dictionary, an object occurs twice in the dictionary, or there are more than
+            10,000 tuples.
     """
     if isinstance(value, Graph):
         value = {"objects": value.objects, "attributes": value.attributes, "relations": value.relations}
@@ -101,7 +102,7 @@ def given_graph(value: Any, name: str) -> Graph:
 
 
 def _parts(value: Mapping[str, Any], name: str) -> list[Tuple]:
-    """Tuples of a dictionary, whose objects are complete."""
+    """Return the tuples of a dictionary, whose objects must be complete."""
     if unknown := sorted(set(map(str, value)) - {"objects", "attributes", "relations"}):
         raise UsageError.about(name, f"must have objects, attributes and relations, got {', '.join(unknown)}")
     lists = {key: value.get(key) or () for key in ("objects", "attributes", "relations")}
@@ -141,7 +142,7 @@ def _checked(parts: Any, lengths: Sequence[int], name: str) -> Tuple:
 
 def _facts(text: str, name: str) -> list[Tuple]:
     tuples = facts_in(text)
-    # What a model writes may end early; what somebody gives must be understood to the last sign.
+    # The output of a model may end early, but a supplied graph must be valid up to the last character.
     said = [fact for fact in _FACT.findall(text) if fact.strip(" ,")]
     if _FACT.sub("", text).strip(" ,\t\n") or len(tuples) < len(said):
         raise UsageError.about(name, f"must be a graph such as '( dog , is , brown )', got {text!r:.60}")
@@ -149,10 +150,10 @@ def _facts(text: str, name: str) -> list[Tuple]:
 
 
 def facts_in(text: str) -> list[Tuple]:
-    """Tuples of the form that parsers write: "is" as the middle part of three makes an attribute.
+    """Parse tuples in the format that parsers write. "is" as the middle part of three indicates an attribute.
 
-    A relation of several words may be cut by commas there: all between the first part and the last is the relation.
-    What has no brackets around it, or an empty part, is left out.
+    A relation of several words may be split by commas: all parts between the first and the last form the relation. Text
+    without brackets, and tuples with an empty part, are left out.
     """
     tuples = []
     for fact in _FACT.findall(text):

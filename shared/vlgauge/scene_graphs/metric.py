@@ -1,4 +1,4 @@
-"""The base of the metrics that compare what captions say of a scene: parsed or given graphs of every caption."""
+"""Base class of metrics that compare the scene graphs of captions, which are parsed or supplied."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -18,27 +18,27 @@ from vlgauge.weights.preflight import Preflight
 
 RULES = "rules"
 GIVEN = "given"
-"""What a signature calls the parser where the call has the graphs."""
+"""Name of the parser in a signature if the call supplies the graphs."""
 
 NO_OBJECTS = frozenset(
     """area atmosphere backdrop background bottom center centre composition corner detail edge foreground frame front
     image left lighting middle mood overall part photo photograph picture position right scene scenery sense
     setting shot side top view""".split()  # noqa: SIM905
 )
-"""Nouns that name the picture or a place in it, and no object of the scene."""
+"""Nouns that name the image or a place in it instead of an object of the scene."""
 
 LONGEST = 2_000
-"""Words of the longest caption that is parsed: parsers need more than linear time and memory."""
+"""Maximum number of words of a caption, because parsers require more than linear time and memory."""
 
 
 class SceneGraphMetric(Metric):
-    """Base of the metrics over the scene graphs of captions and references.
+    """Base class of metrics over the scene graphs of captions and references.
 
-    Its settings choose the parser: ``parser`` ("rules", "factual", or an object with ``graphs`` and ``identity``),
-    ``pipeline``, the spaCy pipeline that the rules read, and ``device`` and ``batch_size`` of models.
+    The settings select the parser: ``parser`` ("rules", "factual", or an object with ``graphs`` and ``identity``),
+    ``pipeline`` (the spaCy pipeline of the rules), and ``device`` and ``batch_size`` of models.
 
     Attributes:
-        own_parsers: Further names that ``parser`` may have; the metric makes these parsers itself.
+        own_parsers: Additional values of ``parser``. The metric creates these parsers itself.
     """
 
     own_parsers: ClassVar[tuple[str, ...]] = ()
@@ -67,22 +67,22 @@ class SceneGraphMetric(Metric):
         super().__init__(*args, **host)
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
-        """Fields of a signature that only a call knows.
+        """Return the signature fields that are only known at call time.
 
         Args:
-            parser: What made the graphs, as `graphs_of` says.
-            encoder: What made vectors; None if nothing did.
+            parser: Source of the graphs, from `graphs_of`.
+            encoder: Identity of the encoder. None if no embeddings were used.
         """
         if encoder is not None:
             return {"enc": encoder, "parser": parser}
-        # No model took part where graphs were given: the number is that of either profile.
+        # With supplied graphs no model is used, so the score is the same under both profiles.
         return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
 
     def look_for_sources(self, given: Any = None) -> Preflight:
-        """What a call needs that is not given with it; nothing is parsed, loaded or fetched.
+        """Check the requirements of a call that are not passed with it, without parsing or downloading anything.
 
         Args:
-            given: Graphs or objects of the call; None where captions are parsed.
+            given: Graphs or objects passed to the call. None if captions are parsed.
         """
         found = Preflight(self.name, self.name.replace("_", "-"))
         if given is None and names_factual(self.parser):
@@ -92,7 +92,7 @@ class SceneGraphMetric(Metric):
         return found
 
     def _parser_of(self, captions: Sequence[str]) -> Any:
-        """The parser of a setting, for English but where it is the user's own."""
+        """Return the parser of the settings. Warn about captions that are not English, except with a user's parser."""
         if not isinstance(self.parser, str):
             return self.parser
         warn_of_strange(captions)
@@ -102,7 +102,7 @@ class SceneGraphMetric(Metric):
         return RuleParser(self.pipeline, profile=self.profile)
 
     def _parsed(self, parser: Any, method: str, captions: Sequence[str]) -> dict[str, Any]:
-        """What a method of a parser finds in each caption; a parser of the user's own need not know of bars."""
+        """Call a method of a parser for all captions. User-supplied parsers are called without `progress`."""
         ours = isinstance(parser, (RuleParser, FactualParser, SpiceProgram))
         found = list(getattr(parser, method)(captions, **({"progress": self.progress} if ours else {})))
         if len(found) != len(captions):
@@ -114,15 +114,17 @@ class SceneGraphMetric(Metric):
     def graphs_of(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]], graphs: Any
     ) -> tuple[list[Graph], list[list[Graph]], str]:
-        """Graphs of the captions, of their references, and what made them.
+        """Return the graphs of captions and references, and the name of their source.
 
         Args:
             predictions: One caption per row.
-            references: Its references.
-            graphs: What `compute` takes; None to parse, each distinct caption once.
+            references: References of each row.
+            graphs: Argument of `compute`. None to parse each distinct caption once.
 
         Raises:
-            ValueError: If there are not as many graphs as captions, or a caption is too long for a parser.
+            ValueError: If the number of graphs differs from the number of captions, or a caption is too long for the
+                parser.
+            TypeError: If a parser does not return graphs.
         """
         if graphs is not None:
             return *_given(graphs, references), GIVEN
@@ -139,13 +141,14 @@ class SceneGraphMetric(Metric):
     def object_groups(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]
     ) -> tuple[list[list[list[str]]], list[list[list[str]]], str]:
-        """Objects of the captions, of all references of each, and what found them.
+        """Return the objects of each caption, of all its references together, and the name of their source.
 
         Returns:
-            Per row its objects, each a list of alternatives; see `RuleParser.object_groups`.
+            For each row a list of objects, each of which is a list of alternatives (see `RuleParser.object_groups`),
+            for captions and for references, and the identity of the parser.
 
         Raises:
-            ValueError: If a caption is too long, or the parser finds no alternatives.
+            ValueError: If a caption is too long, or the parser does not return objects.
         """
         captions = _distinct(predictions, references)
         parser = self._parser_of(captions)
@@ -159,7 +162,7 @@ class SceneGraphMetric(Metric):
 
 
 class ObjectMetric(Metric):
-    """Base of the metrics of the objects that a caption names, which a call may give in place of references."""
+    """Base class of metrics on the objects that a caption names. A call may supply objects instead of references."""
 
     columns = (Text("predictions"), References("references", optional=True))
 
@@ -193,7 +196,7 @@ def _checked_parser(parser: Any, own_parsers: Sequence[str]) -> Any:
 
 
 def _given(graphs: Any, references: Sequence[Sequence[str]]) -> tuple[list[Graph], list[list[Graph]]]:
-    """Graphs that a call has, as many as there are captions."""
+    """Check and convert the graphs passed to a call, one per caption."""
     if not isinstance(graphs, Mapping) or set(graphs) != {"predictions", "references"}:
         got = ", ".join(map(repr, graphs)) if isinstance(graphs, Mapping) else type(graphs).__name__
         raise UsageError(f'`graphs` must be a dictionary with "predictions" and "references", got {got}')

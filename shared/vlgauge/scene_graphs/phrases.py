@@ -1,4 +1,4 @@
-"""Phrases of scene graphs, and how alike those of two captions are by an encoder of sentences."""
+"""Phrases of scene graphs, and their embeddings."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,7 +15,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def phrases_of(graphs: Iterable[Graph]) -> dict[str, Tuple]:
-    """Objects, "attribute object" and "subject relation object" of some graphs, each once, and the tuple of each."""
+    """Return the distinct phrases of some graphs with their tuples.
+
+    Phrases are objects, "attribute object" and "subject relation object".
+    """
     found: dict[str, Tuple] = {}
     for graph in graphs:
         for parts in graph.tuples:
@@ -24,11 +27,11 @@ def phrases_of(graphs: Iterable[Graph]) -> dict[str, Tuple]:
 
 
 class PhraseVectors:
-    """Unit vectors of phrases, each encoded once.
+    """L2-normalized embeddings of phrases, each encoded once.
 
     Args:
         phrases: All phrases of a call.
-        vectors: Shape ``(n, d)``, of any norm but 0.
+        vectors: Shape ``(n, d)``, of any nonzero norm.
     """
 
     def __init__(self, phrases: Sequence[str], vectors: npt.ArrayLike) -> None:
@@ -37,29 +40,29 @@ class PhraseVectors:
         self._rows = {phrase: row for row, phrase in enumerate(phrases)}
 
     def cosines(self, phrases: Iterable[str], others: Iterable[str]) -> Floats:
-        """Cosines of n and m phrases, shape ``(n, m)``."""
+        """Compute the cosines of n and m phrases, shape ``(n, m)``, in [-1, 1]."""
         first, second = ([self._rows[phrase] for phrase in side] for side in (phrases, others))
-        # Rounding takes the cosine of a phrase with itself above 1.
+        # Rounding may increase the cosine of a phrase with itself to more than 1.
         return np.clip(self._table[first] @ self._table[second].T, -1.0, 1.0)
 
 
 class PhraseGraphMetric(EncodingMetric, SceneGraphMetric):
-    """Base of the metrics over scene graphs that ask an encoder how alike two phrases are."""
+    """Base class of metrics over scene graphs that compare phrases by their embeddings."""
 
     @property
     def reads_vectors(self) -> bool:
-        """Whether the settings ask for vectors of phrases."""
+        """Whether the settings require embeddings of phrases."""
         return True
 
     def look_for_sources(self, given: Any = None) -> Preflight:
-        """As the base has it, and the encoder of the phrases."""
+        """Check the requirements of the base class, and the encoder of the phrases."""
         found = super().look_for_sources(given)
         if self.reads_vectors:
             self.look_for_encoder(found)
         return found
 
     def encoded_phrases(self, phrases: Iterable[str]) -> tuple[PhraseVectors, str]:
-        """Vectors of all phrases of a call, and what made them."""
+        """Encode all phrases of a call, and return their embeddings with the identity of the encoder."""
         distinct = list(dict.fromkeys(phrases))
         encoder = self.text_encoder()
         vectors: Any = encoder.encode(distinct, batch_size=self.batch_size, progress=self.progress) if distinct else []

@@ -1,9 +1,9 @@
-"""Scene graphs of English captions by rules over the dependencies of spaCy's pipelines.
+"""Scene graphs of English captions by rules over the dependency parses of spaCy pipelines.
 
-The rules follow the kinds of tuples that SPICE reads (Anderson et al., 2016, section 3.1): subject, verb and object;
-nouns and their prepositions, possessors, adjectives and numbers; participles behind a noun; what is said of a subject
-by "is". They are ours, as are the labels of spaCy, so that graphs of single captions differ from those of the Stanford
-parser; cards say how far scores agree. Pronouns are no objects and are not resolved.
+The rules extract the kinds of tuples that SPICE uses (Anderson et al., 2016, Section 3.1): subject, verb and object;
+nouns with their prepositions, possessors, adjectives and numbers; participles after a noun; predicates with "is". The
+rules are our own and use the labels of spaCy, so graphs of single captions differ from the Stanford parser. The metric
+cards report the agreement of scores. Pronouns are not objects and are not resolved.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _SUBJECTS = ("nsubj", "nsubjpass", "csubj")
 _OBJECTS = ("dobj", "obj", "dative")
 _CLAUSES = ("acl", "relcl")
 _RELATIVE = ("WDT", "WP", "WP$", "WRB")
-# "A lot of dogs": the dogs are there, and the first noun says how many.
+# "A lot of dogs": the dogs are an object, and the first noun is a quantity.
 _QUANTITIES = frozenset({"bunch", "couple", "dozen", "handful", "lot", "number", "pair", "plenty", "variety"})
-# "In front of", "on top of": the noun between two prepositions is no object.
+# "In front of", "on top of": the noun between two prepositions is not an object.
 _PLACES = frozenset({"back", "bottom", "center", "centre", "edge", "front", "left", "middle", "right", "side", "top"})
 _BEFORE_NOUNS = ("amod", "compound")
-# Where a small tagger takes a noun behind adjectives for another one: "a large pink cross".
+# Dependencies of nouns that a small tagger tags as another part of speech after adjectives: "a large pink cross".
 _NOUN_PLACES = ("attr", "dobj", "nsubj", "nsubjpass", "pobj")
 
 
 class GraphParser(Protocol):
-    """What the metrics over scene graphs need of a parser.
+    """Protocol for parsers that the metrics over scene graphs use.
 
     Attributes:
         identity: Name and version, for signatures.
@@ -45,15 +45,18 @@ class GraphParser(Protocol):
     identity: str
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """The graph of each caption; that of one without a noun is empty."""
+        """Parse captions into graphs, in input order. A caption without a noun has an empty graph."""
 
 
 class RuleParser:
-    """Scene graphs by rules over a spaCy pipeline; each distinct caption of a call is parsed once, by itself.
+    """Scene graph parser with rules over a spaCy pipeline. Each distinct caption of a call is parsed once, separately.
 
     Args:
-        pipeline: A setting of `vlgauge.text.noun_phrases.phrase_source`.
+        pipeline: Setting of `vlgauge.text.noun_phrases.phrase_source`.
         profile: "paper" or "embedded".
+
+    Raises:
+        UsageError: If the pipeline has no parser.
     """
 
     def __init__(self, pipeline: Any = None, *, profile: str = "paper") -> None:
@@ -64,25 +67,28 @@ class RuleParser:
         self.identity = f"rules-1+{source.identity}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """The graph of each caption; that of one without a noun is empty.
+        """Parse captions into graphs. A caption without a noun has an empty graph.
 
         Raises:
-            ValueError: If the pipeline has no parser, or a caption is longer than it takes.
+            ValueError: If the pipeline has no parser, or a caption is too long for it.
         """
         found = self._source.read_docs(captions, "DEP", "a parser", _tuples, progress)
         return [Graph.of(tuples) for tuples in found]
 
     def object_groups(self, captions: Sequence[str], *, progress: Progress = None) -> list[list[list[str]]]:
-        """The objects of each caption in lower case and in the singular, each a list of alternatives.
+        """Return the lowercased singular objects of each caption, each as a list of alternatives.
 
-        "A dog or a cat" is one object that may be either.
+        "A dog or a cat" is one object with two alternatives.
+
+        Raises:
+            ValueError: If the pipeline has no parser, or a caption is too long for it.
         """
         found = self._source.read_docs(captions, "DEP", "a parser", _alternatives, progress)
         return [[list(group) for group in groups] for groups in found]
 
 
 def _alternatives(doc: Doc) -> list[Tuple]:
-    """Objects of a caption; those that "or" joins are one."""
+    """Return the objects of a caption. Objects joined by "or" are alternatives of one object."""
     groups: dict[int, list[str]] = {}
     first: dict[int, int] = {}
     for token in doc:
@@ -96,7 +102,7 @@ def _alternatives(doc: Doc) -> list[Tuple]:
 
 
 def _tuples(doc: Doc) -> list[Tuple]:
-    """All tuples of a caption, objects first."""
+    """Return all tuples of a caption, objects first."""
     things = {token.i: _lemma(token) for token in doc if _is_thing(token)}
     found: list[Tuple] = [(name,) for name in things.values()]
     for token in doc:
@@ -108,7 +114,7 @@ def _tuples(doc: Doc) -> list[Tuple]:
 
 
 def _is_thing(token: Token) -> bool:
-    """Whether a noun names an object of the scene."""
+    """Return whether a noun names an object of the scene."""
     if token.dep_ in _BEFORE_NOUNS or not any(letter.isalpha() for letter in token.text):
         return False
     if token.tag_ not in _NOUNS:
@@ -125,7 +131,7 @@ def _has(token: Token, dependency: str, word: str) -> bool:
 
 
 def _lemma(token: Token) -> str:
-    """Of a noun, a verb or an adjective; the word in lower case otherwise."""
+    """Return the lemma of a noun, a verb or an adjective, or the lowercased word otherwise."""
     if token.tag_ in _NOUNS:
         return singular(token.lower_) if token.tag_ in _PLURALS else token.lower_
     if token.pos_ in ("VERB", "AUX"):
@@ -134,7 +140,7 @@ def _lemma(token: Token) -> str:
 
 
 def _of_noun(noun: Token, things: dict[int, str]) -> Iterator[Tuple]:
-    """What stands around a noun: adjectives, numbers, compounds, possessors and prepositions."""
+    """Yield the tuples of a noun with its adjectives, numbers, compounds, possessors and prepositions."""
     name = things[noun.i]
     for child in noun.children:
         if child.dep_ == "amod":
@@ -174,7 +180,7 @@ def _of_verb(verb: Token, things: dict[int, str]) -> Iterator[Tuple]:
 
 
 def _subjects(verb: Token) -> list[Token]:
-    """The nouns that do what a verb says: its own, that which it follows, or those of the verb that it is joined to."""
+    """Return the subjects of a verb: its nouns, the noun that it modifies, or the subjects of its head verb."""
     own = [one for child in verb.children if child.dep_ in _SUBJECTS for one in _joined(child)]
     if any(child.tag_ in _RELATIVE for child in own) or (not own and verb.dep_ in _CLAUSES):
         return _joined(verb.head) if verb.dep_ in _CLAUSES else []
@@ -195,7 +201,7 @@ def _agents(verb: Token) -> list[Token]:
 
 
 def _qualities(verb: Token, things: dict[int, str]) -> Iterator[str]:
-    """What "is" says of its subject, and adjectives behind other verbs: "looks happy"."""
+    """Yield the predicates after "is", and adjectives after other verbs: "looks happy"."""
     for child in verb.children:
         if child.dep_ in ("acomp", "oprd") and child.tag_ not in _NOUNS:
             yield from (_lemma(one) for one in _joined(child))
@@ -204,7 +210,7 @@ def _qualities(verb: Token, things: dict[int, str]) -> Iterator[str]:
 
 
 def _prepositions(token: Token, things: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """Prepositions that hang on a word, with their nouns: ("in front of", "house")."""
+    """Yield the prepositions that depend on a word, with their nouns: ("in front of", "house")."""
     for child in token.children:
         if child.dep_ == "prep":
             yield from _reached(child, child.lower_, things)
@@ -222,7 +228,7 @@ def _reached(preposition: Token, said: str, things: dict[int, str]) -> Iterator[
 
 
 def _behind(noun: Token, said: str, things: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """The noun behind a place or a quantity: "in front of a house", "with a lot of dogs"."""
+    """Yield the noun after a place or a quantity: "in front of a house", "with a lot of dogs"."""
     for child in noun.children:
         if child.dep_ == "prep" and child.lower_ == "of":
             words = said if _lemma(noun) in _QUANTITIES else f"{said} {noun.lower_} of".strip()
@@ -230,7 +236,7 @@ def _behind(noun: Token, said: str, things: dict[int, str]) -> Iterator[tuple[st
 
 
 def _joined(token: Token) -> list[Token]:
-    """A word and those that are joined to it by "and" or a comma."""
+    """Return a word and all words that are joined to it by "and" or a comma."""
     found = [token]
     for child in token.children:
         if child.dep_ == "conj":

@@ -1,6 +1,6 @@
-"""Scene graphs by the Java program of SPICE's authors (Anderson et al., 2016), if the user has it.
+"""Scene graphs by the Java program of SPICE's authors (Anderson et al., 2016), if it is installed.
 
-The program is ``spice-1.0.jar`` of pycocoevalcap. It parses with CoreNLP 3.6.0, which its users download.
+The program is ``spice-1.0.jar`` of pycocoevalcap. It parses with CoreNLP 3.6.0, which must be downloaded separately.
 """
 
 import json
@@ -25,24 +25,24 @@ from vlgauge.weights.files import FileState, sha256_of
 from vlgauge.weights.preflight import Preflight
 
 SPICE = "spice-1.0"
-"""The setting `parser` that stands for the program."""
+"""Value of the setting `parser` that selects the program."""
 
 _PACKAGE = "pycocoevalcap"
 _JAR = "spice-1.0.jar"
-# What the package has, and what its users download.
+# Files in the package, and files that its users download.
 _SHIPPED = (_JAR, "lib/SceneGraphParser-1.0.jar", "lib/Meteor-1.5.jar")
 _CORENLP = ("lib/stanford-corenlp-3.6.0.jar", "lib/stanford-corenlp-3.6.0-models.jar")
 # The program writes its output with Nashorn, which Java 15 removed.
 _OLDEST_JAVA, _NEWEST_JAVA = 8, 14
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-# Tuples of the graphs that a process keeps: about 100,000 captions.
+# Maximum number of cached tuples per process, which is about 100,000 captions.
 _MOST_TUPLES = 2**20
 
 _GRAPHS: Remembered[tuple[str, str], Graph] = Remembered(_MOST_TUPLES, lambda graph: 1 + len(graph.tuples))
 
 
 class _Program(NamedTuple):
-    """The files of the program, all of them there."""
+    """Files of the program, all of which exist."""
 
     java: str
     jar: Path
@@ -50,21 +50,20 @@ class _Program(NamedTuple):
 
 
 class SpiceProgram:
-    """Parser that runs the authors' program once per call, over all captions that this process has not parsed yet.
+    """Parser that runs the authors' program once per call, on all captions that are not in the cache of the process.
 
-    The program merges nothing (``-noSynsets``): the metric merges words of one meaning when it scores. The order of the
-    tuples is alphabetical, as the program writes them.
+    The program does not merge synonyms (``-noSynsets``), because the metric merges words with the same meaning when it
+    scores. The tuples are in alphabetical order, as the program writes them.
 
     Args:
-        java: Java 8 to 14: the path of a program, or its name on the PATH.
-        jars: Folder of ``spice-1.0.jar`` and ``lib``; None for that of an installed pycocoevalcap.
+        java: Java 8 to 14: the path of an executable, or its name on the PATH.
+        jars: Folder of ``spice-1.0.jar`` and ``lib``. None for the folder in an installed pycocoevalcap.
 
     Attributes:
         identity: Name and SHA-256 of the program and of the models of CoreNLP.
 
     Raises:
-        MissingFileError: If Java or a jar is missing.
-        UsageError: If Java has another version.
+        MissingFileError: If Java or a jar is missing, or Java has another version.
     """
 
     def __init__(self, java: str | PathLike[str] = "java", jars: str | PathLike[str] | None = None) -> None:
@@ -73,10 +72,10 @@ class SpiceProgram:
         self.identity = f"{SPICE}@{digests[0]}+corenlp-3.6.0@{digests[1]}"
 
     def graphs(self, captions: Sequence[str], *, progress: Progress = None) -> list[Graph]:
-        """Return the graph of each caption; that of a caption without a noun is empty.
+        """Parse captions into graphs. A caption without a noun has an empty graph.
 
         Raises:
-            UsageError: If the program fails, or writes anything but graphs.
+            UsageError: If the program fails, or its output contains anything other than graphs.
         """
         found: dict[str, Graph] = {}
         asked = []
@@ -97,10 +96,10 @@ class SpiceProgram:
 
 
 def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
-    """Return a setting that names a program or a folder.
+    """Check the type of a setting that names a program or a folder, and return it.
 
     Raises:
-        UsageTypeError: If it is neither a path nor, if that is possible, None.
+        UsageTypeError: If it is neither a path nor, if `optional` is true, None.
     """
     if isinstance(value, (str, PathLike)) or (optional and value is None):
         return value
@@ -109,12 +108,12 @@ def checked_path(setting: str, value: Any, *, optional: bool = False) -> Any:
 
 
 def look_for_program(found: Preflight, java: str | PathLike[str], jars: str | PathLike[str] | None) -> None:
-    """Check that Java and all jars are there; nothing is parsed.
+    """Check that Java and all jars exist, without parsing anything.
 
     Args:
-        found: Takes what is missing.
-        java: See `SpiceProgram`.
-        jars: See `SpiceProgram`.
+        found: Preflight check that collects missing files.
+        java: Path or name of Java, see `SpiceProgram`.
+        jars: Folder of the jars, see `SpiceProgram`.
     """
     found.look(lambda: find_java(java))
     found.look(lambda: find_jar(jars))
@@ -122,7 +121,7 @@ def look_for_program(found: Preflight, java: str | PathLike[str], jars: str | Pa
 
 
 def find_java(java: str | PathLike[str]) -> str:
-    """Return the path of a Java that runs the program.
+    """Return the path of a Java version that can run the program.
 
     Raises:
         MissingFileError: If there is no such program, or its version is not 8 to 14.
@@ -142,7 +141,7 @@ def find_java(java: str | PathLike[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _java_version(_: FileState, path: str) -> int | None:
-    """Return the main version of a Java; None for another program."""
+    """Return the major version of Java. None for another program."""
     try:
         told = subprocess.run(
             [path, "-version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
@@ -157,7 +156,7 @@ def find_jar(jars: str | PathLike[str] | None) -> Path:
     """Return the jar of the program.
 
     Raises:
-        MissingFileError: If it or what comes with it is not there.
+        MissingFileError: If the jar or one of the libraries of the package is missing.
     """
     folder = _folder(jars)
     if folder is None:
@@ -176,7 +175,7 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
     """Return the jar with the models of CoreNLP.
 
     Raises:
-        MissingFileError: If it or the jar with the code is not there.
+        MissingFileError: If this jar or the jar with the code is missing.
     """
     folder = _folder(jars)
     lacking = [name for name in _CORENLP if folder is None or not os.path.isfile(folder / name)]
@@ -189,7 +188,7 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
 
 
 def _folder(jars: str | PathLike[str] | None) -> Path | None:
-    """Return the given folder, or that of the package without importing it; None if that is not installed."""
+    """Return the specified folder, or the folder in the package without importing it. None if it is not installed."""
     if jars is not None:
         return Path(os.path.expanduser(jars)).absolute()
     package = find_spec(_PACKAGE)
@@ -199,12 +198,12 @@ def _folder(jars: str | PathLike[str] | None) -> Path | None:
 
 
 def _run(program: _Program, captions: Sequence[str]) -> list[Graph]:
-    """Return the graphs that one run of the program writes."""
+    """Run the program once and return its graphs."""
     rows = [{"image_id": i, "test": caption, "refs": []} for i, caption in enumerate(captions)]
     with tempfile.TemporaryDirectory(prefix="vlgauge-spice-") as folder:
         given, written = Path(folder, "captions.json"), Path(folder, "graphs.json")
         given.write_text(json.dumps(rows), "ascii")
-        # The encoding, because these versions of Java take that of the locale.
+        # Set the encoding, because these versions of Java use the encoding of the locale by default.
         command = [program.java, "-Dfile.encoding=UTF-8", "-Xmx8G", "-jar", str(program.jar), str(given)]
         ended = subprocess.run(
             [*command, "-out", str(written), "-detailed", "-noSynsets", "-silent"],
@@ -230,7 +229,7 @@ def _read_graphs(path: Path, n: int) -> list[Graph]:
 
 
 def _reason(errors: str) -> str:
-    """Return the line of what the program wrote that says why it failed."""
+    """Return the line of the error output that contains the reason of the failure."""
     lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     named = [line for line in lines if "Exception" in line or "Error:" in line]
     return next(iter([*named[:1], *lines[-1:]]), "without a word")[:300]

@@ -1,4 +1,4 @@
-"""Captions that rules for English do not read: those of another language, and markup."""
+"""Detection of captions that are not English or contain markup, which the English rules cannot parse."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from vlgauge.scene_graphs.synsets import synsets
 from vlgauge.settings import shown, warn
 from vlgauge.text.language import words
 
-# Words without a synset that captions are full of.
+# Frequent words of captions that have no synset.
 _SMALL_WORDS = frozenset(
     """a an the this that these those some any each every and or but nor if than then of to from with without into onto
     over under between among behind beside near by for at on in off up down out around along across through during while
@@ -15,18 +15,19 @@ _SMALL_WORDS = frozenset(
     my who which what where when there one another others no not what's it's 's""".split()  # noqa: SIM905
 )
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,200}>|<\|[^|<>]{0,40}\|>|&(?:[a-z]{2,8}|#\d{2,6});|\*\*|```")
-# Below, more than names and slips are unknown. Of English captions nineteen words of twenty are known.
+# If fewer words are known, the captions contain more than unknown names and typos. In English captions nineteen of
+# twenty words are known.
 LEAST_KNOWN = 0.6
-# Many words of French are words of WordNet too, but none of the small ones.
+# Many French words are also in WordNet, but none of the small words.
 LEAST_WITHOUT_SMALL = 0.85
 FEW_SMALL = 0.05
 FEWEST_WORDS = 5
 MOST_WORDS = 20_000
-"""Of a call, that are looked up."""
+"""Maximum number of words of a call that are looked up."""
 
 
 def warn_of_strange(captions: Iterable[str]) -> None:
-    """Warn where most words of some captions are not English, or one has markup."""
+    """Warn if most words of the captions are not English, or if a caption has markup."""
     n_words, n_known, n_small, marked = 0, 0, 0, None
     for caption in captions:
         if marked is None and (found := _MARKUP.search(caption)):

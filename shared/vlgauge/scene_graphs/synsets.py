@@ -1,8 +1,8 @@
-"""Synsets and lemmas of words and compounds, from a table derived from WordNet 3.0; see data/SOURCES.md.
+"""Synsets and lemmas of words and compounds, from a table derived from WordNet 3.0 (data/SOURCES.md).
 
-A line of wordnet_synsets.txt.xz is a lemma, its words joined by underscores, and after a tab each the synsets that it
-is in as noun, verb, adjective and adverb: their numbers, and "+2" for two synsets that no other lemma is in. Tabs at
-the end are left out. Lines are in the order of their characters.
+A line of wordnet_synsets.txt.xz contains a lemma, with its words joined by underscores, and after a tab each its
+synsets as noun, verb, adjective and adverb. Synsets are listed by number, and "+2" represents two synsets that contain
+no other lemma. Trailing tabs are omitted. Lines are sorted by their characters.
 """
 
 import lzma
@@ -14,8 +14,8 @@ from vlgauge.distances.wordnet import INFLECTIONS, PARTS, exceptions
 from vlgauge.files import DATA
 from vlgauge.remembered import remembered_for_words
 
-# Endings that METEOR 1.5 takes off or replaces where the result is a lemma, the first that fits: those of nouns, verbs
-# and adjectives. They are few, so that "wolves" has no stem here: its exception has.
+# Endings of nouns, verbs and adjectives that METEOR 1.5 removes or replaces if the result is a lemma. The first one
+# that matches is used. There are few of them, so "wolves" has a stem only as an irregular form.
 _STEMMING = (
     *(("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")),
     *(("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
@@ -25,16 +25,17 @@ _STEMMING = (
 
 @remembered_for_words
 def synsets(concept: str) -> frozenset[str]:
-    """Names of the synsets that a word or compound may be in, in any part of speech, and those of its stem.
+    """Return the names of the synsets of a word or compound and of its stem, in any part of speech.
 
-    As METEOR 1.5 finds them, whose dictionary SPICE uses: the lemmas of an irregular form, else the first lemma that
-    taking off an ending gives. In METEOR a few hundred unrelated synsets share a number; here none do.
+    The lookup follows METEOR 1.5, whose dictionary SPICE uses: the lemmas of an irregular form, or otherwise the first
+    lemma that results from removing an ending. In METEOR a few hundred unrelated synsets share a number, but not here.
 
     Args:
-        concept: Words in lower case, parted by spaces: "dog", "traffic light".
+        concept: Words separated by spaces, such as "dog" or "traffic light", case-insensitive.
 
     Returns:
-        The names, which mean something only beside each other; none, if WordNet does not know the concept.
+        The names, which are only meaningful for comparisons with each other. Empty if WordNet does not contain the
+        concept.
     """
     word = concept.strip().lower().replace(" ", "_")
     bases = _bases().get(word) or (_stem(word),)
@@ -42,39 +43,41 @@ def synsets(concept: str) -> frozenset[str]:
 
 
 def lemma(word: str, part: str) -> str:
-    """The shortest lemma of an inflected word, as NLTK's lemmatizer finds it; the word itself if there is none.
+    """Return the shortest lemma of an inflected word, as NLTK's lemmatizer does, or the word itself if there is none.
 
     Args:
-        word: A word or compound in lower case.
+        word: A lowercased word or compound.
         part: "noun", "verb", "adj" or "adv".
     """
     return _lemma(f"{part} {word}")
 
 
 def infinitive(verb: str) -> str:
-    """The infinitive of a verb in lower case: "ride" of "rides", of which the shortest lemma is "rid"."""
+    """Return the infinitive of a lowercased verb: "ride" for "rides", although its shortest lemma is "rid"."""
     irregular = exceptions().get(("verb", verb))
     known = _known([verb, *_without_endings([verb], "verb")], PARTS.index("verb"))
     return irregular[0] if irregular else next(iter(known), verb)
 
 
 def singular(noun: str) -> str:
-    """The singular of a plural in lower case: "men" is a lemma of WordNet too, but of "man" here."""
+    """Return the singular of a lowercased plural: "man" for "men", although "men" is also a lemma of WordNet."""
     irregular = exceptions().get(("noun", noun))
     return irregular[0] if irregular else lemma(noun, "noun")
 
 
 @remembered_for_words
 def synonyms(concept: str) -> frozenset[str]:
-    """All lemmas of the synsets that a word or compound, or a form of it, may be in, itself too if it is a lemma.
+    """Return all lemmas in the synsets of a word or compound, or of its base forms.
 
-    Two words may have one in common and no synset, as CAPTURE's authors take it.
+    The word itself is included if it is a lemma.
+
+    Two words may have a lemma in common but no synset, as in the authors' code of CAPTURE.
 
     Args:
-        concept: Words in lower case, parted by spaces.
+        concept: Words separated by spaces, case-insensitive.
 
     Returns:
-        Lemmas in lower case, their words joined by underscores.
+        Lowercased lemmas, with their words joined by underscores.
     """
     word = concept.strip().lower().replace(" ", "_")
     forms = [(form, index) for index, part in enumerate(PARTS) for form in _lemmas(word, part)]
@@ -89,7 +92,7 @@ def _lemma(part_and_word: str) -> str:
 
 
 def _lemmas(word: str, part: str) -> list[str]:
-    """All lemmas that a word may be a form of, as one part of speech."""
+    """Return all lemmas of which a word may be a form, as one part of speech."""
     index = PARTS.index(part)
     irregular = exceptions().get((part, word))
     found = _known([word, *(irregular or _without_endings([word], part))], index)
@@ -101,7 +104,7 @@ def _lemmas(word: str, part: str) -> list[str]:
 
 
 def is_lemma(word: str) -> bool:
-    """Whether WordNet has a word or compound."""
+    """Return whether WordNet contains a word or compound."""
     return any(_names(word.replace(" ", "_"), place) for place in range(len(PARTS)))
 
 
@@ -115,7 +118,7 @@ def _without_endings(forms: list[str], part: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """The first lemma that an ending leads to, the word itself if none does."""
+    """Return the first lemma that results from an ending, or the word itself if there is none."""
     if word.endswith("ful"):
         base = word.removesuffix("ful")
         return base if is_lemma(base) else word
@@ -126,10 +129,10 @@ def _stem(word: str) -> str:
 
 
 def _names(lemma: str, index: int) -> tuple[str, ...]:
-    """The synsets of a lemma as one part of speech: "12", and "dog+0" for the first that has no other lemma."""
+    """Return the synsets of a lemma as one part of speech: "12", or "dog+0.0" if it has no other lemmas."""
     lines = _synset_lines()
     place = bisect_left(lines, lemma)
-    # The line of "dog" may stand behind those of "dog's-tooth": a tab comes before all characters of lemmas.
+    # The line of "dog" may be after the lines of "dog's-tooth": a tab precedes all characters of lemmas.
     fields = lines[place].split("\t") if place < len(lines) else [""]
     if fields[0] != lemma or index + 1 >= len(fields):
         return ()
@@ -141,7 +144,7 @@ def _names(lemma: str, index: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _bases() -> dict[str, tuple[str, ...]]:
-    """Lemmas of irregular forms, whatever their part of speech."""
+    """Return the lemmas of irregular forms, regardless of their part of speech."""
     found: dict[str, tuple[str, ...]] = {}
     for (_, form), lemmas in exceptions().items():
         found[form] = tuple(dict.fromkeys((*found.get(form, ()), *lemmas)))
