@@ -1,4 +1,4 @@
-"""Put together what a Space on the Hub holds. Nothing is asked of any network, and equal input gives equal bytes."""
+"""Assemble the files of a Space on the Hub, without network access. Equal input yields identical bytes."""
 
 import argparse
 import configparser
@@ -34,12 +34,16 @@ if __name__ == "__main__":
 _HINT = re.compile(rf"(git\+{re.escape(REPOSITORY)}@)[^\"\s]+")
 _TAG = re.compile(r"v\d+(\.\d+)*((a|b|rc)\d+)?(\.(post|dev)\d+)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# A name of the Hub: letters, digits, and single marks between them.
+# A name on the Hub consists of letters and digits, with single separators between them.
 _ORG = re.compile(r"[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Assemble a Space; 0, or 2 after an error, which is one line on standard error."""
+    """Assemble a Space.
+
+    Returns:
+        0, or 2 after an error, which is printed as one line on standard error.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", metavar="NAME", help=f"a metric, or {WORKBENCH}")
     add_options(parser)
@@ -58,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What a Space depends on."""
+    """Add the options that determine a Space."""
     parser.add_argument("--kind", choices=KINDS, default="gradio", help="gradio runs the app, static shows a page")
     parser.add_argument(
         *("--ref",),
@@ -69,22 +73,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def space_names(root: Path = ROOT) -> list[str]:
-    """Every Space: one per metric, and the workbench."""
+    """Return the name of every Space: one per metric, and the workbench."""
     return [*metrics_of(root), WORKBENCH]
 
 
 def metrics_of(root: Path) -> list[str]:
-    """The metrics of a checkout."""
+    """Return the names of the metrics of a checkout."""
     return sorted(path.name for path in (root / "metrics").iterdir() if (path / f"{path.name}.py").is_file())
 
 
 def assembled(
     name: str, *, kind: str = "gradio", ref: str | None = None, org: str = ORG, root: Path = ROOT
 ) -> dict[str, bytes]:
-    """The files of a Space by their paths in it, sorted.
+    """Return the files of a Space, sorted by path.
 
     Raises:
-        ValueError: If an argument is not one of these, or the checkout lacks something.
+        ValueError: If an argument is not valid, or the checkout lacks a file or extra.
     """
     one_of("NAME", name, space_names(root))
     one_of("--kind", kind, KINDS)
@@ -106,10 +110,10 @@ def assembled(
 
 
 def checked_ref(ref: str) -> str:
-    """A tag of a version or a full commit.
+    """Return `ref` if it is a version tag or a full commit.
 
     Raises:
-        ValueError: If it is another word, such as a branch, which moves.
+        ValueError: If it is anything else, such as a branch, which can change.
     """
     if not _TAG.fullmatch(ref) and not _COMMIT.fullmatch(ref):
         raise ValueError(
@@ -120,10 +124,10 @@ def checked_ref(ref: str) -> str:
 
 
 def checked_org(org: str) -> str:
-    """A name on the Hub.
+    """Return `org` if it is a valid name on the Hub.
 
     Raises:
-        ValueError: If it cannot be one.
+        ValueError: If it is not.
     """
     if not _ORG.fullmatch(org) or len(org) > 42:
         raise ValueError(f"`--org` must be the name of a user or an organisation of the Hub, got {org!r}")
@@ -131,9 +135,10 @@ def checked_org(org: str) -> str:
 
 
 def scripts_of(folder: Path, ref: str, org: str) -> dict[str, bytes]:
-    """The script of a metric and those beside it, whose hints name the tag or commit, and whose examples the Space.
+    """Return the script of a metric and the modules that it imports, adapted to the Space.
 
-    What no script imports, such as what explains it, is read from the package that the Space installs.
+    Their installation hints name the tag or commit, and their examples name the Space. Other modules, such as the
+    explanation, are imported from the package that the Space installs.
     """
     found = {}
     script = (folder / f"{folder.name}.py").read_text("utf-8")
@@ -145,7 +150,7 @@ def scripts_of(folder: Path, ref: str, org: str) -> dict[str, bytes]:
 
 
 def app_of(name: str) -> str:
-    """The app of a Space, the same for all but what it shows."""
+    """Return the app of a Space, which differs only in its metric."""
     shown, word = (
         (f"vlgauge workbench --metric {name}", f'"{name}"') if name != WORKBENCH else ("vlgauge workbench", "")
     )
@@ -153,7 +158,7 @@ def app_of(name: str) -> str:
 
 
 def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) -> card.Card:
-    """The card of a Space."""
+    """Build the card of a Space."""
     facts, body = card.read_card(source)
     gradio = card.gradio_version(root / "constraints.txt") if kind == "gradio" else None
     files = [] if name == WORKBENCH else hub_files_of(name)
@@ -165,10 +170,10 @@ def card_of(source: Path, name: str, kind: str, ref: str, org: str, root: Path) 
 
 
 def requirement(name: str, ref: str, root: Path) -> str:
-    """The line of what a Space installs.
+    """Return the line of requirements.txt.
 
     Raises:
-        ValueError: If an extra in it does not exist.
+        ValueError: If setup.cfg lacks an extra.
     """
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", encoding="utf-8")
@@ -182,8 +187,8 @@ def requirement(name: str, ref: str, root: Path) -> str:
 
 
 def static_files(name: str, own: card.Card, org: str) -> dict[str, bytes]:
-    """The page of a static Space, and its examples."""
-    # Not at the top: it brings the libraries of every metric, and a Space of the other kind needs none of them.
+    """Return the page of a static Space, and its examples."""
+    # Imported here because it loads the libraries of every metric, which gradio Spaces do not need.
     from demo.section import section_of
     from space import static_page
 
@@ -193,10 +198,10 @@ def static_files(name: str, own: card.Card, org: str) -> dict[str, bytes]:
 
 
 def write_folder(files: Mapping[str, bytes], out: Path) -> None:
-    """Write the files of a Space, and remove what an earlier call left there.
+    """Write the files of a Space, and remove files of an earlier call.
 
     Raises:
-        ValueError: If the folder holds anything else; nothing is changed then.
+        ValueError: If the folder contains any other file. Nothing is changed in this case.
         OSError: If a file cannot be written.
     """
     there = [

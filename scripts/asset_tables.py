@@ -1,4 +1,4 @@
-"""What each metric needs from outside, as tables for its card and for the documentation."""
+"""Tables of the external files that each metric requires, for its card and for the documentation."""
 
 import re
 
@@ -10,14 +10,14 @@ CACHE = "~/.cache/vlgauge"
 HEADING = "### Files from Outside"
 _HEAD = "| file | from | size | licence | known by | who brings it |\n|---|---|---|---|---|---|\n"
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
-# The section stands before that of the inputs, or where it stands.
+# A new section is inserted before this heading.
 _NEXT = "### Inputs\n"
 _NOTHING = "None: the metric needs no model.\n"
 _BY_HAND = "https://vlgauge.github.io/vlgauge/howto/weights_by_hand.html"
 
 
 def section(name: str) -> str:
-    """The section of a card: what the metric needs with its default settings, profile "paper"."""
+    """Return the section of a card with the files required by the default settings, under the profile "paper"."""
     assets = declared(name)
     if not assets:
         return f"{HEADING}\n\n{_NOTHING}\n"
@@ -32,14 +32,14 @@ def section(name: str) -> str:
 
 
 def with_section(card: str, name: str) -> str:
-    """A card with this section as it is now."""
+    """Return a card with its section inserted or updated."""
     if _SECTION.search(card):
         return _SECTION.sub(lambda _: section(name), card, count=1)
     return card.replace(_NEXT, section(name) + _NEXT, 1)
 
 
 def table() -> str:
-    """What all metrics need, each asset once, with the metrics that need it."""
+    """Return a table of the assets of all metrics without duplicates, with the metrics that require each asset."""
     users: dict[str, list[str]] = {}
     nothing = []
     for name in metric_names():
@@ -54,14 +54,14 @@ def table() -> str:
 
 
 def declared(name: str) -> list[Asset]:
-    """What a metric needs, whatever is installed here."""
+    """Return the assets of a metric, regardless of installed packages."""
     return [(isinstance(asset, ByHand) and asset.instead_of) or asset for asset in assets_of(name)]
 
 
 def _row(asset: Asset) -> str:
     told = about(asset)
     what = ", ".join(f"`{name}`" for name in asset.patterns) if isinstance(asset, HubFiles) else asset.what
-    # Of no machine: the folder as it is by default.
+    # Show the default folder instead of the cache folder of this machine.
     who = (
         f"you: {asset.steps.replace(str(cache_folder()), CACHE)}"
         if isinstance(asset, ByHand)
@@ -71,7 +71,7 @@ def _row(asset: Asset) -> str:
 
 
 def _of_card(asset: Asset) -> str:
-    """The cells of a card; the documentation has the others."""
+    """Return the cells of a card, which are a subset of the cells in the documentation."""
     told = about(asset)
     what = asset.repository if isinstance(asset, HubFiles) else asset.what
     by = "you" if isinstance(asset, ByHand) else "vlgauge"

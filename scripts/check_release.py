@@ -1,8 +1,8 @@
-"""Build what a release uploads, and check it; uploads nothing.
+"""Build the files of a release and check them, without uploading anything.
 
-`build/release` gets the sdist and the wheel. Their sizes and digests are printed; a version that differs between the
-package, CHANGELOG.md and the hints of the metric scripts, or metadata that the index would not take, ends it with 1. A
-changelog that says what the unreleased part becomes is told, and with --dated, as the release itself asks, a fault.
+The sdist and the wheel are written to `build/release`, and their sizes and digests are printed. The exit status is 1 if
+the package, CHANGELOG.md and the hints of the metric scripts differ in the version, or the package index would reject
+the metadata. An undated changelog is reported, and is an error with --dated, which the release uses.
 """
 
 import hashlib
@@ -23,7 +23,11 @@ _HINT = re.compile(r"# From: (.*)")
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
-    """Build, check, print; 1 if something is wrong."""
+    """Build, check and print.
+
+    Returns:
+        0, 1 if a check fails, or 2 for unknown options.
+    """
     words = list(arguments if arguments is not None else sys.argv[1:])
     if words not in ([], ["--dated"]):
         sys.stderr.write(f"check_release: error: there is one option, --dated, got {' '.join(words)}\n{__doc__}")
@@ -52,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
 
 
 def version_faults(root: Path) -> list[str]:
-    """Where the version of the package is not the newest one of the changelog and that of the scripts' hints."""
+    """Return the files whose version differs from the package: the changelog and the hints of the metric scripts."""
     version = vlgauge.__version__
     faults = []
     released = _RELEASED.search((root / "CHANGELOG.md").read_text("utf-8"))

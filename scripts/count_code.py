@@ -3,8 +3,8 @@
     python scripts/count_code.py                    # metrics, shared, spaces, scripts and their sum, then tests
     python scripts/count_code.py shared/vlgauge/*   # each path by itself
 
-A line counts once if any token of code begins on it or a string of several lines covers it. Templates and scripts in
-other languages are not counted.
+A line counts if a code token begins on it or a multi-line string covers it. Templates and scripts in other languages
+are not counted.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SILENT = {
 
 
 def code_lines(path: Path) -> int:
-    """Return how many lines of the Python file at `path` hold code."""
+    """Return the number of lines with code in the Python file at `path`."""
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:

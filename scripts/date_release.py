@@ -1,6 +1,6 @@
-"""Date the release: CHANGELOG.md, CITATION.cff and the install lines, from what is unreleased to what is on the index.
+"""Date the release in CHANGELOG.md, CITATION.cff and the install lines, which then use the package index.
 
-The version is that of the package. Run it once, commit, tag; `docs/publishing.md` has the steps around it.
+The version is the version of the package. Run it once, commit and tag. `docs/publishing.md` lists all steps.
 """
 
 import argparse
@@ -15,17 +15,17 @@ from vlgauge.base.metric import REPOSITORY
 from vlgauge.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
-# Pages whose install lines name the repository until the package index has the package.
+# Pages whose install lines use the repository until the package is on the package index.
 PAGES = ("README.md", "docs/start.md")
 _UNRELEASED = re.compile(r"## \[Unreleased\]\n+Becomes [^\n]+\n")
 _INSTALL = re.compile(rf'"vlgauge(\[[\w,-]+\])? @ git\+{re.escape(REPOSITORY)}"')
 
 
 def dated_changelog(text: str, version: str, date: str) -> str:
-    """The changelog with its unreleased part as a release.
+    """Convert the unreleased part of the changelog to a release.
 
     Raises:
-        ValueError: If nothing is unreleased, or the version was released before.
+        ValueError: If there is no unreleased part, or the version was released before.
     """
     if f"## [{version}]" in text or len(_UNRELEASED.findall(text)) != 1:
         raise ValueError(f"CHANGELOG.md must have one part [Unreleased] that becomes {version}, got another")
@@ -35,18 +35,22 @@ def dated_changelog(text: str, version: str, date: str) -> str:
 
 
 def dated_citation(text: str, version: str, date: str) -> str:
-    """The citation with version and date."""
+    """Return the citation with version and date."""
     text = re.sub(r"^date-released: .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^version: .*$", f"version: {version}\ndate-released: {date}", text, count=1, flags=re.MULTILINE)
 
 
 def from_the_index(text: str) -> str:
-    """A page whose install lines take the package from the index."""
+    """Return a page whose install lines use the package index."""
     return _INSTALL.sub(lambda found: f'"vlgauge{found[1]}"' if found[1] else "vlgauge", text)
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
-    """Write the files; 2 if there is nothing to release."""
+    """Write the files.
+
+    Returns:
+        0, or 2 if there is nothing to release.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="date of the release (default: today)")
     options = parser.parse_args(arguments)

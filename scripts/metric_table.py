@@ -1,6 +1,6 @@
-"""The table of all metrics, made of their cards; as a program it writes that of README.md anew.
+"""Table of all metrics, generated from their cards. As a program, it updates README.md.
 
-It also writes the section of each card that says what the metric needs from outside.
+It also updates the section of each card that lists the required external files.
 """
 
 import re
@@ -19,7 +19,7 @@ _TABLE = re.compile(r"^\| metric \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def table(card: str = CARD) -> str:
-    """The table as Markdown, a line per metric under that of its group."""
+    """Return the table as Markdown, with the metrics of each group below the name of the group."""
     lines = [HEAD]
     for group, names in metrics_by_group().items():
         lines.append(f"| **{group}** | | | | |\n")
@@ -31,7 +31,11 @@ def table(card: str = CARD) -> str:
 
 
 def main(path: Path = README) -> int:
-    """Write the table of README.md and a section of each card anew; 2 if README.md has no table."""
+    """Update the table of README.md and the section of each card.
+
+    Returns:
+        0, or 2 if README.md has no table.
+    """
     text = path.read_text("utf-8")
     if len(_TABLE.findall(text)) != 1:
         sys.stderr.write(f"metric_table: error: {path} must have one table that begins with | metric |\n")

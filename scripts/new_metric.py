@@ -1,4 +1,4 @@
-"""Lay the folder of a new metric beside one of its family: it loads, and its tests say what is to be done next."""
+"""Create the files of a new metric like another one. They load, and their tests name the remaining steps."""
 
 import argparse
 import ast
@@ -16,12 +16,12 @@ from vlgauge.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
 SKELETON = Path(__file__).parent / "skeleton"
-# What a family leaves to its metrics.
+# Methods that a family requires its metrics to implement.
 STUBS = {
     "Explanation": ("reason(self, row: int) -> str", "values(self, row: int) -> dict[str, Any]"),
     "GroundedStory": ("note(self, part: Mapping[str, Any], n_parts: int) -> str",),
 }
-# What the constructor of a family reads: constants that are no plain value, and settings that come before its own.
+# Attributes that the constructor of a family reads: constants that are expressions, and settings that precede its own.
 BEFORE = {
     "grounding.GroundingMetric": """\
     words, unit, source_settings = "noun_phrases", "phrase", ("noun_phrases", "regions")  # TODO
@@ -31,22 +31,26 @@ BEFORE = {
         super().__init__(*args, **host)
 """,
 }
-# Constants that each metric states for itself.
+# Constants that are not copied from the other metric.
 OWN = ("unsigned", "requires")
-# What a section of a card must have in it, by its heading; "TODO" stands in the others.
+# Required content of the sections of a card, by heading. The other sections contain "TODO".
 SECTIONS = {
     "Files from Outside": "`make format` writes this section.",
     "Output Values": "TODO * `{name}`: its range, and whether higher is better or lower is better.\n"
     "* `{name}_scores`: one per row; NaN where TODO.",
     "Citation": "```bibtex\n@inproceedings{{TODO,\n  title = {{TODO}}\n}}\n```",
 }
-# Which method scores: a family may leave to its metrics what follows its own checks, or nothing.
+# Methods that may compute the scores. A family may implement both itself.
 SCORING = ("_compute", "score_group")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
-    """Write the skeleton; 0, or 2 after an error, which is one line on standard error."""
+    """Write the skeleton.
+
+    Returns:
+        0, or 2 after an error, which is printed as one line on standard error.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", metavar="NAME", help="such as new_metric: lower case, words joined by _")
     parser.add_argument("--like", metavar="METRIC", required=True, help="a metric that reads the same")
@@ -65,10 +69,10 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
 
 
 def skeleton(name: str, like: str, root: Path) -> dict[str, str]:
-    """The files of a new metric, by their paths in the checkout; those that are changed are whole.
+    """Return the new and the changed files by their paths in the checkout, with their whole content.
 
     Raises:
-        ValueError: If the name cannot be one or is taken, or there is no metric to be like.
+        ValueError: If the name is not valid or already exists, or the other metric does not exist.
     """
     known = sorted(path.parent.name for path in root.glob("metrics/*/README.md"))
     if not _NAME.fullmatch(name):
@@ -99,7 +103,7 @@ def _filled(template: str, words: dict[str, str]) -> str:
 
 
 def _of_script(path: Path, name: str) -> dict[str, str]:
-    """The base of a metric, the head of `_compute`, and the imports of both."""
+    """Return the base class of a metric, the signature of its scoring method, and the imports of both."""
     tree = ast.parse(path.read_text("utf-8"))
     cls = [node for node in tree.body if isinstance(node, ast.ClassDef)][-1]
     methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
@@ -138,7 +142,7 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
 def _scoring(
     found: ast.FunctionDef | None, imported: dict[str, ast.ImportFrom], like: str
 ) -> tuple[str, dict[str, ast.ImportFrom]]:
-    """The method that scores, to be written, and the imports of its types."""
+    """Return a stub of the scoring method, and the imports of its types."""
     if found is None:
         return f"    # TODO: the family scores; what is its own, as in metrics/{like}\n", {}
     used: dict[str, ast.ImportFrom] = {}
@@ -147,7 +151,7 @@ def _scoring(
     defaults = [None] * (len(every) - len(found.args.defaults)) + [*found.args.defaults]
     for argument, default in zip(every, defaults, strict=True):
         names = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)} - {*dir(builtins), "Any"}
-        # A type of its own, or from a file beside it, is not that of the new one.
+        # Types defined in the script or in a module next to it do not exist in the new metric.
         kind = ast.unparse(argument.annotation) if argument.annotation and names <= imported.keys() else "Any"
         used |= {one: imported[one] for one in names if kind != "Any"}
         lines.append(f"        {argument.arg}: {kind}{f' = {ast.unparse(default)}' if default else ''},")
@@ -162,12 +166,12 @@ def _scoring(
 
 
 def _is_own(node: ast.Assign, name: str) -> bool:
-    """Whether a constant of a class is one that its family asks for, and none of the facts that each metric states."""
+    """Return whether a class constant is required by the family, and is not in `OWN`."""
     return name not in OWN and isinstance(node.value, ast.Constant)
 
 
 def _of_explanation(path: Path) -> dict[str, str]:
-    """The base of an explanation, its imports, and what it must define."""
+    """Return the base class of an explanation, its imports, and stubs of its required methods."""
     tree = ast.parse(path.read_text("utf-8"))
     base = ast.unparse(next(node for node in tree.body if isinstance(node, ast.ClassDef)).bases[0])
     found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
@@ -186,14 +190,14 @@ def _of_explanation(path: Path) -> dict[str, str]:
 
 
 def _examples(path: Path) -> str:
-    """The examples of another metric, each still to be told."""
+    """Return the examples of another metric, with a TODO in each title and reason."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     told = [row | {"title": f"TODO {row['title']}", "why": f"TODO {row['why']}"} for row in rows if "config" not in row]
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in told)
 
 
 def _card(path: Path, words: dict[str, str]) -> str:
-    """The card of another metric, with its headings and nothing below them."""
+    """Return the card of another metric with its headings only."""
     text = path.read_text("utf-8")
     front, body = text.split("---\n", 2)[1:]
     todo = {
@@ -224,7 +228,7 @@ def _card(path: Path, words: dict[str, str]) -> str:
 
 
 def _with_extra(text: str, name: str, like: str) -> str:
-    """setup.cfg with an extra for a metric, which has what that of another one has and is in `all` too."""
+    """Add an extra for a metric to setup.cfg, with the requirements of another metric, and add it to `all`."""
     lines = text.splitlines(keepends=True)
     title = lines.index("[options.extras_require]\n")
     first = next(number for number, line in enumerate(lines) if number > title and not line.startswith("#"))

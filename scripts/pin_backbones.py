@@ -1,6 +1,6 @@
-"""Pin the backbones that have no commit yet: ask the Hub for the newest, and write commits and digests for the table.
+"""Pin backbones without a commit: query the Hub for the newest commits, and write commits and digests for the table.
 
-It reads lists only and fetches no weights; `vlgauge.encoders.clip.architectures` reads the file that it writes.
+It reads file lists only and downloads no weights. `vlgauge.encoders.clip.architectures` reads the output file.
 """
 
 import argparse
@@ -20,7 +20,11 @@ PINS = DATA / "backbone_pins.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Pin; 0, or 1 if a repository could not be asked."""
+    """Pin the backbones.
+
+    Returns:
+        0, or 1 if a request failed.
+    """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", metavar="NAME", nargs="*", help="backbones (default: all that have no commit)")
     parser.add_argument("--output", metavar="FILE", type=Path, default=PINS, help="file to write")

@@ -1,6 +1,7 @@
-"""Send Spaces to the Hub, one commit each. Without --push nothing is sent and nobody is asked, but all is printed.
+"""Send Spaces to the Hub, one commit each. Without --push, everything is printed, but no request is made.
 
-The token is the one that the Hub's client finds (`hf auth login`, or the variable HF_TOKEN); it is no argument.
+The token is the token of the Hub's client (`hf auth login`, or the variable HF_TOKEN). It cannot be passed as an
+argument.
 """
 
 import argparse
@@ -26,15 +27,19 @@ from vlgauge.network import hub_requests
 from vlgauge.network.proposals import refuse_offline
 from vlgauge.settings import one_of
 
-# What may go wrong with one Space and leave the others alone.
+# Exceptions of one Space, after which the others are still sent.
 _ERRORS = (ValueError, OSError, ImportError, RuntimeError)
-# What the front matter has that the card of the repository has not, or not so.
+# Keys of the front matter that differ from the card of the repository.
 _STAMPED = ("sdk", "sdk_version", "python_version", "app_file", "models", "preload_from_hub", "hf_oauth")
 _HINT = re.compile(r"# From: (.*)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Send or show Spaces; 0, 1 if some failed, 2 if nothing could be begun."""
+    """Send or show Spaces.
+
+    Returns:
+        0, 1 if some Spaces failed, or 2 if none could be attempted.
+    """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("name", metavar="NAME", nargs="?", help=f"a metric, or {WORKBENCH}")
     parser.add_argument("--all", action="store_true", help="every Space; with --kind static all but the workbench")
@@ -69,10 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def chosen(name: str | None, every: bool, kind: str) -> list[str]:
-    """The Spaces that are meant.
+    """Return the names of the selected Spaces.
 
     Raises:
-        ValueError: If both or neither is given, or there is no such Space.
+        ValueError: If both or neither of NAME and --all is passed, or the Space does not exist.
     """
     if (name is None) is not every:
         raise ValueError(f"NAME or `--all` must be given, got {'both' if every else 'neither'}")
@@ -81,13 +86,13 @@ def chosen(name: str | None, every: bool, kind: str) -> list[str]:
     return [one_of("NAME", name, space_names())]
 
 
-# -- What is refused before anything is sent --------------------------------------------------------------------------
+# -- Checks before anything is sent -----------------------------------------------------------------------------------
 def check_checkout(ref: str, root: Path) -> None:
-    """Refuse a checkout that is not what the tag or commit says.
+    """Check that the checkout equals the tag or commit.
 
     Raises:
-        ValueError: If files are changed, versions differ, or the repository lacks the tag or commit, or has another
-            commit under it than the one that is checked out; all that is wrong here is named at once.
+        ValueError: If files are changed, versions differ, or the tag or commit in the repository does not exist or is
+            not checked out. All local errors are reported together.
     """
     version = vlgauge.__version__
     wrong = []
@@ -102,7 +107,11 @@ def check_checkout(ref: str, root: Path) -> None:
 
 
 def _check_remote(ref: str, root: Path) -> None:
-    """ValueError if the repository that Spaces install from has not the checked out commit under the name."""
+    """Check that `ref` names the checked out commit in the repository that Spaces install from.
+
+    Raises:
+        ValueError: If it does not.
+    """
     here = _git(root, "rev-parse", "HEAD")
     there = _tagged(ref, root) if ref.startswith("v") else ref
     if there != here:
@@ -112,8 +121,12 @@ def _check_remote(ref: str, root: Path) -> None:
 
 
 def _tagged(tag: str, root: Path) -> str:
-    """The commit of a tag there; ValueError if there is none."""
-    # An annotated tag is an object of its own; the line with ^{} has the commit.
+    """Return the commit of a tag in the repository.
+
+    Raises:
+        ValueError: If the tag does not exist.
+    """
+    # An annotated tag is a separate object. The line with ^{} has its commit.
     told = [line.split("\t") for line in _git(root, "ls-remote", REPOSITORY, f"refs/tags/{tag}*").splitlines()]
     tags = {name.removeprefix("refs/tags/"): commit for commit, name in told}
     found = tags.get(f"{tag}^{{}}", tags.get(tag))
@@ -123,8 +136,12 @@ def _tagged(tag: str, root: Path) -> str:
 
 
 def _check_commit(commit: str) -> None:
-    """ValueError if there is no such commit there."""
-    # In a repository without it: what is here already is asked of nobody.
+    """Check that a commit exists in the repository.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    # Fetch into an empty repository, because git does not request commits that exist locally.
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder)
         _git(empty, "init", "--quiet", "--bare")
@@ -135,10 +152,10 @@ def _check_commit(commit: str) -> None:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git prints.
+    """Run git and return its output.
 
     Raises:
-        ValueError: If there is no git, this is no checkout, or git fails.
+        ValueError: If git is not installed, the folder is not a checkout, or git fails.
     """
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
@@ -154,9 +171,9 @@ def _git(root: Path, *arguments: str) -> str:
     return found.stdout.strip()
 
 
-# -- What is shown, and what is sent ----------------------------------------------------------------------------------
+# -- Output and upload ------------------------------------------------------------------------------------------------
 def shown(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> list[str]:
-    """What a Space would become: its files with size and digest, and the lines that were stamped."""
+    """Return the files of a Space with size and digest, and the lines that differ from the repository."""
     lines = [f"{repository} ({kind}) at {ref}"]
     for path, content in files.items():
         lines.append(f"  {path}  {len(content):,} bytes  sha256 {hashlib.sha256(content).hexdigest()}")
@@ -171,16 +188,16 @@ def shown(repository: str, kind: str, ref: str, files: Mapping[str, bytes]) -> l
 
 
 def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: bool = False) -> str:
-    """Make the Space hold these files and no others, by one commit, and tag it; returns the address of the commit.
+    """Replace the files of a Space in one commit, tag it, and return the URL of the commit.
 
     Raises:
-        NetworkError: If the Hub refuses, or does not answer.
+        NetworkError: If the Hub rejects the request or does not respond.
         ValueError: If this version was sent before.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     version = vlgauge.__version__
-    # evaluate asks a Space for the tag of its own version, v0.4.6, before it takes the newest.
+    # `evaluate` looks for the tag of its own version (v0.4.6) in a Space before it uses the newest commit.
     tag = f"release-{version}"
     api = HfApi()
     with hub_requests():
@@ -191,7 +208,7 @@ def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: b
         gone = [path for path in there if path not in files and path != ".gitattributes"]
         commit = api.create_commit(
             repository,
-            # upload_folder may make several commits of one folder.
+            # `upload_folder` may split a folder into several commits.
             [
                 *(CommitOperationDelete(path_in_repo=path) for path in gone),
                 *(CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()),
@@ -206,7 +223,7 @@ def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: b
 
 
 def _told(error: Exception, status: int, where: str = "") -> int:
-    """The status, after a line about the error on standard error."""
+    """Print an error as one line on standard error, and return `status`."""
     text = str(error) if not isinstance(error, NetworkError) else f"the Hub: {error}"
     sys.stderr.write(f"push_space: error:{where} {' '.join(text.split())}\n")
     return status

@@ -1,6 +1,6 @@
-"""Name another organisation wherever this repository names its own: on GitHub, on its pages, and on the Hub.
+"""Rename the organization in all files of this repository: on GitHub, on its pages, and on the Hub.
 
-The package keeps its name. Without --write the changes are only counted.
+The package keeps its name. Without --write, the changes are only counted.
 """
 
 import argparse
@@ -19,9 +19,9 @@ _NAME = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
 def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
-    """Where the name of an organisation stands, between two groups."""
-    # In a pattern of a test the dot stands behind a backslash. What may not stand before a name is looked for after it:
-    # a search for letters is a hundred times faster.
+    """Return patterns for the name of an organization, with one group before and one after it."""
+    # In regular expressions of tests, a backslash precedes the dot. Lookbehinds follow the name, because a search that
+    # begins with letters is a hundred times faster.
     dot, own = r"\\?\.", re.escape(old)
     spaces = "|".join([*names, "workbench", r"story_toy", r"set_toy", r"\$name", r"\{[a-z.]+\}"])
     return [
@@ -35,7 +35,7 @@ def patterns(old: str, names: Sequence[str]) -> list[re.Pattern[str]]:
 
 
 def renamed(text: str, old: str, new: str, names: Sequence[str]) -> tuple[str, int]:
-    """A text with the other name, and in how many places that is."""
+    """Return a text with the other name, and the number of replacements."""
     n_places = 0
     for pattern in patterns(old, names):
         text, n = pattern.subn(lambda found: f"{found[1]}{new}{found[2]}", text)
@@ -44,7 +44,11 @@ def renamed(text: str, old: str, new: str, names: Sequence[str]) -> tuple[str, i
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
-    """Rename or count; 2 if a name is none."""
+    """Rename or count.
+
+    Returns:
+        0, or 2 if a name is not valid.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("new", metavar="NEW", help="name of the organisation, on GitHub and on the Hub")
     parser.add_argument("--old", default=OWN, help="the name that is there now (default: %(default)s)")
@@ -61,7 +65,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError:
-            continue  # no text
+            continue  # binary file
         other, n = renamed(text, options.old, options.new, names)
         n_files, n_places = n_files + bool(n), n_places + n
         if n and options.write:

@@ -1,8 +1,8 @@
-"""What an install of vlgauge changes beside the packages that people have, for docs/versions.md.
+"""Print the versions that an install of vlgauge changes next to common packages, for docs/versions.md.
 
-For each of them the versions are resolved that a fresh install of it alone takes; then those of the same release with
-vlgauge beside it, where each version stays that may stay. What differs is what `pip install vlgauge` would change.
-Nothing is installed; needs the package index.
+For each package, the versions of a fresh install are resolved, and then the versions with vlgauge in addition, keeping
+every version that may be kept. The differences are the changes of `pip install vlgauge`. Nothing is installed. It
+requires the package index.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 NEIGHBOURS = ("trl", "lm-eval", "torchmetrics", "lmms-eval", "vllm", "verl", "unsloth", "ms-swift", "llamafactory")
 METRICS = sorted(path.parent.name.replace("_", "-") for path in ROOT.glob("metrics/*/README.md"))
-JUDGES = ("clair", "fleur", "vqascore")  # which need a newer transformers than the others
+JUDGES = ("clair", "fleur", "vqascore")  # require a newer transformers than the others
 INSTALLS = {
     "vlgauge": "",
     "the other metrics": ",".join(name for name in METRICS if name not in JUDGES),
@@ -26,7 +26,16 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
 def resolved(requirements: Sequence[str], python: str, known: Path | None = None) -> dict[str, str] | str:
-    """Versions by name, of which those of a file that is known stay where they may; or why there are none."""
+    """Resolve requirements.
+
+    Args:
+        requirements: Requirements to resolve.
+        python: Version of Python.
+        known: File of versions that are kept if possible.
+
+    Returns:
+        Versions by name, or the error message if there is no solution.
+    """
     with tempfile.TemporaryDirectory() as folder:
         wanted, output = Path(folder, "in.txt"), Path(folder, "out.txt")
         wanted.write_text("\n".join(requirements))
@@ -41,7 +50,7 @@ def resolved(requirements: Sequence[str], python: str, known: Path | None = None
 
 
 def changes(neighbour: str, python: str) -> list[str]:
-    """A row of the table: the package as it is resolved, and what each install of vlgauge changes."""
+    """Return a row of the table: the resolved package, and the changes of each install of vlgauge."""
     alone = resolved([neighbour], python)
     if isinstance(alone, str):
         return [neighbour, "not resolved here", *("" for _ in INSTALLS), alone]
@@ -62,13 +71,17 @@ def changes(neighbour: str, python: str) -> list[str]:
 
 
 def told(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """What an install changes, in words."""
+    """Describe the changes of an install."""
     changed = [f"{name} {one} to {after.get(name, 'none')}" for name, one in before.items() if after.get(name) != one]
     return ", ".join(changed) or "nothing"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 if something cannot stand beside a package."""
+    """Print the table.
+
+    Returns:
+        0, or 1 if an install conflicts with a package.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "neighbours", nargs="*", default=list(NEIGHBOURS), help="packages (default: those of the table)"

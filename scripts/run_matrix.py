@@ -1,9 +1,9 @@
-"""Runs the tests under every pair of numerical libraries' code paths that this processor has: `make matrix`.
+"""Run the tests under all pairs of code paths of numerical libraries that this processor supports: `make matrix`.
 
-Sums of products come out in another order on another processor, so a test that asserts their last bit holds on some
-machines only. Here the libraries are told to act as on older processors; threads, hash seed and order of the tests vary
-along. About a dozen runs, each as long as `make test`; what each printed is kept in build/matrix.
-``scripts/run_matrix.py --only 3 tests/encoders`` is one run again, of a part of the tests.
+The order of summation differs between processors, so a test that asserts the last bit of a sum passes on some machines
+only. The libraries are configured as on older processors. Threads, hash seed and order of the tests vary as well.
+There are about a dozen runs, each as long as `make test`. Their output is stored in build/matrix.
+``scripts/run_matrix.py --only 3 tests/encoders`` repeats one run with some of the tests.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# What a value asks of the processor, as `torch` names it.
+# Levels of processors, by their names in `torch`, which the values below require.
 _LEVELS = ("DEFAULT", "AVX2", "AVX512")
 _CODE_PATHS = {
     "OPENBLAS_CORETYPE": {"Prescott": "DEFAULT", "Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512"},
@@ -30,17 +30,17 @@ _ELSE = {"OMP_NUM_THREADS": ("1", "2"), "order": ("written", "random")}
 
 
 def factors_of(level: str) -> dict[str, tuple[str, ...]]:
-    """Values of each variable that a processor of this level can take; "order" is that of the tests."""
+    """Return the values of each variable that a processor of this level supports. "order" is the order of the tests."""
     reached = _LEVELS[: _LEVELS.index(level) + 1] if level in _LEVELS else _LEVELS[:1]
     paths = {name: tuple(v for v, need in values.items() if need in reached) for name, values in _CODE_PATHS.items()}
     return paths | _ELSE
 
 
 def covering_runs(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    """Few combinations that hold every pair of values of two variables, always the same ones.
+    """Return few combinations that include every pair of values of two variables, always the same ones.
 
-    Greedy: the next run is the combination with most pairs that no run has yet, the first in a shuffled order if there
-    are several; the shortest list of some seeded attempts is taken.
+    Greedy: the next run is the combination with the most missing pairs, or the first of them in a shuffled order. The
+    result is the shortest list of 50 seeded attempts.
     """
     candidates = [dict(zip(factors, values, strict=True)) for values in product(*factors.values())]
     pairs = [{frozenset(pair) for pair in combinations(run.items(), 2)} for run in candidates]
@@ -56,7 +56,7 @@ def covering_runs(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 
 
 def run_tests(run: Mapping[str, str], seed: int, log: Path, paths: Sequence[str] = ()) -> int:
-    """Exit status of the tests, or of those at the paths, under one combination; what they print goes to the file."""
+    """Run all tests, or the tests at the paths, under one combination with output to a file, and return the status."""
     variables = {name: value for name, value in run.items() if name != "order"}
     variables |= {"MKL_NUM_THREADS": run["OMP_NUM_THREADS"], "PYTHONHASHSEED": str(seed)}
     order = [f"--random-order-seed={seed}"] if run["order"] == "random" else []
@@ -69,7 +69,11 @@ def run_tests(run: Mapping[str, str], seed: int, log: Path, paths: Sequence[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all combinations, or the chosen one; 1 if one of them failed."""
+    """Run all combinations, or the selected one.
+
+    Returns:
+        0, or 1 if a run failed.
+    """
     import torch
 
     level = torch.backends.cpu.get_cpu_capability()

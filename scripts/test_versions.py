@@ -1,10 +1,10 @@
-"""Runs the tests with the lowest and with the newest versions of what vlgauge needs: `make lowest`, `make newest`.
+"""Run the tests with the lowest and the newest versions of the dependencies: `make lowest`, `make newest`.
 
-Each group of extras gets an environment of its own in build/versions, which uv resolves: the lowest versions that
-setup.cfg allows together, of what it names itself, or the newest of everything, constraints.txt aside. A set that other
-packages of a group keep from its floors (Gradio asks for a newer client of the Hub than we do) is tested as it comes
-out. ``scripts/test_versions.py lowest light tests/metrics/cider`` is one group, with a part of its tests. What was
-installed and how the tests ended is written to build/versions/tested.md.
+Each group of extras has a separate environment in build/versions, resolved by uv: the lowest versions of direct
+dependencies that setup.cfg allows together, or the newest versions of all packages, ignoring constraints.txt. If
+another package of a group requires a higher version (Gradio requires a newer Hub client), the resolved version is
+tested. ``scripts/test_versions.py lowest light tests/metrics/cider`` runs some tests of one group. Installed versions
+and test results are written to build/versions/tested.md.
 """
 
 import argparse
@@ -28,13 +28,13 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Group:
-    """Extras that are installed together, and what is tested with them.
+    """Extras that are installed together, and their tests.
 
     Attributes:
-        extras: Their names in setup.cfg.
-        tests: Files and folders.
-        ignored: Of these, files that need more than the extras.
-        left_out: Tests of other files that do, by their names.
+        extras: Names of the extras in setup.cfg.
+        tests: Files and folders of tests.
+        ignored: Files among them that require more than the extras.
+        left_out: Names of tests in other files that require more than the extras.
     """
 
     extras: tuple[str, ...]
@@ -44,7 +44,10 @@ class Group:
 
 
 def needed_by_the_tests() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The extras that all tests want, and their tools: nobody has vlgauge beside the lowest pytest that there was."""
+    """Return the extras that all tests require, and the test tools.
+
+    The tools are not installed at their lowest versions, because users do not combine vlgauge with old test tools.
+    """
     config = ConfigParser()
     config.read(ROOT / "setup.cfg", "utf-8")
     extras, *tools = config["options.extras_require"]["test"].strip().splitlines()
@@ -57,12 +60,12 @@ _WITH_MODELS = (
     *("aloha", "capture", "clip-s", "frechet-bert", "groovist", "meteor", "mmd-bert", "pac-s", "polos"),
     *("rovist", "soft-spice", "specs", "spice", "spider"),
 )
-_JUDGES = ("clair", "fleur", "vqascore")  # need transformers 5
+_JUDGES = ("clair", "fleur", "vqascore")  # require transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
 _ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
 _FILES = ("test_files.py", "test_parquet.py")
 GROUPS: Mapping[str, Group] = {
-    # What everybody installs, with videos and pages.
+    # Metrics with few dependencies, with videos and pages.
     "light": Group(
         ("explain", "meteor", "video"),
         tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
@@ -72,20 +75,20 @@ GROUPS: Mapping[str, Group] = {
             "one_request_and_one_error_where_the_hub_is_down",
         ),
     ),
-    # Every metric that can stand beside a transformers that other packages hold back.
+    # Every metric that supports the older transformers that other packages require.
     "models": Group(
         (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
         tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
         tuple(f"tests/metrics/{name}" for name in _JUDGES),
         tuple(f"(test_metric and {name})" for name in _JUDGES),
     ),
-    # All that there is, with the tools around the metrics.
+    # All extras, with the tools around the metrics.
     "all": Group(ALL, ("tests",)),
 }
 
 
 def environment(name: str, resolution: str, extras: Sequence[str]) -> Path:
-    """Make an environment with these extras, anew; the Python in it."""
+    """Create a new environment with these extras, and return its Python."""
     folder = FOLDER / name
     python = folder / "bin" / "python"
     uv = [sys.executable, "-m", "uv"]
@@ -93,7 +96,7 @@ def environment(name: str, resolution: str, extras: Sequence[str]) -> Path:
     subprocess.run([*uv, "venv", "-q", "--clear", "--python", sys.executable, str(folder)], check=True)
     install = [*uv, "pip", "install", "-q", "--python", str(python)]
     subprocess.run([*install, "--resolution", RESOLUTIONS[resolution], here], check=True)
-    # The tools take what is there: pre-commit would bring a newer filelock, and with it tests of another set.
+    # The tools must not change the resolved versions: pre-commit would install a newer filelock.
     kept = FOLDER / f"{name}.txt"
     kept.write_text("".join(f"{one}=={version}\n" for one, version in installed(python).items() if one != "vlgauge"))
     subprocess.run([*install, "--constraint", str(kept), *TOOLS], check=True)
@@ -101,14 +104,14 @@ def environment(name: str, resolution: str, extras: Sequence[str]) -> Path:
 
 
 def installed(python: Path) -> dict[str, str]:
-    """The versions of an environment, by name."""
+    """Return the versions of an environment by name."""
     listed = [sys.executable, "-m", "uv", "pip", "list", "--format", "json", "--python", str(python)]
     found = json.loads(subprocess.run(listed, check=True, capture_output=True, text=True).stdout)
     return {one["name"].lower().replace("_", "-"): one["version"] for one in found}
 
 
 def table(title: str, group: Group, versions: Mapping[str, str], end: str) -> str:
-    """What was tested, as Markdown."""
+    """Return the tested versions as Markdown."""
     rows = [f"| {name} | {versions[name]} |" for name in SHOWN if name in versions]
     extras = ", ".join(f"`{extra}`" for extra in group.extras)
     head = [f"## {title}", "", f"Extras {extras}: {end}.", "", "| package | version |", "|---|---|"]
@@ -116,7 +119,11 @@ def table(title: str, group: Group, versions: Mapping[str, str], end: str) -> st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the environments, run the tests, write the tables; 1 if a test failed."""
+    """Create the environments, run the tests, and write the tables.
+
+    Returns:
+        0, or 1 if a test failed.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("resolution", choices=RESOLUTIONS)
     parser.add_argument("group", nargs="?", choices=GROUPS, help="one group (default: all of them)")

@@ -1,7 +1,7 @@
-"""Time the table of the COCO caption evaluation without SPICE against pycocoevalcap, whole processes side by side.
+"""Time the table of the COCO caption evaluation without SPICE against pycocoevalcap, each in a separate process.
 
-Both read the same two files of generated captions: results and annotations. pycocoevalcap needs Java; without one of
-them only vlgauge is timed. Prints seconds, CPU seconds, memory, the ratios and the largest difference of a value.
+Both read the same files of generated captions. pycocoevalcap requires Java. If either is missing, only vlgauge is
+timed. The output has seconds, CPU seconds, memory, ratios and the largest difference of a value.
 """
 
 import argparse
@@ -48,7 +48,7 @@ print(json.dumps({name: float(value) for name, value in values.items()}))
 
 
 def write_files(folder: Path, n_images: int, seed: int = 0) -> tuple[str, str]:
-    """Write results and annotations of generated captions, with capitals and marks as people write them."""
+    """Write results and annotations of generated captions, with the capitals and punctuation of human captions."""
     rng = random.Random(seed)
     results: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
@@ -64,7 +64,7 @@ def write_files(folder: Path, n_images: int, seed: int = 0) -> tuple[str, str]:
 
 
 def run_process(words: list[str]) -> tuple[float, float, float, str]:
-    """Run a program and what it starts; return seconds, CPU seconds, peak memory in MB (Linux) and its output."""
+    """Run a program and its children, and return seconds, CPU seconds, peak memory in MB (Linux) and its output."""
     with tempfile.TemporaryFile("w+") as out:
         begin = time.perf_counter()
         process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)

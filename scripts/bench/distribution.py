@@ -1,8 +1,7 @@
-"""Time the metrics of caption sets on a corpus, as Table 2 of Chan et al. (2024) does: ten captions against five.
+"""Time the metrics of caption sets as in Table 2 of Chan et al. (2024): ten captions against five.
 
-Every row is one call with exact p-values, the stratified test included, from captions to result. The vectors of
-mmd_bert and frechet_bert are random ones, so that the time of an encoder is not part of it. Prints examples per second
-and the time of the whole corpus.
+Every row is one call with exact p-values and the stratified test. mmd_bert and frechet_bert use random embeddings, so
+the time of an encoder is not included. The output has examples per second and the time of the whole corpus.
 """
 
 import argparse
@@ -27,13 +26,13 @@ N_CANDIDATES, N_REFERENCES = 10, 5
 
 
 def random_vectors(texts: Sequence[str]) -> np.ndarray:
-    """Return a unit vector for each text, the same one for the same text."""
+    """Return a unit vector for each text, equal for equal texts."""
     seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") for text in texts]
     vectors = np.stack([np.random.default_rng(seed).standard_normal(WIDTH) for seed in seeds])
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-# By name of the row: metric and settings.
+# Metric and settings of each row, by name.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "trm, CIDEr-D": ("trm", {"distance": "cider_d", "workers": 1}),
     "trm, METEOR": ("trm", {"distance": "meteor", "workers": 2}),
@@ -52,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     captions = [[" ".join(one) for one in each] for each in generated_captions(n, N_CANDIDATES + N_REFERENCES)]
     predictions = [each[:N_CANDIDATES] for each in captions]
     references = [each[N_CANDIDATES:] for each in captions]
-    warnings.simplefilter("ignore")  # of functions, which have no digest
+    warnings.simplefilter("ignore")  # warnings that functions have no digest
     for row, (name, settings) in ROWS.items():
         metric = vlgauge.load(name, keep_in_memory=True, progress=False, pvalue="exact", **settings)
         start = time.perf_counter()

@@ -1,10 +1,10 @@
-"""Captions for benchmarks: generated from few parts, so that they share words, stems and synonyms."""
+"""Captions for benchmarks, generated from few parts, so that they share words, stems and synonyms."""
 
 import random
 
 Caption = list[str]
 
-# Words with stems and synonyms in common, as captions of one picture have.
+# Words with common stems and synonyms, as in captions of one image.
 PEOPLE = "man|woman|person|boy|little boy|young girl|child|group of people|two men|several women|skateboarder|rider"
 DOING = "riding|rides|standing on|sitting on|sits near|holding|looking at|watching|is pulling|carries|walks beside"
 THINGS = "bike|bicycle|motorcycle|horse|couch|sofa|large dog|dogs|car|truck|red automobile|skateboard|boat|wooden bench"
@@ -14,7 +14,7 @@ EXTRAS = "|at night|in the background|while others watch|wearing a hat|next to a
 
 
 def generated_captions(n_examples: int, n_captions: int, seed: int = 0) -> list[list[Caption]]:
-    """Tokens of captions; within an example they share some of their parts."""
+    """Generate captions as lists of tokens. Captions of an example share some of their parts."""
     rng = random.Random(seed)
 
     def caption(parts: list[list[str]]) -> Caption:

@@ -1,10 +1,10 @@
-"""Time rows of a data set of the Hub: the first task of a new worker, and 1,000 images in the sandbox and here.
+"""Time rows of a dataset on the Hub: the first task of a new worker, and 1,000 images in the sandbox and here.
 
-The Hub is the one of the tests, served by a process of its own on this machine. In a worker process, as `hub:` reads
-rows: card, rows and pictures are strangers'. Here: `datasets` streams the same rows in this process and Pillow decodes
-the pictures, with the same checks. Every figure is the median of rounds that alternate, each in a new process; times
-of all processes together are of the processor, which others disturb less than the clock. Exits with status 1 when the
-sandbox takes over 10 % longer by the clock, opening included, or the first task over a second.
+The Hub is simulated by a separate process on this machine. "sandbox": `hub:` reads card, rows and images in a worker
+process, because they are untrusted. "here": `datasets` streams the same rows in this process and Pillow decodes the
+images, with the same checks. Every figure is the median of alternating rounds, each in a new process. Total times are
+CPU times, which other processes affect less than wall-clock times. The exit status is 1 if the sandbox takes over 10%
+longer by the clock, including opening, or the first task over a second.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from typing import Any
 HELPERS = Path(__file__).resolve().parents[2] / "tests" / "helpers"
 NAME = "org/photographs"
 REQUIRED_RATIO, REQUIRED_SECONDS = 1.1, 1.0
-SIZE = (500, 375)  # of a picture of COCO, about
-GROUP = 100  # rows of a row group, as `push_to_hub` writes pictures
+SIZE = (500, 375)  # approximate size of an image of COCO
+GROUP = 100  # rows per row group of images, as in `push_to_hub`
 
 
 # -- The Hub ----------------------------------------------------------------------------------------------------------
 def photograph(rng: Any) -> bytes:
-    """A JPEG file of about 60 kB."""
+    """Generate a JPEG file of about 60 kB."""
     import numpy as np
     from PIL import Image
 
@@ -42,7 +42,7 @@ def photograph(rng: Any) -> bytes:
 
 
 def photographs(n: int) -> dict[str, bytes]:
-    """Files of a data set of pictures."""
+    """Generate the files of a dataset of images."""
     import datasets
     import numpy as np
     import pyarrow as pa
@@ -61,7 +61,7 @@ def photographs(n: int) -> dict[str, bytes]:
 
 
 def serve(n: int) -> None:
-    """Serve it until standard input ends."""
+    """Serve the dataset until standard input ends."""
     sys.path.insert(0, str(HELPERS))
     from hub_data_sets import Repository, hub_of_data_sets  # type: ignore[import-not-found]  # of the tests
 
@@ -72,27 +72,27 @@ def serve(n: int) -> None:
             sys.stdin.read()
 
 
-# -- One round, in a process of its own -------------------------------------------------------------------------------
+# -- One round, in a separate process ---------------------------------------------------------------------------------
 class _Here:
-    """The rows as `datasets` streams them in this process."""
+    """Rows streamed by `datasets` in this process."""
 
     origin, n_rows = None, None
     kinds: Mapping[str, str] = {"image": "image", "caption": "text"}
 
     def rows(self, titles: Sequence[str], start: int = 0) -> Iterator[dict[str, Any]]:
-        """Rows from the first one on."""
+        """Yield all rows."""
         import datasets
 
         split = datasets.load_dataset(f"hf://datasets/{NAME}", split="test", streaming=True)
         yield from split.decode(False).select_columns(list(titles))
 
     def file(self, path: str, most_bytes: int) -> bytes:
-        """Nothing; every picture is in its row."""
+        """Raise ValueError, because every image is stored in its row."""
         raise ValueError(path)
 
 
 def one_round(how: str, n: int) -> None:
-    """Print seconds until the first row, of all rows, and of the processor."""
+    """Print seconds until the first row, for all rows, and of the processor."""
     from vlgauge.base.columns import Text
     from vlgauge.base.video_columns import OneImage
     from vlgauge.row_sources import RowReader
@@ -109,7 +109,7 @@ def one_round(how: str, n: int) -> None:
         datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
         rows_reading.reading = lambda _: nullcontext()  # type: ignore[assignment, return-value]
         source = _Here()
-        begun = time.monotonic()  # a process has imported it once
+        begun = time.monotonic()  # excludes the import, which happens once per process
         reader = RowReader(source, columns, titles)
         reader.read(1)
         opened = time.monotonic() - begun
@@ -130,14 +130,18 @@ def one_round(how: str, n: int) -> None:
         from vlgauge.sandbox import stop_idle
 
         del reader
-        stop_idle()  # Their time counts when they have ended.
+        stop_idle()  # Times of child processes are counted after they end.
     used = os.times()
     taken = used.user + used.system + used.children_user + used.children_system
     print(json.dumps({"opened": opened, "first": first, "rows": every, "processor": taken}))
 
 
 def main() -> int:
-    """Print the table; 1 if it takes too long."""
+    """Print the table.
+
+    Returns:
+        0, or 1 if a limit is exceeded.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)

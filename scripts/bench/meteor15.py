@@ -1,9 +1,9 @@
-"""Time METEOR 1.5 against the Java program as pycocoevalcap runs it, and compare the numbers.
+"""Time METEOR 1.5 against the Java program of pycocoevalcap, and compare the values.
 
-Each side runs in a process of its own, from its start: the first call, and a second one with other captions of the same
-words. The captions are made up, or those of FILE, a JSON file with "candidates" (a list of captions) and "references"
-(a list of lists). Exits with status 1 if a number differs, or if ours is less than three times as fast or takes more
-than 400 MB.
+Each side runs in a separate process, timed from its start: a first call, and a second one with other captions of the
+same words. The captions are generated, or read from FILE, a JSON file with "candidates" (a list of captions) and
+"references" (a list of lists). The exit status is 1 if a value differs, or ours is less than three times as fast or
+uses more than 400 MB.
 """
 
 import argparse
@@ -28,7 +28,7 @@ LEAST_RATIO, MOST_MB = 3.0, 400.0
 
 
 def run_ours(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
-    """Score by this package; the corpus values of the calls."""
+    """Score with this package and return the corpus values of the calls."""
     import vlgauge
 
     metric = vlgauge.load("meteor", tokenizer=str.split, keep_in_memory=True, progress=False)
@@ -36,7 +36,7 @@ def run_ours(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
 
 
 def run_java(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
-    """Score by the Java program; the corpus values of the calls."""
+    """Score with the Java program and return the corpus values of the calls."""
     program: Any = import_module("pycocoevalcap.meteor.meteor").Meteor()
 
     def score(own: list[str], theirs: list[list[str]]) -> float:
@@ -49,7 +49,7 @@ def run_java(calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
 
 
 def timed(score: Any, calls: list[tuple[list[str], list[list[str]]]]) -> list[float]:
-    """The values of the calls; prints the seconds since the start of the process, and of the later calls."""
+    """Return the values of the calls, and print the seconds since the start of the process and of the later calls."""
     values, seconds, begun = [], [], STARTED
     for own, theirs in calls:
         values.append(score(own, theirs))
@@ -63,7 +63,7 @@ def child(side: str, file: Path) -> None:
     """Run one side on the captions in a file, and print seconds, values and memory."""
     calls = json.loads(file.read_text("utf-8"))
     values = {"ours": run_ours, "java": run_java}[side](calls)
-    # Java is a child of the process.
+    # Java is a child process.
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     unit = 2**20 if sys.platform == "darwin" else 2**10
     print(json.dumps(values))
@@ -72,7 +72,7 @@ def child(side: str, file: Path) -> None:
 
 
 def measured(side: str, file: Path) -> tuple[list[float], list[float], list[float]]:
-    """Seconds and values of the calls of one side, and its CPU time in seconds and memory in MB."""
+    """Return seconds and values of the calls of one side, and its CPU time in seconds and memory in MB."""
     command = [sys.executable, __file__, "--child", side, "--started", repr(time.time()), str(file)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     seconds, values, used = map(json.loads, out[-3:])
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
         made = generated_captions(20 if options.smoke else N_ROWS, 1 + N_REFERENCES)
         texts = [list(map(" ".join, captions)) for captions in made]
         own, theirs = [one[0] for one in texts], [one[1:] for one in texts]
-    # In the second call every caption stands against the references of the next row.
+    # In the second call every reference list is compared with the caption of the next row.
     calls = [(own, theirs), ([*own[1:], own[0]], theirs)]
     with tempfile.TemporaryDirectory(prefix="vlgauge-meteor-") as folder:
         file = Path(folder) / "calls.json"

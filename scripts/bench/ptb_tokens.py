@@ -1,9 +1,9 @@
 """Time the PTB tokenizer against the Treebank rules of trm, and compare its tokens with the Java program.
 
-Times are milliseconds of processor time for 10,000 captions, the best of several rounds in which all take turns: with
-an empty dictionary (cold), with a full one (warm), and by the Treebank rules. Then come the slowest of many texts of
-20,000 characters without a space. With pycocoevalcap and Java installed, generated lines of all scripts go through
-both, each before an unrelated line.
+Times are milliseconds of CPU time for 10,000 captions, the best of several alternating rounds: with an empty dictionary
+(cold), with a full one (warm), and with the Treebank rules. The slowest of many texts of 20,000 characters without a
+space follows. If pycocoevalcap and Java are installed, both tokenize generated lines of all scripts, each followed by
+an unrelated line.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from vlgauge.text.ptb import tokens as ptb
 from vlgauge.text.ptb.tokens import ptb_tokens
 
 TREEBANK = Path(__file__).resolve().parents[2] / "metrics" / "trm" / "treebank_tokens.py"
-LONG = 20_000  # characters
+LONG = 20_000  # number of characters
 ROUNDS = 7
 JAR = "tokenizer/stanford-corenlp-3.4.1.jar"
 DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"}
@@ -65,7 +65,7 @@ SCRIPTS += [(0xF900, 0xFFEF), (0x10000, 0x1FFFF), (0x20000, 0x2FFFF)]
 
 
 def captions(n: int, parts: int, seed: int = 0) -> list[str]:
-    """Distinct captions of some sentences each."""
+    """Generate captions with `parts` sentences each."""
     rng = random.Random(seed)
     choices = [words.split("|") for words in (SUBJECTS, VERBS, OBJECTS, ENDS)]
 
@@ -78,7 +78,7 @@ def captions(n: int, parts: int, seed: int = 0) -> list[str]:
 
 
 def varied_lines(n: int, seed: int = 0) -> Iterator[str]:
-    """Distinct lines of words, numbers, marks and characters of all scripts, with and without spaces."""
+    """Yield distinct lines of words, numbers, symbols and characters of all scripts, with and without spaces."""
     rng = random.Random(seed)
     words = WORDS.split()
     seen: set[str] = set()
@@ -115,7 +115,7 @@ def varied_lines(n: int, seed: int = 0) -> Iterator[str]:
 
 
 def java_tokens(jar: Path, lines: Sequence[str]) -> list[list[str]]:
-    """What the COCO caption evaluation takes for the tokens of each line, an unrelated line after each."""
+    """Return the tokens of each line in the COCO caption evaluation, with an unrelated line after each."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "lines")
         file.write_bytes("".join(f"{line}\n{NEUTRAL}\n" for line in lines).encode())
@@ -128,12 +128,12 @@ def java_tokens(jar: Path, lines: Sequence[str]) -> list[list[str]]:
 
 
 def forget() -> None:
-    """Empty the dictionary of pieces."""
+    """Clear the dictionary of pieces."""
     ptb._tokens_of_pieces.clear()
 
 
 def timed(work: Callable[[str], object], texts: Sequence[str]) -> float:
-    """Processor time of all texts in seconds."""
+    """Return the CPU time of all texts in seconds."""
     start = time.process_time()
     for text in texts:
         work(text)
@@ -168,7 +168,7 @@ def time_long() -> None:
 
 
 def compare_with_java(n: int) -> None:
-    """Print how many of n lines have other tokens in Java, and the first few."""
+    """Print the number of lines with different tokens in Java, and the first few of them."""
     package = find_spec("pycocoevalcap")
     folders = package and package.submodule_search_locations
     if not folders or shutil.which("java") is None:
@@ -186,7 +186,7 @@ def compare_with_java(n: int) -> None:
 
 
 def main() -> None:
-    """Time and compare."""
+    """Print times and the comparison with Java."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--captions", type=int, default=3000, help="captions of each kind (default: 3000)")
     parser.add_argument("--lines", type=int, default=100_000, help="lines to compare with Java (default: 100000)")

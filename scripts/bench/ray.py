@@ -1,8 +1,8 @@
-"""Time the stages through which rows go on a worker of Ray, and say on paper how long 1e6, 1e8 and 1e9 rows take.
+"""Time the stages of a row on a Ray worker, and extrapolate to 1e6, 1e8 and 1e9 rows.
 
-Reading Parquet, decoding images, scoring, writing and combining run here one after the other, without Ray, on one
-thread. Times are of the processor, which other programs disturb less than those of the clock. Under the embedded
-profile: its CLIP is a demo model of 2 MB, so that a published one changes the scoring stage and no other.
+Reading Parquet, decoding images, scoring, writing and combining run one after another on one thread, without Ray. Times
+are CPU times, which other programs affect less than wall-clock times. The embedded profile is used: its CLIP is a demo
+model of 2 MB, and a published model changes only the scoring stage.
 """
 
 import argparse
@@ -34,18 +34,18 @@ CORPORA = (10**6, 10**8, 10**9)
 
 
 def caption(rng: random.Random) -> str:
-    """A caption of the length of one of COCO, with frequent and rare words."""
+    """Generate a caption with the length of a COCO caption, with frequent and rare words."""
     return " ".join(f"word{int(rng.paretovariate(0.6)) % N_WORDS}" for _ in range(rng.randint(8, 13)))
 
 
 class Stages:
-    """Processor time by stage."""
+    """CPU time by stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def run(self, stage: str, work: Callable[..., Any], *given: Any) -> Any:
-        """The value of some work, whose time is added to its stage."""
+        """Call a function, add its time to the stage, and return its result."""
         start = time.process_time()
         found = work(*given)
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.process_time() - start
@@ -53,18 +53,18 @@ class Stages:
 
 
 def decode(cells: list[bytes]) -> None:
-    """What an encoder does first with a picture."""
+    """Decode images, which is the first step of an encoder."""
     for data in cells:
         Image.open(io.BytesIO(data)).convert("RGB").load()
 
 
 def read(file: Path) -> list[Any]:
-    """The rows of a file in batches."""
+    """Read the rows of a file in batches."""
     return list(pq.ParquetFile(file).iter_batches(batch_size=BATCH))
 
 
 def measured(name: str, file: Path, folder: Path) -> Stages:
-    """Times of all rows of a file."""
+    """Measure the times of all rows of a file."""
     stages = Stages()
     profile: dict[str, Any] = {"profile": "embedded"} if name == "clip_s" else {}
     scorer = RowScorer(name, **profile)
@@ -72,7 +72,7 @@ def measured(name: str, file: Path, folder: Path) -> Stages:
     warm = scorer.with_counts([scorer.count_rows(first)]) if scorer.needs_counts else scorer
     warm.score_rows(first)  # loads the model
     kept_bytes, process_memory.max_bytes = process_memory.max_bytes, 0
-    process_memory.put({})  # forgets the pictures and texts of the measurement before
+    process_memory.put({})  # clears the images and texts of the previous measurement
     process_memory.max_bytes = kept_bytes
     batches = stages.run("reading", read, file)
     if scorer.needs_counts:
@@ -86,7 +86,7 @@ def measured(name: str, file: Path, folder: Path) -> Stages:
         scored = stages.run("scoring", scorer.score_rows, batch)
         stages.run("writing", kept.add, scored["id"].to_pylist(), pa.table(scored.to_pydict()))
     if name == "clip_s":
-        stages.seconds["scoring"] -= stages.seconds["decoding"]  # which it did again
+        stages.seconds["scoring"] -= stages.seconds["decoding"]  # scoring decodes again
     stages.run("combining (once)", scorer.combine, kept.batches())
     return stages
 
@@ -104,7 +104,7 @@ def report(title: str, stages: Stages, n_rows: int) -> None:
 
 
 def main() -> int:
-    """Make rows, time them, print."""
+    """Generate rows, time them, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=256)
     options = parser.parse_args()

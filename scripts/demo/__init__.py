@@ -1,1 +1,1 @@
-"""The demo: the examples of every metric, scored, and the report that shows how each metric reacts to them."""
+"""Demo: scored examples of every metric, and a report that shows the reaction of each metric to them."""

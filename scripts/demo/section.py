@@ -1,4 +1,4 @@
-"""What the report shows of one metric."""
+"""Section of the report about one metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ TONES = {"right": "good", "wrong": "bad"}
 
 @dataclass(frozen=True)
 class Section:
-    """What the report shows of a metric.
+    """Section of the report about one metric.
 
     Attributes:
-        explained: Its examples, scored and explained.
-        examples: The same as they stand in its folder.
-        more: Those of another configuration, such as "video", and what that is called.
+        explained: Scored and explained examples.
+        examples: Examples of the metric folder, in the same order.
+        more: Name of another configuration, such as "video", and its explained examples.
     """
 
     explained: Explanation
@@ -35,42 +35,42 @@ class Section:
 
     @property
     def asks(self) -> str:
-        """Its question, in a line."""
+        """Question that the metric answers, in one line."""
         return card_fact(self.name, "short_description")
 
     @property
     def is_toy(self) -> bool:
-        """Whether a toy made a number."""
+        """Whether a demo model computed a score."""
         return self.explained.is_toy or any(one.toy for one in self.examples)
 
     def row(self, shows: str) -> int:
-        """The row that shows something, such as "right"."""
+        """Return the index of the example that shows something, such as "right"."""
         return [one.shows for one in self.examples].index(shows)
 
     def shown(self, shows: str) -> float:
-        """The score of the row that shows something."""
+        """Return the score of the example that shows something."""
         return self.explained.scores[self.row(shows)]
 
     def card(self, shows: str) -> Markup:
-        """An example with what explains its score."""
+        """Render an example with the explanation of its score."""
         row = self.row(shows)
         one = self.examples[row]
         return self.explained.example(row, tone=TONES.get(shows, ""), title=one.title, why=one.why)
 
     def strip(self) -> Markup:
-        """All scores on one axis."""
+        """Render all scores on one axis."""
         tones = [TONES.get(one.shows, "neither") for one in self.examples]
         values = list(zip(self.explained.scores, tones, strict=True))
         return dots(values, self.explained.axis, f"{len(values)} scores of {self.name}; right is better")
 
     def table(self) -> str:
-        """The scores, for the terminal."""
+        """Format the scores for the terminal."""
         rows = [(one.shows, one.id, score) for one, score in zip(self.examples, self.explained.scores, strict=True)]
         return to_table(("shows", "example", "score"), rows)
 
 
 def section_of(name: str) -> Section:
-    """The examples of a metric, scored and explained."""
+    """Score and explain the examples of a metric."""
     every = examples_of(name)
     others = sorted({one.config for one in every} - {""})
     more = (others[0], explained_examples(name, others[0])) if others else None

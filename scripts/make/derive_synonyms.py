@@ -1,7 +1,7 @@
-"""Derive the synonym table of METEOR, and that of synsets for SPICE, from the files of WordNet 3.0.
+"""Derive the synonym table of METEOR, and the table of synsets for SPICE, from the files of WordNet 3.0.
 
-DIR holds index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Three files are
-written, the same bytes at every run; what a line holds is said in `vlgauge.distances.wordnet` and
+DIR contains index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Three files are
+written, identical in every run. Their format is documented in `vlgauge.distances.wordnet` and
 `vlgauge.scene_graphs.synsets`, which read them.
 """
 
@@ -15,18 +15,18 @@ from pathlib import Path
 
 PARTS = ("noun", "verb", "adj", "adv")
 TARGET = Path(__file__).resolve().parents[2] / "shared" / "vlgauge" / "data"
-# Syntactic marks behind adjectives: "galore(ip)".
+# Syntactic markers after adjectives, such as "galore(ip)".
 MARKERS = ("(a)", "(p)", "(ip)")
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Lines of a file but those of the licence, which are indented."""
+    """Yield the lines of a file without the license, which is indented."""
     with path.open(encoding="ascii") as lines:
         yield from (line for line in lines if not line.startswith(" "))
 
 
 def lowercase_names(fields: list[str]) -> list[str]:
-    """Names of a synset, given the fields of its data line, without those that have a capital or an underscore."""
+    """Return the names of a synset without capitals or underscores, from the fields of its data line."""
     count = int(fields[3], 16)
     names = []
     for name in fields[4 : 4 + 2 * count : 2]:
@@ -38,7 +38,7 @@ def lowercase_names(fields: list[str]) -> list[str]:
 
 
 def names_by_lemma(folder: Path, part: str) -> dict[str, list[str]]:
-    """For every lemma of a part of speech the sorted names of its synsets."""
+    """Return the sorted names of the synsets of every lemma of a part of speech."""
     synsets = {fields[0]: lowercase_names(fields) for fields in map(str.split, lines_of(folder / f"data.{part}"))}
     found = {}
     for fields in map(str.split, lines_of(folder / f"index.{part}")):
@@ -48,19 +48,19 @@ def names_by_lemma(folder: Path, part: str) -> dict[str, list[str]]:
 
 
 def exceptions_of(folder: Path, part: str) -> dict[str, list[str]]:
-    """Irregular forms of a part of speech and their lemmas; forms of several tokens are left out."""
+    """Return the irregular forms of a part of speech and their lemmas. Forms of several tokens are left out."""
     rows = (line.split() for line in lines_of(folder / f"{part}.exc"))
     return {form: lemmas for form, *lemmas in rows if "_" not in form}
 
 
 def synonym_lines(tables: list[dict[str, list[str]]], targets: set[str]) -> list[str]:
-    """One line per lemma of one token or that an irregular form of one token leads to."""
+    """Return one line per lemma that is a single token, or the lemma of an irregular form of one token."""
     kept = sorted(lemma for lemma in set().union(*tables) if "_" not in lemma or lemma in targets)
     return ["\t".join([lemma, *(" ".join(names.get(lemma, [])) for names in tables)]).rstrip("\t") for lemma in kept]
 
 
 def synsets_by_lemma(folder: Path) -> dict[str, list[list[str]]]:
-    """For every lemma, of several words too, the offsets of its synsets in each part of speech."""
+    """Return the offsets of the synsets of every lemma in each part of speech. Lemmas may have several words."""
     found: dict[str, list[list[str]]] = {}
     for index, part in enumerate(PARTS):
         for fields in map(str.split, lines_of(folder / f"index.{part}")):
@@ -69,9 +69,9 @@ def synsets_by_lemma(folder: Path) -> dict[str, list[list[str]]]:
 
 
 def synset_lines(offsets: dict[str, list[list[str]]]) -> list[str]:
-    """One line per lemma: per part of speech the numbers of its synsets, "+2" for two that no other lemma is in.
+    """Return one line per lemma: the numbers of its synsets per part of speech.
 
-    Synsets are numbered by the first lemma that is in them.
+    "+2" denotes two synsets that no other lemma has. Synsets are numbered by their first lemma.
     """
     members = Counter((i, offset) for parts in offsets.values() for i, part in enumerate(parts) for offset in part)
     numbers: dict[tuple[int, str], int] = {}
@@ -88,14 +88,14 @@ def synset_lines(offsets: dict[str, list[list[str]]]) -> list[str]:
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
-    """Write compressed lines and say what was written."""
+    """Write compressed lines, and print a summary."""
     packed = lzma.compress("".join(f"{line}\n" for line in lines).encode("ascii"), preset=9 | lzma.PRESET_EXTREME)
     path.write_bytes(packed)
     print(f"{path.name}: {len(lines)} lines, {len(packed)} bytes, sha256 {hashlib.sha256(packed).hexdigest()}")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read WordNet, write the table."""
+    """Read WordNet and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", metavar="DIR", type=Path, help="folder with index.noun, data.noun, noun.exc, ...")
     parser.add_argument("--target", type=Path, default=TARGET, help="folder to write to (default: that of the package)")

@@ -1,8 +1,8 @@
-"""Draw the example pictures and clips of pac_s and clip_s, and write the files with their captions.
+"""Render the example images and videos of pac_s and clip_s, and write the files with their captions.
 
     .venv/bin/python scripts/make/draw_examples.py examples
 
-Every caption is a drawn scene's own wording, or that of a scene that differs from it in one fact.
+Every caption describes its synthetic scene, or a scene that differs from it in one fact.
 """
 
 import argparse
@@ -21,7 +21,7 @@ PICTURE_SIZE, CLIP_SIZE = 128, 96
 FRAMES_PER_SECOND = 5
 N_REFERENCES = 2
 
-# Kind of a caption by the fact that is wrong in it, in the order of the reports.
+# Kind of a caption by its wrong fact, in the order of the reports.
 KINDS = {
     "colour": "other colour",
     "shape": "other shape",
@@ -35,7 +35,7 @@ RIGHT = "right"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pictures, the clips and their captions."""
+    """Write the images, the videos and their captions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the files go")
     folder = parser.parse_args(arguments).folder
@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def captioned_scenes(folder: Path) -> list[dict[str, Any]]:
-    """Draw the scenes; rows of a right caption, of one per changed fact, and of that of another scene."""
-    # Those with two objects first: a single one has no places to swap.
+    """Render the scenes, and return rows with a correct caption, one per changed fact, and one of another scene."""
+    # Scenes with two objects come first, because a single object has no position to swap.
     chosen = sorted(scenes.scenes(N_PICTURES, SEED, "test"), key=lambda scene: len(scene.objects), reverse=True)
     (folder / "scenes").mkdir(exist_ok=True, parents=True)
     rows = []
@@ -65,7 +65,7 @@ def captioned_scenes(folder: Path) -> list[dict[str, Any]]:
 
 
 def captioned_clips(folder: Path) -> list[dict[str, Any]]:
-    """Draw the clips; rows of a right caption, of one per changed fact, and of that of another clip."""
+    """Render the videos, and return rows with a correct caption, one per changed fact, and one of another video."""
     chosen = scenes.clips(N_CLIPS, SEED, "test")
     (folder / "clips").mkdir(exist_ok=True, parents=True)
     rows = []
@@ -83,7 +83,7 @@ def captioned_clips(folder: Path) -> list[dict[str, Any]]:
 
 
 def rows_of(name: str, captions: dict[str, str], references: list[str], seen: dict[str, str]) -> list[dict[str, Any]]:
-    """One row per caption of a picture or clip."""
+    """Return one row per caption of an image or video."""
     return [
         {
             "id": f"{name}, {kind}",
@@ -104,7 +104,7 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def write_clip(path: Path, frames: Sequence[Image.Image]) -> None:
-    """Write frames as a video that any player and browser shows."""
+    """Write frames as a video that common players and browsers support."""
     import av
 
     with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:

@@ -1,4 +1,4 @@
-"""Draw the example stories of examples/drawn_stories.jsonl: sentences, pictures, and boxes of what is in them."""
+"""Render the example stories of examples/drawn_stories.jsonl: sentences, images, and boxes of their objects."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ N_STORIES, SEED = 6, 40
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the file and its folder of pictures."""
+    """Write the file and its folder of images."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "examples", help="folder (default: examples)")
     target = parser.parse_args(arguments).output

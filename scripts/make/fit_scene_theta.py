@@ -1,6 +1,6 @@
-"""Fit the theta of GROOViST on drawn scenes for the embedded profile, and measure what the metric then notices.
+"""Fit the theta of GROOViST on synthetic scenes for the embedded profile, and measure the resulting metric.
 
-Run it again whenever the toy CLIP, the English pipeline or the sentences of the stories change: a theta belongs to all.
+Run it again whenever the demo CLIP, the English pipeline or the sentences of the stories change.
 """
 
 import argparse
@@ -21,12 +21,12 @@ FORMAT = "groovist-theta-1"
 N_FITTED, FITTED_SEED = 300, 1
 N_CHECKED, CHECKED_SEED = 200, 2
 SOURCES = ("given", "grid", "whole")
-# Of "to the left of the star": noun phrases that say where something is, and name nothing that a region could show.
+# Noun phrases in texts such as "to the left of the star", which name a position and no object.
 PLACES = ("the left", "the right")
 
 
 def regions_of(stories: Sequence[scenes.SceneStory], source: str) -> list[Any] | None:
-    """Per story, per image the boxes of the drawing and of all of it; None where the metric finds regions itself."""
+    """Return the boxes of each drawing and its whole area, per story and image. None if the metric detects regions."""
     if source != "given":
         return None
     return [
@@ -35,13 +35,13 @@ def regions_of(stories: Sequence[scenes.SceneStory], source: str) -> list[Any] |
 
 
 def load(source: str, **settings: Any) -> Any:
-    """The metric under the embedded profile."""
+    """Load the metric under the embedded profile."""
     regions = None if source == "given" else source
     return vlgauge.load("groovist", keep_in_memory=True, profile="embedded", regions=regions, **settings)
 
 
 def fit(n_stories: int) -> list[dict[str, Any]]:
-    """One record per source of regions, from validation stories."""
+    """Fit one record per source of regions, from validation stories."""
     stories = scenes.stories(n_stories, FITTED_SEED, "validation")
     data = {"predictions": [story.sentences for story in stories], "images": [story.images() for story in stories]}
     records = []
@@ -52,12 +52,13 @@ def fit(n_stories: int) -> list[dict[str, Any]]:
 
 
 def measured(source: str, n_stories: int) -> dict[str, float]:
-    """What the metric notices on test stories, as shares.
+    """Measure the metric on test stories.
 
     Returns:
-        ``right``: the own story scores higher than the next one; ``lowest``: an invented object is the phrase with the
-        lowest cosine, `PLACES` left out; ``lowest of all``: with them; ``lower``: the story with it scores lower than
-        without.
+        Shares of stories. ``right``: the original story scores higher than the next one. ``lowest``: a hallucinated
+        object is the phrase with the lowest cosine, without `PLACES`. ``lowest of all``: the same with `PLACES`.
+        ``lower``: the story with this object scores lower than without. ``mean`` and ``mean of other``: mean scores of
+        the original and the next story.
     """
     stories = scenes.stories(n_stories, CHECKED_SEED, "test")
     metric = load(source)
@@ -82,7 +83,7 @@ def measured(source: str, n_stories: int) -> dict[str, float]:
 
 
 def lowest_phrase(detail: Mapping[str, Any], left_out: Sequence[str] = ()) -> str:
-    """The phrase with the lowest cosine."""
+    """Return the phrase with the lowest cosine."""
     rows = [row for row in detail["noun_phrases"] if row["text"] not in left_out]
     return min(rows, key=lambda row: row["cosine"])["text"]
 

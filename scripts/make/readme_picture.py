@@ -1,6 +1,6 @@
-"""The picture of README.md: a visual story explained by groovist, from a real report, in light and in dark.
+"""Render the figure of README.md: a visual story explained by groovist, from a real report, in light and in dark.
 
-Needs Playwright and Chromium, the extras groovist, embedded and explain.
+It requires Playwright and Chromium, and the extras groovist, embedded and explain.
 """
 
 import json
@@ -21,18 +21,18 @@ OUT = ROOT / "docs" / "static"
 EXAMPLES = ROOT / "metrics" / "groovist" / "examples.jsonl"
 PICTURES = ROOT / "shared" / "vlgauge" / "data" / "examples"
 WIDTH = 760
-COLOURS = 64  # fewer than a screen has: the file is a quarter as large, and looks the same
+COLOURS = 64  # reduces the file to a quarter without visible loss
 
 
 def report() -> str:
-    """The report on the story in which one object is invented."""
+    """Create the report on the story with one hallucinated object."""
     examples = [json.loads(line) for line in EXAMPLES.read_text("utf-8").splitlines()]
     story = next(example for example in examples if example["shows"] == "subtle")
     pictures = [str(PICTURES / name) for name in story["images"]]
     rows = {"predictions": [story["predictions"]], "images": [pictures]}
     groovist = vlgauge.load("groovist", profile="embedded", device="cpu", progress=False)
     result = groovist.compute(**rows, return_details=True)
-    assert result is not None  # of one process
+    assert result is not None  # None only in distributed runs
     return explain.explain("groovist", rows, result).html(worst=1, best=0)
 
 

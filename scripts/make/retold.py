@@ -1,4 +1,4 @@
-"""Drawn stories told well and told badly, each beside five pictures."""
+"""Synthetic stories in good and bad versions, each with five images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ TOLD, SHUFFLED, REPEATED, FOREIGN = "as told", "shuffled", "repeated", "other pi
 
 @dataclass(frozen=True)
 class Told:
-    """A story, how it was told, beside five pictures, and whose they are."""
+    """Story with its kind of version, and the story whose images are shown."""
 
     name: str
     kind: str
@@ -23,7 +23,7 @@ class Told:
 
 
 def told_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
-    """Test stories as they are told, with the sentences shuffled, with some said again, and beside other pictures."""
+    """Return test stories in the original version, with shuffled or repeated sentences, and with other images."""
     drawn = stories(n, seed, "test")
     rng = np.random.default_rng(seed)
     found = [Told(f"story-{i}", TOLD, story.sentences, story) for i, story in enumerate(drawn, 1)]
@@ -38,7 +38,7 @@ def told_stories(n: int = N_STORIES, seed: int = SEED) -> list[Told]:
 
 
 def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """The sentences in another order."""
+    """Return the sentences in a different order."""
     order = rng.permutation(len(sentences)).tolist()
     while order == sorted(order):
         order = rng.permutation(len(sentences)).tolist()
@@ -46,12 +46,12 @@ def shuffled(sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
 
 
 def repeated(sentences: Sequence[str]) -> list[str]:
-    """The first and the third sentence in place of the second and the fourth."""
+    """Replace the second and the fourth sentence with the first and the third."""
     return [sentences[index] for index in (0, 0, 2, 2, 4)]
 
 
 def picture_columns(seen: Sequence[SceneStory]) -> dict[str, Any]:
-    """Columns ``images`` and ``regions``: the five pictures of each story, each with its objects and its whole."""
+    """Return the columns ``images`` and ``regions``: five images per story, with boxes of objects and whole images."""
     drawings = [story.drawings() for story in seen]
     return {
         "images": [[drawing.image for drawing in row] for row in drawings],

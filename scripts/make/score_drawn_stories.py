@@ -1,8 +1,7 @@
-"""Write examples/human_scores.csv and examples/model_scores.csv, what `vlgauge d-hm` is tried on.
+"""Write examples/human_scores.csv and examples/model_scores.csv, the example inputs of `vlgauge d-hm`.
 
-The "human" stories are drawn stories as they are told, the "model" tells the same pictures worse: every third story is
-shuffled, repeats itself, or belongs to other pictures. groovist, rovist_c and rovist_nr score them under the embedded
-profile.
+The "human" stories are original synthetic stories. The "model" stories are worse: every third story is shuffled,
+repetitive, or about other images. groovist, rovist_c and rovist_nr score them under the embedded profile.
 """
 
 import argparse
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = parser.parse_args(arguments).output
     stories = told_stories(N_STORIES, SEED)
     human = stories[:N_STORIES]
-    # Kind 1 of the first story, kind 2 of the second, kind 3 of the third, and so on.
+    # The kinds of version alternate: kind 1 for the first story, kind 2 for the second, and so on.
     model = [stories[(1 + i % 3) * N_STORIES + i] for i in range(N_STORIES)]
     scores = component_scores([*human, *model])
     ids = [story.name for story in human]
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
-    """The three scores of each story."""
+    """Compute the three scores of each story."""
     found = {}
     for name, settings in METRICS.items():
         metric: Any = vlgauge.load(name, keep_in_memory=True, profile="embedded", **settings)
@@ -52,7 +51,7 @@ def component_scores(stories: Sequence[Told]) -> list[dict[str, float]]:
 
 
 def write(path: Path, ids: Sequence[str], scores: Sequence[Mapping[str, float]]) -> None:
-    """A table with one row per story, of four digits."""
+    """Write a table with one row per story and four digits."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", *METRICS])

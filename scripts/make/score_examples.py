@@ -1,6 +1,6 @@
 """Write tests/golden/examples.json, the scores of the examples of all metrics under the embedded profile.
 
-A test compares them with what the metrics give. Where a score is meant to change, run this and look at the difference.
+A test compares them with the current scores. If a score is meant to change, run this script and check the difference.
 """
 
 import json
@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "examples.js
 
 
 def example_scores(name: str, config: str) -> dict[str, float]:
-    """Scores of the examples of a metric in a configuration, by their ids."""
+    """Compute the scores of the examples of a metric in a configuration, by example id."""
     explained = explained_examples(name, config)
     return {explained.title(row): score for row, score in enumerate(explained.scores)}
 

@@ -1,9 +1,9 @@
-"""Train the toy CLIP on drawn scenes, or print what the shipped one can do on scenes it has not seen.
+"""Train the demo CLIP on synthetic scenes, or print the figures of the shipped model on held-out scenes.
 
     python scripts/make/train_toy_clip.py --overwrite  # trains, replaces the two shipped files, prints their figures
     python scripts/make/train_toy_clip.py --evaluate   # prints the figures of what is there
 
-One seed, one machine and one number of threads give the same file bit for bit; other machines may round differently.
+The file is bitwise reproducible for the same seed, machine and number of threads. Other machines may round differently.
 """
 
 import argparse
@@ -30,7 +30,7 @@ RECORD = "toy_clip.json"
 
 
 def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Tensors for the file, and the record of the training."""
+    """Train, and return the tensors for the file and the record of the training."""
     started = time.monotonic()
     examples = material(options.scenes, options.seed)
     print(f"{len(examples.pixels)} pictures drawn in {time.monotonic() - started:.0f} s", flush=True)
@@ -61,10 +61,10 @@ def trained(options: argparse.Namespace) -> tuple[dict[str, torch.Tensor], dict[
 
 
 def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[str, Any]) -> None:
-    """Both files of the model."""
+    """Write both files of the model."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = folder / WEIGHTS
-    # With more than one entry the order of the metadata, and so the file, would change from run to run.
+    # Several metadata entries would have a random order, and the file would not be reproducible.
     write(weights, save(tensors, metadata={"format": "pt"}))
     record = {
         "name": TOY_NAME,
@@ -86,7 +86,7 @@ def write_model(folder: Path, tensors: dict[str, torch.Tensor], training: dict[s
 
 
 def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End with a message if a training cannot work, or would replace the shipped toy by another one."""
+    """Exit with a message if a training cannot work, or would replace the shipped model with a different one."""
     for name, least in (("scenes", 2), ("steps", 1), ("batch", 2), ("threads", 1)):
         if getattr(options, name) < least:
             parser.error(f"`--{name}` must be at least {least}, got {getattr(options, name)}")
@@ -102,7 +102,7 @@ def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End with a message if there is a model in the folder already."""
+    """Exit with a message if the folder already contains a model."""
     try:
         keep_finished("--folder", (options.folder / WEIGHTS, options.folder / RECORD), overwrite=options.overwrite)
     except ValueError as error:
@@ -110,7 +110,7 @@ def keep_trained(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _is_other(parser: argparse.ArgumentParser, options: argparse.Namespace, name: str) -> bool:
-    """Whether an option is not the one that the shipped toy was trained with."""
+    """Return whether an option differs from the training of the shipped model."""
     return bool(getattr(options, name) != parser.get_default(name))
 
 

@@ -1,1 +1,1 @@
-"""What a Space on the Hub is made of."""
+"""Parts of a Space on the Hub."""

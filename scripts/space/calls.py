@@ -1,4 +1,4 @@
-"""How a metric is called once it is on the Hub: the same section in every card."""
+"""Section of every card that shows how to call a metric from the Hub."""
 
 import json
 from typing import Any
@@ -18,13 +18,13 @@ PICTURE = "picture.png"
 
 
 def example_row(metric: Metric) -> dict[str, Any]:
-    """A row that the metric reads, without what it can do without; pictures are names of files."""
+    """Return an example row without optional columns, in which images are file names."""
     row = {
         column.name: cell
         for column in metric.columns
         if (cell := _cell(column)) is not None and not isinstance(column, Videos)
     }
-    # What may be left out where something else is given is not left out where nothing is: the objects of a picture.
+    # References that are optional next to another input, such as the objects of an image, are required without it.
     alone = len(row) == 1 and any(isinstance(column, References) for column in metric.columns)
     return row | ({"references": PEOPLE} if alone else {})
 
@@ -46,7 +46,7 @@ def _cell(column: Column) -> Any:
 
 
 def section(name: str, kind: str, org: str, ref: str) -> str:
-    """How to load and to call it from elsewhere."""
+    """Return the section on loading and calling a metric from elsewhere."""
     if name == "workbench":
         return _by_api("rovist_nr", "workbench", org)
     asked = name if kind == "gradio" else "workbench"
@@ -88,7 +88,7 @@ print(result["{name}"], result["{name}_signature"])
 def _by_api(name: str, space: str, org: str) -> str:
     call, address = {"metric": name, **example_row(vlgauge.load(name))}, f"https://{host_of(org, space)}/"
     if isinstance(call.get("images"), str):
-        # The page takes one picture or several in the same form.
+        # The page accepts one or several images in the same format.
         call["images"] = [call["images"]]
     return f"""### Through the API
 
@@ -106,17 +106,17 @@ def _by_api(name: str, space: str, org: str) -> str:
 
 
 def host_of(org: str, space: str) -> str:
-    """Where the Hub serves the page of a Space."""
+    """Return the host name of the page of a Space."""
     return f"{org}-{space}.hf.space".replace("_", "-").lower()
 
 
 def _config(metric: Metric) -> str:
-    """The configuration that needs no file of the user's; empty where the plain one does not either."""
+    """Return the configuration that requires no user files, or "" if the default one requires none."""
     return "demo" if "demo" in metric.configs else ""
 
 
 def _call(start: str, keywords: dict[str, Any]) -> list[str]:
-    """Lines of a call, with a keyword a line."""
+    """Return the lines of a call, with one keyword argument per line."""
     return [
         f"{start}(",
         *(f"    {key}={json.dumps(value, ensure_ascii=False)}," for key, value in keywords.items()),

@@ -1,4 +1,4 @@
-"""The card of a Space: that of the metric, with the front matter and the addresses that the Hub wants."""
+"""Card of a Space: the card of the metric, with the front matter and URLs that the Hub requires."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from vlgauge.prefetching.assets import HubFiles
 PYTHON = "3.12"
 LONGEST_DESCRIPTION = 60
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
-# In the order of a card.
+# Keys of the front matter, in the order of a card.
 KEYS = (
     *("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "pinned"),
     *(
@@ -27,7 +27,7 @@ KEYS = (
     ),
     *("hf_oauth", "hf_oauth_scopes"),
 )
-# Facts that the package reads and the Hub has no use for.
+# Keys that only the package uses.
 OF_THE_PACKAGE = ("group", "input", "compares_sets", "paper", "extra", "scores")
 _TEXTS = ("title", "emoji", "colorFrom", "colorTo", "short_description", "license")
 _LISTS = ("tags", "models", "datasets")
@@ -35,17 +35,17 @@ _FRONT = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
 
 
 class Card(NamedTuple):
-    """A card: what its front matter says, and its text."""
+    """Card with its front matter and its text."""
 
     facts: dict[str, Any]
     body: str
 
 
 def read_card(path: Path) -> Card:
-    """A card whose front matter the Hub will take.
+    """Read a card with front matter that the Hub accepts.
 
     Raises:
-        ValueError: If it has none, or not what it must have; all of it is named.
+        ValueError: If the front matter is missing or not valid. All errors are named.
     """
     text = path.read_text("utf-8")
     found = _FRONT.match(text)
@@ -63,7 +63,7 @@ def read_card(path: Path) -> Card:
 
 
 def _faults(facts: Mapping[str, Any]) -> list[str]:
-    """What the front matter lacks."""
+    """Return the errors of the front matter."""
     given: dict[str, Any] = {name: facts.get(name) for name in (*_TEXTS, *_LISTS)}
     wrong = [f"`{name}`, a text" for name in _TEXTS if not isinstance(given[name], str) or not given[name]]
     wrong += [
@@ -80,7 +80,7 @@ def _faults(facts: Mapping[str, Any]) -> list[str]:
     ]
     if (n := len(given["short_description"])) > LONGEST_DESCRIPTION:
         wrong.append(f"`short_description` of at most {LONGEST_DESCRIPTION} characters, got {n}")
-    # An emoji may have a mark of variation behind it.
+    # A variation selector may follow the emoji.
     if given["emoji"].isascii() or len(given["emoji"]) > 2:
         wrong.append(f"`emoji`, one of them, got {given['emoji']!r}")
     if given["tags"][:2] != ["evaluate", "metric"]:
@@ -89,10 +89,10 @@ def _faults(facts: Mapping[str, Any]) -> list[str]:
 
 
 def gradio_version(constraints: Path) -> str:
-    """The version of Gradio that the tests last passed with.
+    """Return the version of Gradio that the tests last passed with.
 
     Raises:
-        ValueError: If the file does not say.
+        ValueError: If the file does not contain it.
     """
     found = re.search(r"^gradio==(\S+)$", constraints.read_text("utf-8"), re.MULTILINE)
     if found is None:
@@ -101,7 +101,7 @@ def gradio_version(constraints: Path) -> str:
 
 
 def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | None, thumbnail: str) -> dict[str, Any]:
-    """The front matter of a Space."""
+    """Return the front matter of a Space."""
     models = list(dict.fromkeys([*(one.repository for one in files), *facts["models"]]))
     own = {**facts, "models": models, "pinned": False, "thumbnail": thumbnail}
     for name in ("sdk_version", "python_version", *OF_THE_PACKAGE):
@@ -111,7 +111,7 @@ def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | N
     else:
         own |= {"sdk": "gradio", "sdk_version": gradio, "python_version": PYTHON, "app_file": "app.py"}
         own |= {"suggested_hardware": "cpu-basic"}
-        # The page is the workbench, in which visitors may sign in to score gated data sets of theirs.
+        # The page is the workbench, in which users may sign in to score their gated datasets.
         own |= {"hf_oauth": True, "hf_oauth_scopes": ["gated-repos"]}
         if preloaded := preloads(files):
             own["preload_from_hub"] = preloaded
@@ -119,19 +119,19 @@ def stamped(facts: Mapping[str, Any], files: Sequence[HubFiles], gradio: str | N
 
 
 def preloads(files: Sequence[HubFiles]) -> list[str]:
-    """What the Hub puts beside a Space when it builds it: files whose names and commit are known."""
+    """Return the files that the Hub adds to a Space at build time, if their names and commit are known."""
     known = [one for one in files if one.revision and not any("*" in name for name in one.patterns)]
     return [f"{one.repository} {','.join(one.patterns)} {one.revision}" for one in known]
 
 
 def text_of(card: Card) -> str:
-    """The file of a card."""
+    """Return the content of the card file."""
     front = yaml.safe_dump(card.facts, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{front}---\n{card.body}"
 
 
 def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
-    """The text of a card that stands by itself: what it names beside it in the repository becomes an address."""
+    """Convert the text of a card for the Hub: relative links become URLs, and calls use `evaluate.load`."""
     metric = "|".join(map(re.escape, names))
     body = re.sub(rf'vlgauge\.load\("({metric})"', rf'evaluate.load("{org}/\1"', body)
     body = re.sub(r"^import vlgauge$", "import evaluate", body, flags=re.MULTILINE)
@@ -140,7 +140,7 @@ def on_the_hub(body: str, names: Sequence[str], org: str) -> str:
 
 
 def with_section(body: str, section: str) -> str:
-    """The text of a card with one more section, behind how the metric is used and before what it reads.
+    """Insert a section after the usage of the metric and before its inputs.
 
     Raises:
         ValueError: If neither "Inputs" nor "Limitations and Bias" is a heading.

@@ -1,4 +1,4 @@
-"""The page of a static Space: the first screen of the workbench without a server, and the card. It asks for nothing."""
+"""Page of a static Space: the first screen of the workbench without a server, and the card. It makes no requests."""
 
 import io
 import json
@@ -23,7 +23,7 @@ _PLAIN = ("predictions", "references", "styles")
 
 
 def page(section: Section, title: str, body: str, org: str) -> str:
-    """The page."""
+    """Render the page."""
     metric = section.explained
     metric.is_large = True
     show_among(metric, metric.scores)
@@ -49,7 +49,7 @@ def page(section: Section, title: str, body: str, org: str) -> str:
 
 
 def as_html(text: str) -> Markup:
-    """Markdown as HTML, a level below the headline of the page; markup in it is shown and not obeyed."""
+    """Convert Markdown to HTML, with headings one level below the headline of the page. HTML in the text is escaped."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     for token in tokens:
@@ -57,13 +57,13 @@ def as_html(text: str) -> Markup:
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
         _lead_out(token.children or ())
     html = str(markdown.renderer.render(tokens, markdown.options, {}))
-    # A table is as wide as it is, and scrolls by itself; keyboards reach what scrolls.
+    # Wide tables and code blocks scroll, and are focusable for keyboard users.
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
     return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
 
 def _lead_out(tokens: Sequence[Token]) -> None:
-    """Let links open beside the Hub's frame, in which the page is shown."""
+    """Make links open outside the frame of the Hub that contains the page."""
     for token in tokens:
         if token.type == "link_open" and not str(token.attrGet("href")).startswith("#"):
             token.attrSet("target", "_blank")
@@ -71,7 +71,7 @@ def _lead_out(tokens: Sequence[Token]) -> None:
 
 
 def example_files(section: Section) -> dict[str, bytes]:
-    """The examples as rows that can be scored again, with their scores, and the pictures that they name."""
+    """Return the examples as rows that can be scored again, with their scores and images."""
     lines: list[str] = []
     files: dict[str, bytes] = {}
     for number, (one, score) in enumerate(zip(section.examples, section.explained.scores, strict=True), 1):
@@ -81,14 +81,14 @@ def example_files(section: Section) -> dict[str, bytes]:
             pictures = _pictures(seen, number)
             files |= pictures
             example["images"] = list(pictures) if isinstance(seen, list) else next(iter(pictures))
-        # To the digits that every machine has.
+        # Round to digits that are equal on all machines.
         example |= {"score": float(f"{score:.6g}"), "signature": section.explained.signature}
         lines.append(json.dumps(without_nan(example), ensure_ascii=False))
     return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
 
 
 def _pictures(cell: Any, number: int) -> dict[str, bytes]:
-    """The pictures of a row as files."""
+    """Return the images of a row as files."""
     found = {}
     for i, picture in enumerate(cell if isinstance(cell, list) else [cell], 1):
         stream = io.BytesIO()

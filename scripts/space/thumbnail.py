@@ -1,4 +1,4 @@
-"""The picture that stands for a Space where its address is shared: its name and question. No score is asked for."""
+"""Preview image of a Space for shared links, with its name and question. It shows no score."""
 
 import io
 
@@ -7,16 +7,16 @@ from PIL import Image, ImageDraw, ImageFont
 SIZE = (1200, 630)
 FILE = "thumbnail.png"
 _PAPER, _INK, _QUIET, _EDGE, _FOR, _AGAINST = "#ffffff", "#14202b", "#51606e", "#7b8894", "#0a5aa3", "#a84300"
-_LEFT, _WIDEST, _OVER = 90, 1020, 2  # drawn twice as large, so that edges are smooth
+_LEFT, _WIDEST, _OVER = 90, 1020, 2  # rendered at twice the size for smooth edges
 
 
 def address(name: str, org: str) -> str:
-    """Where the picture of a Space lies."""
+    """Return the URL of the preview image of a Space."""
     return f"https://huggingface.co/spaces/{org}/{name}/resolve/main/{FILE}"
 
 
 def thumbnail(title: str, question: str) -> bytes:
-    """The picture as PNG: the title, the question, and the sign of the project."""
+    """Render the preview image as PNG, with title, question and logo of the project."""
     image = Image.new("RGB", (SIZE[0] * _OVER, SIZE[1] * _OVER), _PAPER)
     draw = ImageDraw.Draw(image)
     _sign(draw, 150)
@@ -39,7 +39,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _sign(draw: ImageDraw.ImageDraw, y: int) -> None:
-    """A scale whose right end is better: a ring for what is wrong, a disc for what is right."""
+    """Draw the logo: a scale whose right end is better, with a ring for wrong and a disc for right."""
     line = [(_LEFT * _OVER, y * _OVER), ((_LEFT + _WIDEST) * _OVER, y * _OVER)]
     draw.line(line, _EDGE, 4 * _OVER)
     for x, radius, fill, edge in ((_LEFT + 150, 30, _PAPER, _AGAINST), (_LEFT + 800, 36, _FOR, _FOR)):
@@ -48,7 +48,7 @@ def _sign(draw: ImageDraw.ImageDraw, y: int) -> None:
 
 
 def _lines(draw: ImageDraw.ImageDraw, text: str, size: int) -> list[str]:
-    """A text in lines that fit."""
+    """Split a text into lines that fit."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

@@ -1,10 +1,10 @@
-"""How often `vlgauge compare` tells systems apart that are equally good, and that are not.
+"""Measure how often `vlgauge compare` separates systems that are equally good, and systems that are not.
 
-Scores are made of a hardness that all systems share and of their own noise, in four shapes. A run draws the scores of
-2, 6 or 40 systems on 5 to 200 rows and tests all pairs as `compare` does: the same random signs, the same number of
-them, the same correction. A pair is decided as soon as its hits leave no doubt, which spares nearly all of the time.
-Where the first step of Holm's correction finds a pair, so does the whole. Pairs with many ties, which `compare` decides
-by all of their signs, are sampled here.
+Scores consist of a difficulty that all systems share and of noise, in four shapes. A run samples the scores of 2, 6 or
+40 systems on 5 to 200 rows and tests all pairs like `compare`, with the same random signs, number of signs and
+correction. A pair is decided as soon as its hits leave no doubt, which saves most of the time. If the first step of
+Holm's correction finds a pair, so does the whole correction. Pairs with many ties, for which `compare` enumerates all
+signs, are sampled here.
 """
 
 import argparse
@@ -27,40 +27,40 @@ ROWS = (5, 10, 20, 50, 200)
 SYSTEMS = (2, 6, 40)
 EFFECTS = (0.2, 0.5)
 RUNS = 2_000
-# Runs that share the random signs of one seed.
+# Number of runs that share the random signs of one seed.
 _BLOCK = 100
-# Signs of the first step, and pairs whose sums are in memory at once.
+# Number of signs in the first step, and number of pairs whose sums are in memory at the same time.
 _STEP, _AT_ONCE = 250, 2_000
 
 
 def _noise(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """Hardness and noise of as much spread, shape ``(systems, rows)``."""
+    """Sample difficulty and noise with equal variance, shape ``(systems, rows)``."""
     return rng.normal(size=rows) + rng.normal(size=(systems, rows))
 
 
 def normal(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """Scores of an encoder: normal."""
+    """Sample normal scores, as from an encoder."""
     return _noise(rng, systems, rows)
 
 
 def lognormal(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """Skewed scores such as those of CIDEr-D: lognormal."""
+    """Sample lognormal scores, skewed as in CIDEr-D."""
     return np.exp(0.7 * _noise(rng, systems, rows))
 
 
 def half_zeros(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """The same where half of the scores are 0."""
+    """Sample lognormal scores of which half are 0."""
     noise = _noise(rng, systems, rows)
     return np.where(noise > 0.0, np.exp(0.7 * noise), 0.0)
 
 
 def steps(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """Scores of few values, of which many tie: fifths between 0 and 1."""
+    """Sample scores with many ties, rounded to fifths between 0 and 1."""
     return np.clip(np.round(2.5 + _noise(rng, systems, rows)), 0.0, 5.0) / 5.0
 
 
 def unlike(rng: np.random.Generator, systems: int, rows: int) -> Floats:
-    """Systems of one mean, every other one lognormal and the rest constant: not equal, though no mean is better."""
+    """Sample systems with equal means, of which every other one is lognormal and the rest constant."""
     scores = np.full((systems, rows), math.exp(0.5))
     scores[::2] = np.exp(rng.normal(size=scores[::2].shape))
     return scores
@@ -75,19 +75,19 @@ SHAPES: dict[str, Callable[[np.random.Generator, int, int], Floats]] = {
 
 
 def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bools:
-    """Whether each pair of systems is told apart after Holm's first step.
+    """Return whether each pair of systems is separated after Holm's first step.
 
     Returns:
-        Shape ``(runs, pairs)``, in the order of `itertools.combinations`.
+        Bools, shape ``(runs, pairs)``, in the order of `itertools.combinations`.
     """
     n_runs, systems, rows = scores.shape
     n_pairs = systems * (systems - 1) // 2
     resamples, part = enough_resamples(n_pairs, LEVEL), alpha(LEVEL) / n_pairs
     is_exact = all_signs_fit(rows, resamples)
-    # The most hits with which a p-value is significant.
+    # Maximum number of hits of a significant p-value.
     most = math.floor(part * 2 ** (rows - 1)) if is_exact else math.floor(part * (resamples + 1)) - 1
     pairs = np.array(list(itertools.combinations(range(systems), 2))[: 1 if first_pair else None])
-    apart = scores[:, pairs[:, 0]] - scores[:, pairs[:, 1]]  # runs x pairs x rows
+    apart = scores[:, pairs[:, 0]] - scores[:, pairs[:, 1]]  # axes: run, pair, row
     enough = np.array([can_differ(count, n_pairs, LEVEL) for count in range(rows + 1)])
     run, pair = np.nonzero(enough[np.count_nonzero(apart, axis=2)])
     found = np.zeros((n_runs, n_pairs), dtype=np.bool_)
@@ -107,7 +107,7 @@ def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bo
 
 
 def _steps(chunks: Iterator[Floats]) -> Iterator[Floats]:
-    """The same signs in pieces that grow, so that the first decide most pairs."""
+    """Yield the same signs in growing pieces, so that the first pieces decide most pairs."""
     size = _STEP
     for chunk in chunks:
         start = 0
@@ -125,7 +125,7 @@ def rates(
     runs: int = RUNS,
     seed: int = 0,
 ) -> float:
-    """How often any pair is told apart; with an effect, how often the first two are of which one is better."""
+    """Return how often any pair is separated or, with an effect, the first two systems, of which one is better."""
     of_all = shape(np.random.default_rng([seed, 1]), 2, 100_000)
     shift = effect * float(np.std(of_all[0] - of_all[1]))
     hits = 0
@@ -139,7 +139,7 @@ def rates(
 
 
 def print_tables(runs: int = RUNS, rows: Sequence[int] = ROWS, systems: Sequence[int] = SYSTEMS) -> None:
-    """Print size and power in the form of the pages."""
+    """Print size and power in the format of the documentation."""
     error = math.sqrt(0.05 * 0.95 / runs)
     of_power = 0.5 / math.sqrt(max(2, runs // 4))
     print(f"{runs} runs per size, standard error {error:.4f} at .05; a quarter per power, at most {of_power:.3f}.\n")

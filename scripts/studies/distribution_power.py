@@ -1,4 +1,4 @@
-"""Size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets: tables of the documentation."""
+"""Measure size and power of the tests of trm, mmd_bert and frechet_bert on Gaussian sets, for the documentation."""
 
 import argparse
 import runpy
@@ -30,24 +30,24 @@ Change: TypeAlias = Callable[[Floats, int], None]
 METRICS = Path(__file__).resolve().parents[2] / "metrics"
 WIDTH = 10
 ALPHA = 0.05
-MODE = 2.0  # the two modes of the references lie at plus and minus this in one coordinate
-# n candidates, m references, runs, Monte-Carlo draws where partitions are too many.
+MODE = 2.0  # the two modes of the references are at plus and minus this value in one coordinate
+# n candidates, m references, runs, Monte Carlo draws if there are too many partitions.
 SIZES = ((5, 5, 2_000, None), (10, 5, 1_000, None), (10, 10, 600, 999))
-# n candidates, m references, Monte-Carlo draws where partitions take long, corpora without and with a difference.
+# n candidates, m references, Monte Carlo draws if partitions are slow, corpora without and with a difference.
 CORPUS_SIZES = ((5, 5, None, 2_000, 500), (10, 5, 999, 200, 100))
-# Numbers of images whose mean excess has an interval.
+# Numbers of images for intervals of the mean excess.
 IMAGES = (2, 5, 10, 20)
 STATISTICS = ("Q", "separate Q", "MMD", "Frechet", "base")
 
 
 @lru_cache
 def formulas(metric: str, file: str | None = None) -> SimpleNamespace:
-    """A metric's own file, which is in no package."""
+    """Load a file of a metric, which is not part of a package."""
     return SimpleNamespace(**runpy.run_path(str(METRICS / metric / f"{file or metric}.py")))
 
 
 def _nothing(points: Floats, n: int) -> None:
-    """Leave both sides as they are."""
+    """Leave both sides unchanged."""
 
 
 def _location(points: Floats, n: int) -> None:
@@ -62,7 +62,7 @@ def _spread(factor: float) -> Change:
 
 
 def _lost_mode(points: Floats, n: int) -> None:
-    """All candidates are in one mode, and half of the references, rounded up, in the other."""
+    """Move all candidates to one mode, and half of the references, rounded up, to the other."""
     others = n + (points.shape[1] - n) // 2
     points[:, :others, 0] += MODE
     points[:, others:, 0] -= MODE
@@ -79,7 +79,7 @@ SCENARIOS: dict[str, Change] = {
 
 
 def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
-    """The five statistics, as the metrics compute and test them, of S sets of pooled points, shape ``(S, N, d)``."""
+    """Compute the five statistics as in the metrics, for S sets of pooled points, shape ``(S, N, d)``."""
     triangles, mmd, frechet = formulas("trm", "triangles"), formulas("mmd_bert"), formulas("frechet_bert")
     aggregates = formulas("trm", "aggregates")
     squared = mmd.squared_distances(points)
@@ -101,12 +101,15 @@ def all_statistics(points: Floats, n: int, ways: Partitions) -> list[Statistic]:
 
 
 def all_pvalues(points: Floats, n: int, ways: Partitions) -> Floats:
-    """p-values of the five statistics, shape ``(5, S)``, of S sets of pooled points, shape ``(S, N, d)``."""
+    """Compute the p-values of the five statistics, shape ``(5, S)``.
+
+    The input is S sets of pooled points, shape ``(S, N, d)``.
+    """
     return np.stack([test.pvalues for test in all_tests(points, n, ways, draws=1)])
 
 
 def all_tests(points: Floats, n: int, ways: Partitions, *, draws: int = 9_999) -> list[SetTest]:
-    """The tests of the five statistics on a corpus of S sets."""
+    """Compute the tests of the five statistics on a corpus of S sets."""
     tests = []
     for found in all_statistics(points, n, ways):
         corpus = CorpusStatistic(len(points), "large", draws=draws, seed=0)
@@ -116,7 +119,7 @@ def all_tests(points: Floats, n: int, ways: Partitions, *, draws: int = 9_999) -
 
 
 def power_rows(runs: int | None = None, seed: int = 0) -> Iterator[tuple[str, list[Floats]]]:
-    """Per scenario, the share of p-values up to .05 of each statistic at each size."""
+    """Yield the share of p-values of at most 0.05 for each statistic at each size, by scenario."""
     for number, (name, change) in enumerate(SCENARIOS.items()):
         shares = []
         for n, m, default, draws in SIZES:
@@ -133,14 +136,14 @@ def power_rows(runs: int | None = None, seed: int = 0) -> Iterator[tuple[str, li
 
 @dataclass(frozen=True, eq=False)
 class CorpusTests:
-    """What the metrics say of some corpora; the first axis of each array are the five statistics.
+    """Results of the metrics for several corpora. The first axis of each array is the statistic.
 
     Attributes:
-        pvalues: shape ``(5, C)``, the corpus p of the stratified test.
-        harmonic: shape ``(5, C)``, the calibrated harmonic mean p, which none of them gives.
-        excess: shape ``(5, C)``, mean excess.
-        intervals: shape ``(5, C, 2)``, its 95% interval.
-        expected: shape ``(5, C)``, expected mean ln p.
+        pvalues: Corpus p-values of the stratified test, shape ``(5, C)``.
+        harmonic: Calibrated harmonic mean p-values, which no metric returns, shape ``(5, C)``.
+        excess: Mean excess, shape ``(5, C)``.
+        intervals: 95% intervals of the mean excess, shape ``(5, C, 2)``.
+        expected: Expected mean ln p, shape ``(5, C)``.
     """
 
     pvalues: Floats
@@ -153,7 +156,7 @@ class CorpusTests:
 def corpus_tests(
     n: int, m: int, corpora: int, *, shifted: int = 0, images: int = 100, draws: int | None = None, seed: int = 0
 ) -> CorpusTests:
-    """Tests of corpora of Gaussian sets, of which some images have candidates shifted by 1 in every coordinate."""
+    """Test corpora of Gaussian sets, in which some images have candidates shifted by 1 in every coordinate."""
     ways = partitions(n, m, pvalue="exact" if draws is None else "monte_carlo", draws=draws or 1)
     rows = []
     for corpus in range(corpora):
@@ -175,7 +178,7 @@ def _corpus_numbers(test: SetTest) -> tuple[float, ...]:
 
 
 def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
-    """Rates of the tests and intervals of corpora of 100 images, per statistic, for each size."""
+    """Yield the rates of the tests and intervals for corpora of 100 images, per statistic, for each size."""
     null, other = [], []
     for n, m, draws, *corpora in CORPUS_SIZES:
         without, with_difference = (max(1, round(scale * count)) for count in corpora)
@@ -186,7 +189,7 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
     for name, found in (("no image differs (size)", null), ("10 images differ by +1 (power)", other)):
         yield f"harmonic mean p, calibrated: {name}", [np.mean(tests.harmonic <= ALPHA, axis=1) for tests in found]
     for name, found in (("no image differs", null), ("10 images differ", other)):
-        # The true excess is 0 without a difference, else as good as the mean over all corpora.
+        # The true excess is 0 without a difference, and approximated by the mean over all corpora otherwise.
         truths = [0.0 if found is null else tests.excess.mean(axis=1, keepdims=True) for tests in found]
         inside = [
             np.mean((tests.intervals[:, :, 0] <= truth) & (truth <= tests.intervals[:, :, 1]), axis=1)
@@ -199,9 +202,9 @@ def corpus_rows(scale: float = 1.0) -> Iterator[tuple[str, list[Floats]]]:
 def excess_coverage(
     change: Change, images: Sequence[int] = IMAGES, *, corpora: int = 2_000, resamples: int = 1_000, seed: int = 0
 ) -> list[Floats]:
-    """How often the 95% interval of the mean excess holds the true one, per number of images, for each statistic.
+    """Compute the coverage of the 95% interval of the mean excess, by number of images, for each statistic.
 
-    The excess is over the mean of 49 random splits, 5 v 5; the true one is the mean of all corpora together.
+    The excess is relative to the mean of 49 random splits, 5 v 5. The true value is the mean over all corpora.
     """
     ways = partitions(5, 5, pvalue="monte_carlo", draws=49)
     rng = np.random.default_rng(seed)
@@ -211,7 +214,7 @@ def excess_coverage(
         change(points, 5)
         nulls = np.stack([found.null for found in all_statistics(points, 5, ways) if found.null is not None])
         drawn.append(nulls[:, :, 0] - nulls[:, :, 1:].mean(axis=2))
-    excess = np.array(drawn)  # images x statistics x corpora
+    excess = np.array(drawn)  # axes: image, statistic, corpus
     truths = excess.mean(axis=(0, 2))
     rates = []
     for count in images:
@@ -224,7 +227,7 @@ def excess_coverage(
 
 
 def print_coverage(corpora: int) -> None:
-    """Print how often intervals of the excess of few images hold it."""
+    """Print the coverage of intervals of the excess for few images."""
     print(f"| 5v5, {' / '.join(STATISTICS)} | {' | '.join(f'{count} images' for count in IMAGES)} |")
     print("|---" * (1 + len(IMAGES)) + "|")
     for name, change in SCENARIOS.items():
@@ -232,7 +235,7 @@ def print_coverage(corpora: int) -> None:
 
 
 def print_power(runs: int | None, seed: int = 0) -> None:
-    """Print the table in the form of the page."""
+    """Print the table of power in the format of the documentation."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in SIZES]
     print(f"| candidates differ by | {' | '.join(titles)} |")
     print("|---" * (1 + len(SIZES)) + "|")
@@ -241,14 +244,14 @@ def print_power(runs: int | None, seed: int = 0) -> None:
 
 
 def print_row(name: str, shares: list[Floats], digits: int) -> None:
-    """One row of a table in the form of the page."""
+    """Print a row of a table in the format of the documentation."""
     texts = ([f"{share:.{digits}f}".replace("0.", ".") for share in row] for row in shares)
     cells = (" ".join("1" if text.startswith("1.0") else text for text in row) for row in texts)
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def print_corpora(scale: float = 1.0) -> None:
-    """Print the table of corpora of 100 images in the form of the page."""
+    """Print the table of corpora of 100 images in the format of the documentation."""
     titles = [f"{n}v{m} {' / '.join(STATISTICS)}" for n, m, *_ in CORPUS_SIZES]
     print(f"| corpora of 100 images | {' | '.join(titles)} |")
     print("|---" * (1 + len(CORPUS_SIZES)) + "|")

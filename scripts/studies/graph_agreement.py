@@ -1,7 +1,7 @@
-"""How near do the graphs of the rules come to those of the Stanford parser, caption by caption?
+"""Compare the scene graphs of the rules with the graphs of the Stanford parser, caption by caption.
 
-The file has a caption and its graph in a line, parted by a tab: ``tests/test_data/SPICE_parsing_outputs.txt`` of the
-repository zhuang-li/FactualSceneGraph, which is not part of this one. Tuples count as equal where SPICE matches them.
+The file has a caption and its graph per line, separated by a tab: ``tests/test_data/SPICE_parsing_outputs.txt`` of the
+repository zhuang-li/FactualSceneGraph, which is not part of this one. Tuples count as equal if SPICE matches them.
 """
 
 import argparse
@@ -18,13 +18,13 @@ KINDS = ("", "_objects", "_attributes", "_relations")
 
 
 def read_outputs(path: Path) -> dict[str, str]:
-    """The graph of each caption."""
+    """Read the graph of each caption."""
     pairs = (line.split("\t") for line in path.read_text("utf-8").splitlines() if "\t" in line)
     return {caption.strip(): graph.strip() for caption, graph in pairs}
 
 
 def agreement(graphs: dict[str, str], parser: str = "rules") -> dict[str, float]:
-    """Precision, recall and F of a parser's tuples beside the given ones, by kind, and numbers of tuples."""
+    """Compute precision, recall and F of a parser's tuples relative to the graphs, by kind, and numbers of tuples."""
     metric: Any = vlgauge.load("spice", profile="embedded", progress=False, parser=parser)
     captions = list(graphs)
     own, _, _ = metric.graphs_of(captions, [[] for _ in captions], None)
@@ -41,7 +41,7 @@ def agreement(graphs: dict[str, str], parser: str = "rules") -> dict[str, float]
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print what was found."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outputs", type=Path, help="the file of captions and graphs")
     parser.add_argument("--parser", default="rules", help="rules or factual:FOLDER (default: rules)")

@@ -1,4 +1,4 @@
-"""How often intervals cover the true value, over scores as our metrics give them; `docs/reading.md` sums it up."""
+"""Measure the coverage of confidence intervals for typical score distributions, summarized in `docs/reading.md`."""
 
 import argparse
 import sys
@@ -25,13 +25,14 @@ METHODS = ("ours", "percentile", "BCa", "Student's t", "studentised", "variance 
 
 @dataclass(frozen=True)
 class Shape:
-    """A population of units that are drawn.
+    """Population of units to sample from.
 
     Attributes:
-        name: In the table.
-        units: What each unit adds, shape ``(n_units, n_systems, n_counts)``.
-        value: From sums over units, shape ``(..., n_systems, n_counts)``, to the statistic.
-        interval: Ends by the package, from the units that were drawn, the number of samples and the seed.
+        name: Name in the table.
+        units: Contribution of each unit, shape ``(n_units, n_systems, n_counts)``.
+        value: Computes the statistic from sums over units, shape ``(..., n_systems, n_counts)``.
+        interval: Computes the ends by the package, from the sampled units, the number of bootstrap samples and the
+            seed.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Shape:
 
 # -- Populations ------------------------------------------------------------------------------------------------------
 def scored_scenes(seed: int) -> dict[str, Floats]:
-    """Scores and counts of rows: captions of drawn scenes, of which a system confuses pictures and words."""
+    """Compute scores and counts of captions of synthetic scenes, for systems that confuse images and words."""
     rng = np.random.default_rng(seed)
     seen = scenes.scenes(N_ROWS, seed=seed)
     told = [scenes.captions(scene, seed=seed, n=N_REFERENCES + 1) for scene in seen]
@@ -73,7 +74,7 @@ def scored_scenes(seed: int) -> dict[str, Floats]:
 
 
 def shapes(seed: int) -> Iterator[Shape]:
-    """The populations."""
+    """Yield the populations."""
     rng, of = np.random.default_rng(seed), scored_scenes(seed)
     half = rng.lognormal(size=4 * N_ROWS) * (rng.random(4 * N_ROWS) < 0.5)
     yield mean("half zeros, half lognormal", half)
@@ -87,7 +88,7 @@ def shapes(seed: int) -> Iterator[Shape]:
     yield mean("sentence BLEU, difference", np.where(np.abs(apart) < 1e-9, 0.0, apart))
     sizes = rng.integers(1, 6, N_ROWS)
     for name, scores in (("half zeros", half), ("CIDEr", of["cider fair"])):
-        # Rows of a group share half of their score.
+        # Half of the score is shared within a group.
         shared, own = rng.choice(scores, N_ROWS), (rng.choice(scores, size) for size in sizes)
         sums = [float(np.sum((one + rows) / 2)) for one, rows in zip(shared, own, strict=True)]
         yield grouped(f"{name}, groups of 1 to 5 rows", np.stack([sums, sizes], axis=1))
@@ -99,7 +100,7 @@ def shapes(seed: int) -> Iterator[Shape]:
 
 
 def mean(name: str, scores: Floats) -> Shape:
-    """Rows by themselves."""
+    """Build a population of independent rows."""
 
     def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
         found = bootstrap_interval(units[:, 0, 0].tolist(), resamples=resamples, seed=seed)
@@ -109,7 +110,10 @@ def mean(name: str, scores: Floats) -> Shape:
 
 
 def grouped(name: str, sums: Floats) -> Shape:
-    """Groups of rows, each a sum and a number, whose rows are given to the package as equal ones."""
+    """Build a population of groups, each with a sum and a size.
+
+    The rows of a group are passed to the package as equal scores.
+    """
 
     def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
         counts = units[:, 0, 1].astype(int)
@@ -121,7 +125,7 @@ def grouped(name: str, sums: Floats) -> Shape:
 
 
 def added(name: str, counts: Floats) -> Shape:
-    """Counts of one system or two, which are added up."""
+    """Build a population of summed counts of one or two systems."""
     of_system = COUNTED["bleu"].value
 
     def value(sums: Floats) -> Floats:
@@ -142,11 +146,11 @@ def _ratio(sums: Floats) -> Floats:
 
 # -- Methods ----------------------------------------------------------------------------------------------------------
 def candidates(shape: Shape, units: Floats, times: Floats) -> dict[str, tuple[float, float]]:
-    """Ends by the methods that ours was chosen among."""
+    """Compute the ends by the alternatives to our method."""
     n, tail = len(units), (1 - LEVEL) / 2
     total = units.sum(axis=0)
     estimate = float(shape.value(total))
-    # Samples of the statistic itself, and of the mean of what each unit adds, with its variance.
+    # Samples of the statistic, and of the mean contribution of a unit with its variance.
     values = shape.value(np.einsum("sn,nkc->skc", times, units))
     effects = (n - 1) * (estimate - shape.value(total - units))
     effects = effects - effects.mean()
@@ -172,7 +176,7 @@ def candidates(shape: Shape, units: Floats, times: Floats) -> dict[str, tuple[fl
 
 
 def _stabilised(estimate: float, shifts: Floats, ratios: Floats, spread: float, tail: float) -> tuple[float, float]:
-    """Ends where the deviation grows as exp(slope * shift) (Tibshirani, 1988)."""
+    """Compute the ends if the deviation grows as exp(slope * shift) (Tibshirani, 1988)."""
     positive = ratios > 1e-24
     slope = np.polyfit(shifts[positive], np.log(ratios[positive]) / 2, 1)[0] if positive.sum() > 2 else 0.0
     if abs(slope) < 1e-9:
@@ -190,7 +194,7 @@ def _between(values: Floats, low: float, high: float) -> tuple[float, float]:
 
 # -- Coverage ---------------------------------------------------------------------------------------------------------
 def coverage(shape: Shape, n: int, runs: int, resamples: int, seed: int) -> dict[str, float]:
-    """How often each method covers the value of the population, of samples of n units."""
+    """Compute the coverage of the population value by each method, for samples of n units."""
     rng = np.random.default_rng([seed, n])
     truth = float(shape.value(shape.units.sum(axis=0)))
     hits = dict.fromkeys(METHODS, 0)

@@ -1,4 +1,4 @@
-"""Does an invented object cost a caption more than a synonym? Scene graph metrics on drawn scenes, for their cards."""
+"""Compare the cost of a hallucinated object with the cost of a synonym, for scene graph metrics on synthetic scenes."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS, SIZE_WORDS
 
 METRICS = ("spice", "soft_spice", "capture", "aloha", "chair")
 N_REFERENCES = 5
-# References use the first word of a row alone; what WordNet has in one synset with it is a synonym.
+# References use only the first word of each entry. Words in a common WordNet synset with it are synonyms.
 WORDS = {words[0]: words[1:] for words in (*SHAPE_WORDS.values(), *SIZE_WORDS.values(), *COLOUR_WORDS.values())}
 FIRST = {other: word for word, others in WORDS.items() for other in others}
 SYNONYMS = {word: [other for other in others if synsets(word) & synsets(other)] for word, others in WORDS.items()}
@@ -23,13 +23,13 @@ SYNONYMS = {word: [other for other in others if synsets(word) & synsets(other)] 
 
 @dataclass(frozen=True)
 class Pictured:
-    """A scene, a caption that is right, and two that say one thing otherwise.
+    """Scene with a correct caption, and two variants of the caption.
 
     Attributes:
-        caption: Right, in the words of the references.
-        synonym: With another word for the same, which no reference has.
-        invented: With a shape that is not there in the place of one that is.
-        references: All of them right.
+        caption: Correct caption with the words of the references.
+        synonym: Caption with a synonym that no reference contains.
+        invented: Caption with a shape replaced by one that is not in the scene.
+        references: Correct references.
         objects: Shapes of the scene.
     """
 
@@ -41,7 +41,7 @@ class Pictured:
 
 
 def pictured(scene: scenes.Scene, rng: np.random.Generator) -> Pictured:
-    """The captions of a scene."""
+    """Generate the captions of a scene."""
     told = scenes.captions(scene, seed=int(rng.integers(2**31)), n=N_REFERENCES + 1)
     caption, *references = [_replaced(text, FIRST) for text in told]
     there = [thing.shape for thing in scene.objects]
@@ -62,7 +62,7 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
 
 
 def scores(name: str, rows: Sequence[Pictured]) -> dict[str, np.ndarray]:
-    """Scores of the captions of each kind, higher is better."""
+    """Compute the scores of the captions of each kind. Higher is better."""
     settings: dict[str, Any] = {"table": [list(words) for words in SHAPE_WORDS.values()]} if name == "chair" else {}
     metric = vlgauge.load(name, profile="embedded", progress=False, keep_in_memory=True, **settings)
     found = {}
@@ -75,7 +75,10 @@ def scores(name: str, rows: Sequence[Pictured]) -> dict[str, np.ndarray]:
 
 
 def shares(found: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """In which share of the scenes the invented object costs something, and more than the synonym; mean costs."""
+    """Compute the share of scenes in which the hallucinated object has a cost, and a higher one than the synonym.
+
+    The mean costs are returned as well.
+    """
     invented, synonym = (found["caption"] - found[kind] for kind in ("invented", "synonym"))
     return {
         "worse": float((invented > 1e-9).mean()),
@@ -86,7 +89,7 @@ def shares(found: Mapping[str, np.ndarray]) -> dict[str, float]:
 
 
 def rows_of(n: int, seed: int) -> list[Pictured]:
-    """So many scenes with their captions."""
+    """Sample `n` scenes with their captions."""
     rng = np.random.default_rng(seed)
     return [pictured(scene, rng) for scene in scenes.scenes(n, seed=seed, split="test")]
 

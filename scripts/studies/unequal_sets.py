@@ -1,10 +1,10 @@
-"""How often two equal systems are told apart whose sets of captions have unequal sizes.
+"""Measure how often two equal systems with caption sets of unequal sizes are separated.
 
-People have 5 points in each row, drawn from a Gaussian in 10 dimensions. Both systems draw theirs from one Gaussian,
-which differs from that of people by spread and shift: one system has n points per row, the other twice as many. Neither
-is better. Their scores are compared over 20 rows by the sign-flip test of `vlgauge compare`, in three ways: n points
-are drawn of the larger set once, as `vlgauge compare` and `score --captions-per-row` do; the scores of several such
-draws are averaged; or all points are scored, and what is compared is the excess over the null mean.
+Human captions are 5 points per row, sampled from a Gaussian in 10 dimensions. Both systems sample from one Gaussian,
+which differs from the human one in spread and shift. One system has n points per row, the other 2 n. Neither is better.
+Their scores are compared over 20 rows by the sign-flip test of `vlgauge compare`, in three ways: with n points of the
+larger set sampled once, as in `vlgauge compare` and `score --captions-per-row`; with the mean score of several such
+samples; or with all points and the excess over the null mean.
 """
 
 import argparse
@@ -27,12 +27,12 @@ PEOPLE, WIDTH, ROWS = 5, 10, 20
 SIZES = (3, 5, 10)
 SPREADS, SHIFTS = (0.6, 1.0, 1.6), (0.0, 0.6)
 RUNS = 2_000
-DRAWS = 5  # of the larger set, whose scores are averaged
-SPLITS = 9  # random ones, whose mean is the null mean, without bias
+DRAWS = 5  # samples of the larger set, whose scores are averaged
+SPLITS = 9  # random splits, whose mean is an unbiased null mean
 WAYS = ("one draw", f"mean of {DRAWS}", "excess of all")
-PARTS = (1, 4, 10)  # of the runs, one in so many for each way
+PARTS = (1, 4, 10)  # divisor of the number of runs for each way
 NAMES = ("trm", "separate", "mmd_bert", "frechet_bert")
-# Runs of one random generator.
+# Number of runs per random generator.
 _BLOCK = 50
 
 power = SimpleNamespace(**runpy.run_path(str(STUDIES / "distribution_power.py")))
@@ -40,12 +40,12 @@ comparison = SimpleNamespace(**runpy.run_path(str(STUDIES / "comparison_power.py
 
 
 def scores(points: Floats, n: int, *, excess: bool = False) -> Floats:
-    """Scores of the four statistics, shape ``(4, S)``, or what they have more than random splits.
+    """Compute the four statistics, shape ``(4, S)``, or their excess over random splits.
 
     Args:
-        points: Of S rows, the n of the system before those of people, shape ``(S, N, d)``.
+        points: Points of S rows, the n points of the system before the human ones, shape ``(S, N, d)``.
         n: Number of points of the system.
-        excess: Whether the mean over random splits is taken off.
+        excess: Whether to subtract the mean over random splits.
     """
     ways = partitions(n, points.shape[1] - n, pvalue="monte_carlo", draws=SPLITS if excess else 1)
     nulls = np.stack([found.null for found in power.all_statistics(points, n, ways)[: len(NAMES)]])
@@ -55,7 +55,7 @@ def scores(points: Floats, n: int, *, excess: bool = False) -> Floats:
 def rates(
     n: int, spread: float, shift: float, *, ways: Sequence[str] = WAYS, runs: int = RUNS, seed: int = 0
 ) -> dict[str, Floats]:
-    """How often the two systems are told apart by each statistic, shape ``(4,)``, of each way to compare them."""
+    """Compute how often each statistic separates the two systems, shape ``(4,)``, for each way to compare them."""
     hits = {way: np.zeros(len(NAMES)) for way in ways}
     for block, start in enumerate(range(0, runs, _BLOCK)):
         n_rows = min(_BLOCK, runs - start) * ROWS
@@ -72,7 +72,7 @@ def rates(
 def _compared(
     people: Floats, small: Floats, large: Floats, rng: np.random.Generator, ways: Sequence[str]
 ) -> Iterator[tuple[str, Floats]]:
-    """Scores of both systems, shape ``(2, 4, rows)``, as each way compares them."""
+    """Yield the scores of both systems, shape ``(2, 4, rows)``, for each way to compare them."""
     n = small.shape[1]
 
     def drawn() -> Floats:
@@ -94,7 +94,7 @@ def _compared(
 
 
 def print_table(runs: int = RUNS, sizes: Sequence[int] = SIZES) -> None:
-    """Print the table in the form of the page."""
+    """Print the table in the format of the documentation."""
     error = math.sqrt(0.05 * 0.95 / runs)
     print(
         f"{runs} runs of one draw, standard error {error:.4f} at .05; a fourth and a tenth of the others. "

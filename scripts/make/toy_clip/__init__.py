@@ -1,1 +1,1 @@
-"""Parts of train_toy_clip.py: pictures and texts, their codes, the training, the figures."""
+"""Parts of train_toy_clip.py: images and texts, their codes, the training, and the figures."""

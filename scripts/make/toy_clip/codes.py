@@ -1,4 +1,4 @@
-"""Pictures and texts as rows of small numbers: the truth of every text of every picture is a few comparisons."""
+"""Integer codes of images and texts, with which the truth of every text for every image takes few comparisons."""
 
 import re
 from functools import lru_cache
@@ -9,13 +9,13 @@ import numpy as np
 from vlgauge.scenes.content import BACKGROUNDS, COLOURS, OPPOSITES, SHAPES, SIZES, Scene
 from vlgauge.scenes.wording import Claim
 
-# Left open by a text; not to be seen, such as the size in a close crop.
+# Unspecified by a text, or not visible, such as the size in a close crop.
 OPEN = -1
 # No object, no mention, no relation.
 ABSENT = -9
-# Numbers of values of the columns of `targets`; the last value of an object's column means that there is none.
+# Number of values per column of `targets`. The last value of an object's column denotes a missing object.
 N_VALUES = (*(len(SHAPES) + 1, len(COLOURS) + 1, len(SIZES) + 1) * 2, 3, len(BACKGROUNDS))
-# Column that is not asked for; the value that torch's cross-entropy leaves out.
+# Target that is excluded from the loss, as in torch's cross-entropy.
 IGNORED = -100
 
 _RELATIONS = tuple(OPPOSITES)
@@ -27,7 +27,7 @@ def _code(values: tuple[str, ...], value: str | None) -> int:
 
 
 def scene_row(scene: Scene, sized: bool = True) -> list[int]:
-    """Shape, colour, size of two objects, relation, background."""
+    """Encode shape, color and size of two objects, relation and background."""
     row = []
     for thing in scene.objects:
         row += [SHAPES.index(thing.shape), COLOURS.index(thing.colour), SIZES.index(thing.size) if sized else OPEN]
@@ -36,12 +36,12 @@ def scene_row(scene: Scene, sized: bool = True) -> list[int]:
 
 
 def ground_row(background: str) -> list[int]:
-    """The same columns of an empty background."""
+    """Encode an empty background in the same columns."""
     return [*[ABSENT] * 7, BACKGROUNDS.index(background)]
 
 
 def claim_row(claim: Claim) -> list[int]:
-    """The same columns of a text."""
+    """Encode a text in the same columns."""
     row = []
     for said in claim.mentions:
         row += [_code(SHAPES, said.shape), _code(COLOURS, said.colour), _code(SIZES, said.size)]
@@ -50,14 +50,14 @@ def claim_row(claim: Claim) -> list[int]:
 
 
 def truth(seen: np.ndarray, claims: np.ndarray) -> np.ndarray:
-    """Whether each text is true of each picture, or may be.
+    """Return whether each text is true, or possibly true, for each image.
 
     Args:
         seen: Rows of `scene_row`, shape ``(m, 8)``.
         claims: Rows of `claim_row`, shape ``(n, 8)``.
 
     Returns:
-        Booleans, shape ``(m, n)``.
+        Bools, shape ``(m, n)``.
     """
     relation, turned = seen[:, None, 6], np.where(seen[:, 6] >= 0, _TURNED[np.maximum(seen[:, 6], 0)], ABSENT)[:, None]
     said = claims[None, :, 6]
@@ -75,13 +75,15 @@ def _fits(said: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def targets(rows: np.ndarray) -> np.ndarray:
-    """What a picture shows, whatever the order of naming: the left or upper object, the other one, axis, background.
+    """Return the content of images regardless of the order of naming.
+
+    The columns describe the left or upper object, the other object, the axis and the background.
 
     Args:
         rows: Rows of `scene_row`, shape ``(n, 8)``.
 
     Returns:
-        Values by column as in `N_VALUES` or `IGNORED`, shape ``(n, 8)``.
+        Values by column as in `N_VALUES`, or `IGNORED`, shape ``(n, 8)``.
     """
     relation = rows[:, 6]
     slots = np.where(np.isin(relation, (1, 3))[:, None], rows[:, [3, 4, 5, 0, 1, 2]], rows[:, :6]).astype(np.int64)
@@ -92,11 +94,11 @@ def targets(rows: np.ndarray) -> np.ndarray:
 
 
 def said_targets(claims: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """The same of texts; without a relation only a single object has a place, and that only in a picture of one.
+    """Return the targets of texts. Without a relation, only a single object in an image with one object has a position.
 
     Args:
         claims: Rows of `claim_row`, shape ``(n, 8)``.
-        seen: Rows of `scene_row` of their pictures, shape ``(n, 8)``.
+        seen: Rows of `scene_row` of their images, shape ``(n, 8)``.
     """
     found = targets(claims)
     placed, two = claims[:, 6] >= 0, (claims[:, 3] != ABSENT) | (seen[:, 3] != ABSENT)
@@ -106,7 +108,7 @@ def said_targets(claims: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def token_ids(text: str) -> list[int]:
-    """CLIP's token ids of a plain text, without start and end; words are looked up once."""
+    """Return the CLIP token ids of a plain text, without start and end. Words are cached."""
     return [number for word in re.findall(r"[a-z]+|[^a-z\s]+", text.lower()) for number in _word_ids(word)]
 
 

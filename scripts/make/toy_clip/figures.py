@@ -1,4 +1,4 @@
-"""What the toy CLIP can do on scenes, stories and clips that it has not seen: shares of right comparisons."""
+"""Figures of the demo CLIP on held-out scenes, stories and videos: shares of right comparisons."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from vlgauge.scenes.wording import captions
 N_SCENES = 1024
 N_STORIES = 300
 N_CLIPS = 100
-# Lowest acceptable values; swapped places have none, since a model of this size may well be at chance.
+# Minimum values. Swapped positions have none, because a model of this size may be at chance level.
 REQUIRED = {
     "image to text, top 1 of 32": 0.95,
     "right above another scene's caption": 0.98,
@@ -38,7 +38,7 @@ _CHUNK = 256
 
 
 class ToyTowers:
-    """The model as a function from pictures and from texts to unit vectors."""
+    """Model as a function from images and from texts to L2-normalized embeddings."""
 
     def __init__(self, state: Mapping[str, torch.Tensor]) -> None:
         self.model: Any = new_model(TOY_MODEL["text_cfg"]["vocab_size"])
@@ -46,14 +46,14 @@ class ToyTowers:
         self.model.eval()
 
     def images(self, pictures: Sequence[Image.Image]) -> np.ndarray:
-        """Unit vectors of pictures, shape ``(n, 64)``."""
+        """Compute L2-normalized embeddings of images, shape ``(n, 64)``."""
         parts = [np.stack([pixels_of(each) for each in part]) for part in _parts(pictures)]
         with torch.no_grad():
             rows = [functional.normalize(self.model.encode_image(normalised(part)), dim=-1) for part in parts]
         return torch.cat(rows).numpy()
 
     def texts(self, texts: Sequence[str], prompt: str = "") -> np.ndarray:
-        """Unit vectors of plain texts, shape ``(n, 64)``."""
+        """Compute L2-normalized embeddings of plain texts, shape ``(n, 64)``."""
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
         rows = []
         for part in _parts(distinct):
@@ -72,7 +72,7 @@ def _parts(values: Sequence[Any]) -> list[Sequence[Any]]:
 def figures(
     state: Mapping[str, torch.Tensor], n_scenes: int = N_SCENES, n_stories: int = N_STORIES, n_clips: int = N_CLIPS
 ) -> dict[str, float]:
-    """Shares between 0 and 1 on the test split."""
+    """Compute shares between 0 and 1 on the test split."""
     towers = ToyTowers(state)
     chosen = scenes(n_scenes, 1, "test")
     values = {**scene_figures(towers, chosen), **region_figures(towers, chosen)}
@@ -81,7 +81,7 @@ def figures(
 
 
 def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float]:
-    """Whole pictures against captions behind the prompt; a tie is wrong."""
+    """Compare whole images with captions after the prompt. Ties are wrong."""
     pictures = {
         style: towers.images([draw_scene(scene, seed=3, style=style).image for scene in chosen])
         for style in ("flat", "outlined")
@@ -100,7 +100,7 @@ def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float
     for what in ("colour", "shape", "size", "background", "place"):
         wrong = [changed(scene, what, seed) for scene, seed in zip(chosen, seeds, strict=True)]
         indices = [index for index, scene in enumerate(wrong) if scene is not None]
-        # The same seed words the wrong caption like the right one.
+        # The same seed yields the same wording for the wrong caption.
         altered = towers.texts([captions(wrong[index], index)[0] for index in indices], PROMPT)  # type: ignore[arg-type]
         better = own[indices] > (pictures["flat"][indices] * altered).sum(axis=1)
         if what != "place":
@@ -115,7 +115,7 @@ def scene_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float
 
 
 def top_1(queries: np.ndarray, targets: np.ndarray) -> float:
-    """Share of the queries whose own target is the nearest of 32."""
+    """Compute the share of queries whose own target is the nearest of 32."""
     hits = [
         (queries[start : start + 32] @ targets[start : start + 32].T).argmax(axis=1) == np.arange(32)
         for start in range(0, len(queries), 32)
@@ -124,7 +124,7 @@ def top_1(queries: np.ndarray, targets: np.ndarray) -> float:
 
 
 def region_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, float]:
-    """Bare phrases against crops of the objects of the same picture; each object of a pair is asked for."""
+    """Compare bare phrases with crops of the objects of the same image, for each object of a pair."""
     pairs = [scene for scene in chosen if len(scene.objects) == 2]
     crops, phrases = [], []
     for scene in pairs:
@@ -141,7 +141,7 @@ def region_figures(towers: ToyTowers, chosen: Sequence[Scene]) -> dict[str, floa
 
 
 def story_figures(towers: ToyTowers, told: Sequence[SceneStory]) -> dict[str, float]:
-    """Phrases of a story against the boxes of its five pictures, and against whole pictures with 3 x 3 cells."""
+    """Compare phrases of a story with the boxes of its five images, and with whole images and 3 x 3 cells."""
     values: dict[str, float] = {}
     for source in ("boxes", "grid"):
         regions = [towers.images(_regions(story, source)) for story in told]
@@ -172,7 +172,7 @@ def _regions(story: SceneStory, source: str) -> list[Image.Image]:
 
 
 def _absent_is_lowest(towers: ToyTowers, story: SceneStory, crops: np.ndarray, seed: int) -> tuple[bool, bool]:
-    """Whether the phrase of an object in none of the pictures lies below those of all objects, and below their mean."""
+    """Return whether the phrase of an absent object scores below all objects, and below their mean."""
     present = [f"a {label}" for label in dict.fromkeys(label for labels in story.labels for label in labels)]
     _, absent = story.with_hallucination(seed)
     *seen, wrong = (towers.texts([*present, absent]) @ crops.T).max(axis=1)
@@ -180,13 +180,13 @@ def _absent_is_lowest(towers: ToyTowers, story: SceneStory, crops: np.ndarray, s
 
 
 def _story_score(towers: ToyTowers, story: SceneStory, crops: np.ndarray) -> float:
-    """Mean over the noun phrases of the best cosine with a region; pronouns left out."""
+    """Compute the mean over the noun phrases of the highest cosine with a region. Pronouns are left out."""
     phrases = dict.fromkeys(phrase for row in story.noun_phrases for phrase in row if phrase != "it")
     return float((towers.texts(list(phrases)) @ crops.T).max(axis=1).mean())
 
 
 def clip_figures(towers: ToyTowers, n: int) -> dict[str, float]:
-    """Mean vector of the frames against the own caption and another clip's."""
+    """Compare the mean embedding of the frames with the caption of the video and with another video's."""
     chosen = clips(n, 5, "test")
     videos = np.stack([towers.images(clip.frames()).mean(axis=0) for clip in chosen])
     texts = towers.texts([clip.caption for clip in chosen])
@@ -195,7 +195,7 @@ def clip_figures(towers: ToyTowers, n: int) -> dict[str, float]:
 
 
 def table(values: Mapping[str, float]) -> str:
-    """The figures in lines, with what is required of them."""
+    """Format the figures in lines, with the required values."""
     lines = []
     for name, value in values.items():
         floor = REQUIRED.get(name)

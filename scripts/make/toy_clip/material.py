@@ -1,4 +1,4 @@
-"""What the toy CLIP is trained on: pictures, crops, stories and clips, each with right and with wrong texts."""
+"""Training data of the demo CLIP: images, crops, stories and videos, each with correct and wrong texts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.stories import stories
 from vlgauge.scenes.wording import Claim, Statement, background_phrase, mention_of, noun_phrase, statement
 
-# Texts per picture, and per text how many versions: the right one and two with a changed fact.
+# Texts per image, and versions per text: the correct one and two with a changed fact.
 N_TEXTS = 4
 N_VERSIONS = 3
 MAX_TOKENS = 36
 
 KINDS = ("scene", "crop", "empty", "story", "clip")
-# Shapes, sizes and places are the hardest to learn, so they are changed most often.
+# Shapes, sizes and positions are the hardest to learn, so they are changed most often.
 _CHANGES = ("shape", "shape", "shape", "size", "size", "place", "place", "colour", "background", "object")
 _SIZES = (64, 96, 128, 128, 160)
 
@@ -31,7 +31,7 @@ Texts = list[list[Statement]]
 
 @dataclass(frozen=True)
 class Example:
-    """A picture of the model's size, what is seen in it, and its texts, shape ``(N_TEXTS, N_VERSIONS)``."""
+    """Image of the model's size, its content, and its texts, shape ``(N_TEXTS, N_VERSIONS)``."""
 
     kind: str
     pixels: np.ndarray
@@ -44,12 +44,12 @@ class Material:
     """All examples as arrays.
 
     Attributes:
-        kinds: Index into `KINDS`, shape ``(n,)``.
-        pixels: Shape ``(n, 64, 64, 3)``, uint8.
-        seen: Shape ``(n, 8)``, see `toy_clip.codes`.
-        tokens: Token ids between start and end, filled up with 0, shape ``(n, N_TEXTS, N_VERSIONS, MAX_TOKENS)``.
-        lengths: Their numbers, shape ``(n, N_TEXTS, N_VERSIONS)``.
-        claims: Shape ``(n, N_TEXTS, N_VERSIONS, 8)``.
+        kinds: Indices of `KINDS`, shape ``(n,)``.
+        pixels: Pixels, shape ``(n, 64, 64, 3)``, uint8.
+        seen: Codes of the images, shape ``(n, 8)``. See `toy_clip.codes`.
+        tokens: Token ids without start and end, padded with 0, shape ``(n, N_TEXTS, N_VERSIONS, MAX_TOKENS)``.
+        lengths: Number of token ids of each text, shape ``(n, N_TEXTS, N_VERSIONS)``.
+        claims: Codes of the texts, shape ``(n, N_TEXTS, N_VERSIONS, 8)``.
     """
 
     kinds: np.ndarray
@@ -61,7 +61,7 @@ class Material:
 
 
 def material(n_scenes: int, seed: int) -> Material:
-    """Examples of the train split: the scenes, and in proportion to them crops, stories and clips."""
+    """Generate examples of the train split: the scenes, and crops, stories and videos in proportion to them."""
     rng = np.random.default_rng(seed)
     n_clips = min(n_scenes // 20, 1000)
     examples = [
@@ -86,7 +86,7 @@ def material(n_scenes: int, seed: int) -> Material:
 
 
 def pixels_of(image: Image.Image) -> np.ndarray:
-    """The square that the model sees, uint8."""
+    """Resize an image to the input size of the model, uint8."""
     return square(image, TOY_ROW)
 
 
@@ -101,7 +101,7 @@ def _draw(scene: Scene, rng: np.random.Generator) -> Drawing:
 
 
 def versions(scene: Scene, make: Make, rng: np.random.Generator) -> list[Statement]:
-    """The right text and texts of the scene with one fact changed, worded alike."""
+    """Return the correct text and texts with one fact changed, in the same wording."""
     seed = int(rng.integers(2**31))
     wrong: list[Scene] = []
     for _ in range(N_VERSIONS - 1):
@@ -116,7 +116,7 @@ def _loose(scene: Scene, rng: np.random.Generator) -> Statement:
 
 
 def _phrase(scene: Scene, rng: np.random.Generator) -> Statement:
-    """A bare noun phrase of one of the objects, now and then of the background."""
+    """Generate a bare noun phrase of one of the objects, or occasionally of the background."""
     if rng.random() < 0.06:
         return _ground_statement(scene.background, rng)
     thing = scene.objects[int(rng.integers(len(scene.objects)))]
@@ -146,7 +146,7 @@ def _scene_examples(chosen: list[Scene], rng: np.random.Generator) -> Iterator[E
 
 
 def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Generator) -> Example:
-    """A crop of one object, close or with some margin, but without a part of the other."""
+    """Crop one object, close or with a margin, without any part of the other object."""
     box = drawing.boxes[index]
     others = [each for i, each in enumerate(drawing.boxes) if i != index]
     window = box
@@ -159,14 +159,14 @@ def _crop_example(scene: Scene, drawing: Drawing, index: int, rng: np.random.Gen
 
 
 def _object_example(scene: Scene, index: int, image: Image.Image, rng: np.random.Generator) -> Example:
-    # In a crop nothing tells how large the object was.
+    # The size of an object is not visible in a crop.
     alone = Scene((scene.objects[index],), None, scene.background)
     texts = [versions(alone, _phrase, rng) for _ in range(N_TEXTS)]
     return Example("crop", pixels_of(image), scene_row(alone, sized=False), texts)
 
 
 def _window(box: Box, rng: np.random.Generator, size: int) -> Box:
-    """A box around the box, each side moved by up to 0.8 of its length outwards or a little inwards."""
+    """Return a box with each side moved outward by up to 0.8 of its length, or slightly inward."""
     left, top, right, bottom = box
     width, height = right - left, bottom - top
     out = rng.uniform(-0.05, 0.8, 4) * rng.random()
@@ -179,14 +179,14 @@ def _window(box: Box, rng: np.random.Generator, size: int) -> Box:
 
 
 def _overlap(one: Box, other: Box) -> int:
-    """Pixels that two boxes share."""
+    """Return the number of pixels that two boxes share."""
     width = min(one[2], other[2]) - max(one[0], other[0])
     height = min(one[3], other[3]) - max(one[1], other[1])
     return max(width, 0) * max(height, 0)
 
 
 def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> Iterator[Example]:
-    """One of the 3 x 3 cells, if it shows most of one object and nothing else, or nothing at all."""
+    """Yield one of the 3 x 3 cells, if it shows most of one object and nothing else, or only background."""
     side = drawing.image.width
     column, row = (int(cell) for cell in rng.integers(3, size=2))
     cell = (side * column // 3, side * row // 3, side * (column + 1) // 3, side * (row + 1) // 3)
@@ -201,7 +201,7 @@ def _cell_examples(scene: Scene, drawing: Drawing, rng: np.random.Generator) -> 
 
 
 def _empty_texts(background: str, rng: np.random.Generator) -> list[Statement]:
-    """The background, another one or the same, and an object that is not there."""
+    """Return phrases of the background, of a random background, and of an object that is not visible."""
     other = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
     thing = things()[int(rng.integers(len(things())))]
     grounds = [_ground_statement(each, rng) for each in (background, other)]
@@ -209,7 +209,7 @@ def _empty_texts(background: str, rng: np.random.Generator) -> list[Statement]:
 
 
 def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Example]:
-    """The pictures of stories; the sentence takes the place of the first text."""
+    """Yield the images of stories, with the sentence as the first text."""
     for story in stories(n, seed):
         drawn = replace(story, style=_style(rng)).drawings()
         for scene, told, drawing in zip(story.scenes, story.statements, drawn, strict=True):
@@ -219,7 +219,7 @@ def _story_examples(n: int, seed: int, rng: np.random.Generator) -> Iterator[Exa
 
 
 def _clip_examples(clip: SceneClip, rng: np.random.Generator) -> Iterator[Example]:
-    """Two frames of a clip with its captions."""
+    """Yield two frames of a video with its captions."""
     drawn = replace(clip, style=_style(rng)).drawings()
     for index in rng.choice(len(drawn), 2, replace=False):
         texts = []

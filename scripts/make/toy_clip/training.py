@@ -1,4 +1,4 @@
-"""The contrastive training of the toy CLIP, with wrong texts beside the right ones and without false negatives."""
+"""Contrastive training of the demo CLIP, with wrong texts in addition to correct ones and without false negatives."""
 
 import copy
 import math
@@ -16,7 +16,7 @@ from vlgauge.encoders.clip.toy import TOY_MODEL, TOY_ROW
 
 PROMPT = "A photo depicts "
 SHARES = {"scene": 0.68, "crop": 0.17, "empty": 0.03, "story": 0.08, "clip": 0.04}
-# Share of tokens that are replaced by the shared row of all unknown tokens, so that it means "some word".
+# Share of tokens replaced by the shared row of all unknown tokens, which thereby represents an arbitrary word.
 _UNKNOWN = 0.01
 _START, _END = 49406, 49407
 _WARM_UP = 200
@@ -24,10 +24,10 @@ _READER_SCALE = 10.0
 
 
 class Batches:
-    """Seeded batches: pictures, token ids in a compact numbering, and which pairs count.
+    """Seeded batches of images, compact token ids, and a mask of pairs.
 
-    The compact numbering has the shared row at 0 and the known tokens behind it in their own order, so that the end
-    token still has the largest number.
+    The compact ids are 0 for the shared row, followed by the known tokens in their order, so that the end token still
+    has the largest id.
     """
 
     def __init__(self, material: Material, size: int, seed: int) -> None:
@@ -42,10 +42,13 @@ class Batches:
         self._places = [np.flatnonzero(material.kinds == kind) for kind in range(len(KINDS))]
 
     def batch(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Pixels (m, 3, 64, 64), token ids (2 m, n), a mask (m, 2 m) of what is left out, and targets (3 m, 8).
+        """Sample a batch.
 
-        The first m texts are the right ones, the others have one fact changed. Left out is what is true by chance.
-        The targets are those of the pictures, then of the texts.
+        The first m texts are correct, and the others have one fact changed. Pairs that are true by chance are omitted.
+        The targets are in the order images, texts.
+
+        Returns:
+            Pixels (m, 3, 64, 64), token ids (2 m, n), mask of omitted pairs (m, 2 m), and targets (3 m, 8).
         """
         shares = np.array([SHARES[kind] for kind in KINDS])
         counts = self.rng.multinomial(self.size, shares / shares.sum())
@@ -76,14 +79,14 @@ class Batches:
 
 
 def normalised(pixels: np.ndarray) -> torch.Tensor:
-    """Squares (n, 64, 64, 3), uint8, as the image tower takes them: (n, 3, 64, 64)."""
+    """Convert pixels (n, 64, 64, 3), uint8, to normalized inputs of the image tower, (n, 3, 64, 64)."""
     values = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255
     mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (TOY_ROW.mean, TOY_ROW.std))
     return (values - mean) / std
 
 
 def new_model(n_tokens: int) -> Any:
-    """An untrained toy CLIP with a table for so many tokens."""
+    """Create an untrained demo CLIP with a table of `n_tokens` tokens."""
     from open_clip.model import CLIP
 
     config = copy.deepcopy(TOY_MODEL)
@@ -92,7 +95,7 @@ def new_model(n_tokens: int) -> Any:
 
 
 def text_features(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Projected features of texts (n, length); shorter than 77 columns, which saves most of the work."""
+    """Compute projected features of texts (n, length). Fewer than 77 columns save most of the work."""
     length = ids.shape[1]
     x = model.token_embedding(ids) + model.positional_embedding[:length]
     x = model.ln_final(model.transformer(x, attn_mask=model.attn_mask[:length, :length]))
@@ -100,7 +103,7 @@ def text_features(model: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def bucketed_features(model: Any, ids: torch.Tensor, n_buckets: int = 3) -> torch.Tensor:
-    """The same features, computed in groups of similar length, each cut to its longest text."""
+    """Compute projected features in groups of similar length, each cut to its longest text."""
     lengths = ids.argmax(dim=-1) + 1
     order = lengths.argsort(stable=True)
     rows = [text_features(model, ids[part, : int(lengths[part].max())]) for part in order.chunk(n_buckets)]
@@ -110,13 +113,13 @@ def bucketed_features(model: Any, ids: torch.Tensor, n_buckets: int = 3) -> torc
 def contrastive_loss(
     image: torch.Tensor, text: torch.Tensor, scale: torch.Tensor, omitted: torch.Tensor
 ) -> torch.Tensor:
-    """Mean of the two directions; the wrong texts are columns for the pictures only.
+    """Compute the mean loss of both directions. Wrong texts are negatives for the images only.
 
     Args:
         image: Features, shape ``(m, d)``.
-        text: Features, shape ``(n, d)``, n >= m; row i < m is the right text of picture i.
+        text: Features, shape ``(n, d)``, n >= m. Row i < m is the correct text of image i.
         scale: Factor of the cosines.
-        omitted: Pairs that are left out, shape ``(m, n)``.
+        omitted: Mask of omitted pairs, shape ``(m, n)``.
     """
     logits = scale * functional.normalize(image, dim=-1) @ functional.normalize(text, dim=-1).T
     logits = logits.masked_fill(omitted, -math.inf)
@@ -125,12 +128,12 @@ def contrastive_loss(
 
 
 def reading_loss(vectors: torch.Tensor, facts: torch.Tensor, reader: torch.nn.Linear) -> torch.Tensor:
-    """How badly one linear map reads the facts from unit vectors, of pictures and of texts alike.
+    """Compute the loss of one linear map that predicts the facts from embeddings of images and texts alike.
 
     Args:
-        vectors: Shape ``(n, d)``.
+        vectors: L2-normalized embeddings, shape ``(n, d)``.
         facts: Targets, shape ``(n, 8)``.
-        reader: From d to the sum of `N_VALUES`; it is used in training only.
+        reader: Linear map from d to the sum of `N_VALUES`, used in training only.
     """
     parts = reader(_READER_SCALE * vectors).split(N_VALUES, dim=-1)
     asked = [(part, fact) for part, fact in zip(parts, facts.T, strict=True) if (fact != IGNORED).any()]
@@ -140,10 +143,10 @@ def reading_loss(vectors: torch.Tensor, facts: torch.Tensor, reader: torch.nn.Li
 def train(
     batches: Batches, steps: int, rate: float, report: Callable[[int, float, float], None]
 ) -> dict[str, torch.Tensor]:
-    """Tensors of the trained model by open_clip's names, with the compact token table."""
+    """Train, and return the tensors of the model by the names of open_clip, with the compact token table."""
     model = new_model(len(batches.ids) + 1)
     model.train()
-    # One map reads the facts from both kinds of vectors, which makes them alike and teaches shapes and places sooner.
+    # One map for both kinds of embeddings aligns them, and speeds up learning of shapes and positions.
     reader = torch.nn.Linear(TOY_MODEL["embed_dim"], sum(N_VALUES))
     parameters = [*model.parameters(), *reader.parameters()]
     matrices = [p for p in parameters if p.ndim >= 2]
