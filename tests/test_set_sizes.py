@@ -60,4 +60,4 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, capsys):
     )
     path.write_text('{"predictions": "a b", "references": ["a b", "e f"]}\n', encoding="utf-8")
     assert main(["score", "rouge_l", str(path), "--captions-per-row", "3"]) == 2
-    assert "--captions-per-row must come with metrics of sets of captions, got rouge_l" in capsys.readouterr().err
+    assert "--captions-per-row requires metrics of caption sets, got rouge_l" in capsys.readouterr().err

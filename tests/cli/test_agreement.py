@@ -102,7 +102,7 @@ def test_lower_is_better_and_undefined_are_told(folder, capsys):
         (["--scores", "own"], "one of the arguments --ratings --rankings is required"),
         (["--ratings", "human", "--scores", "own,own"], "--scores must name one column or several different ones"),
         (["--ratings", "human", "--scores", ","], "--scores must name one column or several different ones"),
-        (["--ratings", "human", "--scores", "own", "--profile", "embedded"], "must come with --metrics"),
+        (["--ratings", "human", "--scores", "own", "--profile", "embedded"], "require --metrics"),
         (["--ratings", "human", "--run", "rated.jsonl"], "--run must be a file that `vlgauge score --output` wrote"),
         (
             ["--ratings", "human", "--scores", "own", "--id", "scene"],

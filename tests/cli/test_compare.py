@@ -194,7 +194,7 @@ def test_groups_come_from_the_predictions_or_from_a_file(files, capsys):
     capsys.readouterr()
     words = ["rovist_nr", "plain.csv", "same.csv", "--groups", "album"]
     assert compared(capsys, *words, "--groups-file", "plain.jsonl") == own
-    assert "--groups must come with --groups-file FILE where every FILE holds scores" in refused(capsys, *words)
+    assert "--groups requires --groups-file FILE if every FILE contains scores" in refused(capsys, *words)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
@@ -243,24 +243,24 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.jsonl", "short.jsonl"], "`ids` must be the same in every system, plain has '1', '2'"),
         (["rovist_nr", "plain.jsonl", "noid.jsonl"], "noid.jsonl: FILE must have the column 'id' in every row"),
         (["rovist_nr", "plain.jsonl", "empty.jsonl"], "`rovist_nr_scores of empty` must be defined for at least one"),
-        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups-file", "x"], "--groups-file must come with --groups"),
+        (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups-file", "x"], "--groups-file requires --groups"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--groups", "page"], "'page', which row '0' lacks"),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be another file"),
         (
             ["trm", "plain.csv", "same.csv"],
             "the scores of trm and their signature, 'plain.csv' has those of: rovist_nr",
         ),
-        (["rovist_nr", "plain.csv", "same.csv", "--profile", "paper"], "--profile must be left out where every FILE"),
+        (["rovist_nr", "plain.csv", "same.csv", "--profile", "paper"], "--profile is not supported if every FILE"),
         (
             ["rovist_nr", "plain.jsonl", "same.jsonl", "--report", "x.html"],
-            "--report must come with --rows-that-differ N",
+            "--report requires --rows-that-differ N",
         ),
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--report", "x.txt"], "--report must end in .html, got 'x.txt'"),
         (
             ["rovist_nr", "plain.jsonl", "same.csv", "--report", "x.html", "--rows-that-differ", "1"],
-            "--report must come with files of predictions, which it explains, 'same.csv' holds scores",
+            "--report requires files of predictions, which it explains, got scores in 'same.csv'",
         ),
-        (["rovist_nr", "plain.csv", "same.csv", "--set", "n=3"], "--set must be left out where every FILE"),
+        (["rovist_nr", "plain.csv", "same.csv", "--set", "n=3"], "--set is not supported if every FILE"),
         (["rovist_nr", "plain.csv", "same.jsonl", "--set", "n=3"], "plain and same differ in n 4 and 3"),
     ],
 )

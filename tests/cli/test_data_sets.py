@@ -109,7 +109,7 @@ def test_limits_of_rows_are_options(hub, capsys):
         (["hub:org/pictures", "--split", "test", "--skip", "99"], "got none (there is none from number 99 on)"),
         (
             ["hub:org/pictures", "--split", "test", "--styles", "caption"],
-            "--styles must be left out, as no such column",
+            "--styles is not supported by the metrics",
         ),
         (
             ["hub:org/pictures", "--split", "test", "--predictions", "no"],
@@ -117,7 +117,7 @@ def test_limits_of_rows_are_options(hub, capsys):
         ),
         (
             ["hub:org/pictures", "--split", "test", "--record", "r.jsonl", "--model", "a/b", "--dataset", "c/d"],
-            "--dataset must be left out or org/pictures, which FILE is, got another one",
+            "--dataset must be omitted or org/pictures, as in FILE, got c/d",
         ),
     ],
 )
@@ -285,11 +285,11 @@ def test_one_caption_a_line_and_rows_chosen_of_a_table(tmp_path, capsys):
     assert main(["score", "bleu", str(table), "--references", "first", "--skip", "4"]) == 2
     assert "--skip must be less than the number of rows, 4, got 4" in capsys.readouterr().err
     assert main(["score", "bleu", str(table), "--references", "first", "--revision", "main"]) == 2
-    assert "--revision must come with a data set of the Hub" in capsys.readouterr().err
+    assert "--revision requires a dataset of the Hub" in capsys.readouterr().err
     for limit in fields(RowLimits):
         option = f"--max-{limit.name.replace('_', '-')}"
         assert main(["score", "bleu", str(table), "--references", "first", option, "3"]) == 2
-        assert f"{option} must come with hub:, a .tar or a folder" in capsys.readouterr().err
+        assert f"{option} requires hub:, a .tar or a folder" in capsys.readouterr().err
 
 
 def test_only_the_rows_that_are_read_are_listed_of_an_archive(tmp_path, monkeypatch):

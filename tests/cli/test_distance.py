@@ -168,7 +168,7 @@ def test_stories_are_scored_first(files, capsys, monkeypatch):
             "HUMAN must have the scores groovist, .*, lacks 'groovist' .there is: id, story",
         ),
         (["twice.jsonl", "human.csv"], "MODEL must have each id once, got 'a' more than once"),
-        (["model.jsonl", "human.csv", "--set", "groovist.theta=1"], "must come with --score, which was left out"),
+        (["model.jsonl", "human.csv", "--set", "groovist.theta=1"], "require --score"),
         (["empty.json", "human.csv", "--output", "empty.json"], "--output must be another file than FILE"),
         (["nowhere", "human.csv"], "nowhere: No such file or directory"),
         (["empty.json", "human.csv"], "MODEL must have the scores"),

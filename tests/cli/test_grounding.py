@@ -177,7 +177,7 @@ def test_fit_theta_command(run, tmp_path):
         ),
         (("random-pairs", "--seed", "-1"), "--seed must be a whole number of at least 0, got -1"),
         (("correlation", "--ratings", "none"), "must have the column 'none'"),
-        (("ablations", "--noun-phrases", "phrases"), "--noun-phrases must be left out"),
+        (("ablations", "--noun-phrases", "phrases"), "--noun-phrases is not supported"),
         (("fit-theta", "--theta", "nowhere/theta.json"), "--theta must be a file in an existing folder"),
         (("fit-theta", "--theta", "t.json", "--output", "./t.json"), "--output must be another file than that of --t"),
         (("random-pairs", "--random", "2", "--set", "thetas=1"), "thetas"),

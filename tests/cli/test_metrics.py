@@ -115,7 +115,7 @@ def test_dots_lead_into_dictionaries():
         (["rovist_nr,rovist_nr", "stories.jsonl"], "METRIC must name each metric once, got 'rovist_nr' more than once"),
         (["rovist_nr,rovist_x", "stories.jsonl"], "must be one of the installed metrics"),
         ([",", "stories.jsonl"], "METRIC must be the name of a metric, or several"),
-        (["rovist_nr", "stories.jsonl", "--metrics", "trm"], "METRIC must be left out next to --metrics, got 'rov"),
+        (["rovist_nr", "stories.jsonl", "--metrics", "trm"], "METRIC cannot be combined with --metrics, got 'rov"),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--set", "variants=x"],
             "--set must name a setting of rovist_nr or rovist_",
@@ -138,15 +138,15 @@ def test_dots_lead_into_dictionaries():
         ),
         (
             ["rovist_nr", "stories.jsonl", "--predictions", "story", "--references", "picture"],
-            "--references must be left out, as rovist_nr reads no such column but predictions",
+            "--references is not supported by rovist_nr; used columns: predictions",
         ),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--predictions", "story", "--styles", "picture"],
-            "--styles must be left out, as rovist_nr and rovist_c reads no such column but predictions",
+            "--styles is not supported by rovist_nr and rovist_c; used columns: predictions",
         ),
         (
             ["rovist_nr", "stories.jsonl", "--predictions", "story", "--details", "--format", "table"],
-            "--details must go without --format table, which has no place for them, or with --output FILE",
+            "--details cannot be combined with --format table, which does not show them; pass --output FILE",
         ),
         (
             ["rovist_nr,rovist_c", "stories.jsonl", "--predictions", "story", "--config", "demo"],

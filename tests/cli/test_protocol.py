@@ -243,22 +243,22 @@ def test_segments_of_videos(here, capsys):
         ((), "--metric, --baselines, --scores or --write-rows must be given, got none of them"),
         (
             ("--metric", "pac_s", "--scores", "s.json"),
-            "--metric and --baselines must be left out next to --scores, got both",
+            "--metric and --baselines cannot be combined with --scores",
         ),
-        (("--scores", "s.json", "--set", "w=2"), "--set, --profile and --idf must come with --metric"),
+        (("--scores", "s.json", "--set", "w=2"), "--set, --profile and --idf require --metric"),
         (("--metric", "pac"), "`name` must be one of the installed metrics"),
         (("--metric", "pac_s,clip_s,pac_s"), "METRIC must name each metric once, got 'pac_s' more than once"),
         (("--metric", "length,cider,length"), "METRIC must name each metric once, got 'length' more than once"),
         (("--metric", ","), "METRIC must be the name of a metric, or several with commas between them, got ''"),
-        (("--metric", "cider", "--idf", "f"), "--idf must come with a metric that weighs words, got cider"),
+        (("--metric", "cider", "--idf", "f"), "--idf requires a metric that weighs words, got cider"),
         (("--metric", "cider", "--against", "meteor"), "--against must be one of cider, got 'meteor'"),
         (
             ("--metric", "length,bleu,clip_s", "--against", "bleu"),
             "one of length, bleu_1, bleu_4, clip_s, ref_clip_s, got",
         ),
         (("--scores", "five.json", "--against", "six"), "--against must be one of five, got 'six'"),
-        (("--metric", "cider", "--plot", "p.svg"), "--plot must come with --references of several numbers"),
-        (("--scores", "s.json", "--references", "1,2"), "--scores must come with --references of one number"),
+        (("--metric", "cider", "--plot", "p.svg"), "--plot requires --references of several numbers"),
+        (("--scores", "s.json", "--references", "1,2"), "--scores requires --references of one number"),
         (("--metric", "cider", "--average", "--unanimous"), "`average` must be False next to `unanimous`"),
         (("--metric", "pac_s", "--profile", "embedded"), "5 of 5 are not, such as"),
         (
@@ -266,15 +266,15 @@ def test_segments_of_videos(here, capsys):
             "METRIC must be able to score predictions, images, references, got onlystyle, which",
         ),
         (("--metric", "trm"), "METRIC must be one of which higher scores are better, got trm"),
-        (("--metric", "pac_s", "--set", "idf=auto", "--idf", "flickr8k.json"), "--idf must be left out next to --set"),
+        (("--metric", "pac_s", "--set", "idf=auto", "--idf", "flickr8k.json"), "--idf cannot be combined with --set"),
         (("--metric", "pac_s", "--idf", "flickr8k.json"), "must have a list of texts, or one as 'sentences', for '1'"),
         (
             ("--scores", "s.json", "--vote-ties", "half"),
-            "--vote-ties must be left out for flickr8k_expert, which has --",
+            "--vote-ties is not supported for flickr8k_expert, which has --",
         ),
         (
             ("--scores", "s.json", "--videos", "."),
-            "--videos must be left out for flickr8k_expert, which has --images, ",
+            "--videos is not supported for flickr8k_expert, which has --images, ",
         ),
         (("--scores", "s.json"), "`scores` must have one score per row of the protocol, 5, got 2"),
         (("--scores", "words.txt"), "must have a number or an object with 'score' in line 2, got 'good'"),
@@ -318,7 +318,7 @@ def test_embedded_images_are_not_written_as_rows(here, capsys):
 
     row = {"mt": "A dog.", "refs": ["x"], "score": 3.0, "imgid": "1", "img": {"bytes": b"picture", "path": "1.jpg"}}
     pq.write_table(pa.Table.from_pylist([row]), here / "c.parquet")
-    message = "--write-rows must be left out where DATA has the images in it"
+    message = "--write-rows is not supported if DATA contains the images"
     assert message in error_of(capsys, "composite", "c.parquet", "--write-rows", "rows.jsonl")
 
 

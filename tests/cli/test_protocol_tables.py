@@ -348,10 +348,10 @@ def test_captioners_of_one_name(systems, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "changed", "message"),
     [
-        (("--metric", "length"), {}, "coco_systems must come with --metric of a metric that is not length"),
-        (("--metric", "cider", "--references", "1,2"), {}, "must come with one number of --references"),
-        (("--metric", "cider", "--against", "cider"), {}, "--against must be left out for coco_systems"),
-        (("--metric", "cider", "--average"), {}, "--average must be left out for coco_systems, which has --images"),
+        (("--metric", "length"), {}, "coco_systems requires --metric of a metric that is not length"),
+        (("--metric", "cider", "--references", "1,2"), {}, "requires one number of --references"),
+        (("--metric", "cider", "--against", "cider"), {}, "--against is not supported for coco_systems"),
+        (("--metric", "cider", "--average"), {}, "--average is not supported for coco_systems, which has --images"),
         (
             ("--metric", "cider"),
             {"first": CAPTIONS},

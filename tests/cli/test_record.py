@@ -42,10 +42,10 @@ def test_a_score_is_recorded_once_and_checked(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (WORDS[:2], "--record must come with --model, --dataset, --split, which were left out"),
-        (WORDS[:-2], "--record must come with --split, which was left out"),
-        (["--model-name", "x"], "--model-name must come with --record FILE, which was left out"),
-        ([*WORDS, "--source-name", "x"], "must come with --source-url, which was left out"),
+        (WORDS[:2], "--record requires --model, --dataset, --split"),
+        (WORDS[:-2], "--record requires --split"),
+        (["--model-name", "x"], "--model-name requires --record FILE"),
+        ([*WORDS, "--source-name", "x"], "require --source-url"),
         ([*WORDS, "--date", "today"], "`date` must be a date by ISO 8601"),
         (
             [*WORDS[:2], "--model", "teller", *WORDS[4:]],
@@ -84,7 +84,7 @@ def test_other_scores_are_recorded_by_their_names(stories, capsys):
     assert main([*words, "--record-scores", "chaix"]) == 2
     assert "did you mean `chair`?" in capsys.readouterr().err
     assert main(["score", "chair", "rows.jsonl", "--record-scores", "chair"]) == 2
-    assert "--record-scores must come with --record FILE" in capsys.readouterr().err
+    assert "--record-scores requires --record FILE" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("one", ["results.jsonl", "link.jsonl", "hard.jsonl"])

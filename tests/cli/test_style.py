@@ -163,8 +163,14 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
         (["style-report", EXAMPLES, "--held-out", "1.5"], "--held-out must be at least 0 and below 1, got 1.5"),
         (["style-report", EXAMPLES, "--held-out", "-1"], "--held-out must be at least 0 and below 1, got -1.0"),
         (["style-report", EXAMPLES, "--held-out", "nan"], "--held-out must be at least 0 and below 1, got nan"),
-        (["style-report", EXAMPLES, "--test", EXAMPLES, "--held-out", "0.1"], "--test must come without --held-out"),
-        (["style-report", EXAMPLES, "--test", EXAMPLES, "--group-column", "x"], "--test must come without --held-out"),
+        (
+            ["style-report", EXAMPLES, "--test", EXAMPLES, "--held-out", "0.1"],
+            "--test cannot be combined with --held-out",
+        ),
+        (
+            ["style-report", EXAMPLES, "--test", EXAMPLES, "--group-column", "x"],
+            "--test cannot be combined with --held-out",
+        ),
         (["style-report", EXAMPLES, "--seed", "-1"], "`seed` must be a whole number of at least 0, got -1"),
         (["style-report", EXAMPLES, "--kind", "senticap", "--caption", "x"], "--caption is for --kind table"),
         (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap", "--style", "x"], "--style is for --kind"),

@@ -131,7 +131,7 @@ def test_convert_keeps_pac_s_plus_plus_out_of_the_place_of_pac_s(convert, tmp_pa
         ("clip", (), "must differ from the weights of tiny: these are the CLIP weights; use clip_s"),
         ("none", (), "none.pth: No such file"),
         ("pac_s", ("--output", "nowhere/a.safetensors"), "--output must be a file in an existing folder"),
-        ("pac_s", ("--kind", "custom"), "--output is needed for --kind custom"),
+        ("pac_s", ("--kind", "custom"), "--output is required for --kind custom"),
         ("pac_s", ("--backbone", "ViT-B/33"), "`backbone` must be a name that"),
         ("pac_s", ("--base", __file__), "`--base` must be safetensors or a file of torch.save, got "),
         ("pac_s", ("--base", "nowhere.pt"), "error: `--base` must be an existing file, got 'nowhere.pt'"),

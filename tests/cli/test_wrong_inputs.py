@@ -38,7 +38,7 @@ def told(capsys, *words):
         (["--set", "seed=4294967296"], "`seed` must be a whole number of at most 4,294,967,295, got 4294967296"),
         (
             ["--profile", "embedded", "--set", "profile=paper"],
-            "--profile must be left out if the settings of rouge_l have a profile, got 'embedded' and 'paper'",
+            "--profile cannot be combined with a profile in the settings of rouge_l, got 'embedded' and 'paper'",
         ),
         (["--limit", "x"], "argument --limit: must be a whole number of at least 1, got 'x'; see vlgauge score --help"),
         (["--annotations", "junk.json"], "--annotations must be UTF-8 text, got byte 0xff in line 1 of 'junk.json'"),

@@ -434,29 +434,29 @@ def test_without_ray_the_extra_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["bleu", "a.jsonl", "--workers", "2"], "--workers must come with --engine ray"),
-        (["bleu", "a.jsonl", "--parts", "p"], "--parts must come with --engine ray"),
+        (["bleu", "a.jsonl", "--workers", "2"], "--workers requires --engine ray"),
+        (["bleu", "a.jsonl", "--parts", "p"], "--parts requires --engine ray"),
         (["bleu", "a.jsonl", "b.jsonl"], "FILE must be one file without --engine ray, got 2"),
-        (["bleu", "a.jsonl", "--engine", "ray"], "--engine ray must come with --output DIR"),
+        (["bleu", "a.jsonl", "--engine", "ray"], "--engine ray requires --output DIR"),
         (
             ["bleu", "-", "--engine", "ray", "--output", "o"],
             "FILE must be Parquet or text files with --engine ray, got '-'",
         ),
         (
             ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--details"],
-            "--details must be left out with --engine",
+            "--details cannot be combined with --engine",
         ),
         (
             ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--limit", "3"],
-            "--limit must be left out with --engine",
+            "--limit cannot be combined with --engine",
         ),
         (
             ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--plot", "a.png"],
-            "--plot must be left out with --engine",
+            "--plot cannot be combined with --engine",
         ),
         (
             ["bleu", "a.jsonl", "--engine", "ray", "--output", "o", "--annotations", "b.json"],
-            "--annotations must be left out with --engine",
+            "--annotations cannot be combined with --engine",
         ),
         (["bleu,meteor", "a.jsonl", "--engine", "ray", "--output", "o"], "METRIC must be one metric with --engine ray"),
     ],

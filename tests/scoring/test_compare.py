@@ -86,7 +86,7 @@ def test_files_of_scores_stand_beside_tables(tmp_path):
     ours.to_json(tmp_path / "ours.json")
     mixed = compared({"ours": tmp_path / "ours.json", "base": frame}, predictions="base")
     assert numbers(mixed) == numbers(compared(frame, predictions=["ours", "base"]))
-    with pytest.raises(ValueError, match="`report` must have the rows of every system, got scores alone for ours"):
+    with pytest.raises(ValueError, match="`report` must have the rows of every system, got scores only for ours"):
         mixed.report(tmp_path / "page.html")
 
 
@@ -341,7 +341,7 @@ REFUSED = {
         "`system` must be a column that names a system in every row, got None in row 0",
     ),
     "unnamed": (long(), {"system": "model", "id": None}, "`id` must name the rows of a table with the column `system`"),
-    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` must be left out if `rows` are by system"),
+    "both": ({"a": FRAME, "b": FRAME}, {"system": "model"}, "`system` cannot be combined with `rows` by system"),
     "baseline": (FRAME, {"predictions": ["ours", "base"], "baseline": "bas"}, "did you mean `base`"),
     "in one": ({"ours": FRAME, "base": 3}, {"predictions": "ours"}, "base: `rows` must be a DataFrame, an Arrow"),
     "groups": (
@@ -378,17 +378,17 @@ def test_wrong_metrics_are_told_in_a_sentence(metrics, match):
     ("words", "match"),
     [
         (["both.jsonl"], "FILE must come at least twice, one per system, got 'both.jsonl' only; or once with a column"),
-        (["both.jsonl", "both.jsonl", "--system", "x"], "--system must come with one FILE, with the rows of all"),
+        (["both.jsonl", "both.jsonl", "--system", "x"], "--system requires one FILE with the rows of all"),
         (["both.jsonl", "--predictions", "ours,ours"], "--predictions must name each system once, got 'ours' more"),
-        (["both.jsonl", "--predictions", "ours,base", "--names", "a,b"], "--names must come with a FILE per system"),
+        (["both.jsonl", "--predictions", "ours,base", "--names", "a,b"], "--names requires a FILE per system"),
         (
             ["both.jsonl", "--predictions", "ours,base", "--booktabs"],
-            "--booktabs must come with --format latex, got text",
+            "--booktabs requires --format latex, got text",
         ),
-        (["both.jsonl", "--predictions", "ours,base", "--label", "x"], "--label must come with --booktabs"),
+        (["both.jsonl", "--predictions", "ours,base", "--label", "x"], "--label requires --booktabs"),
         (
             ["both.jsonl", "--system", "album", "--predictions", "ours", "--id", "x"],
-            "choose what names the rows with --id",
+            "choose the column of row IDs with --id",
         ),
     ],
 )

@@ -143,8 +143,8 @@ def test_the_commands_draw(tmp_path, monkeypatch, capsys, frame):
     ("words", "match"),
     [
         (["--plot", "a.gif"], "--plot must end in one of .png, .svg, .pdf, got 'a.gif'"),
-        (["--plot-kind", "length"], "--plot-kind must come with --plot FILE, which was left out"),
-        (["--plot", "a.png", "--plot-kind", "correlation"], "--plot-kind correlation must come with several metrics"),
+        (["--plot-kind", "length"], "--plot-kind requires --plot FILE"),
+        (["--plot", "a.png", "--plot-kind", "correlation"], "--plot-kind correlation requires several metrics"),
     ],
 )
 def test_wrong_pictures_are_refused_before_the_work(capsys, words, match):

@@ -190,7 +190,7 @@ def test_an_archive_is_read_as_the_command_reads_it(tmp_path, capsys):
     assert json.loads(scores.to_json()) == json.loads(there.out)
     assert 'columns taken: predictions="txt" images="png"' in capsys.readouterr().err
     assert scores.rows["clip_s"].tolist() == scores.results["clip_s"]["clip_s_scores"]
-    with pytest.raises(ValueError, match="`videos` must be left out, as no such column is read but predictions"):
+    with pytest.raises(ValueError, match="`videos` is not supported by the metrics; used columns: predictions"):
         vlgauge.score(path, "rouge_l", videos="png")
 
 
@@ -269,7 +269,7 @@ def test_reasons_come_when_they_are_asked_for():
     assert "rouge_l" in reasons.html()
     assert reasons._repr_html_().startswith("<iframe")
     assert "undefined" not in repr(scores.explain(0))
-    with pytest.raises(ValueError, match="`row` must be what one row is called, 0 are called 'z'; known are a, b, c"):
+    with pytest.raises(ValueError, match="`row` must be the ID of one row, 0 rows have the ID 'z'; known are a, b, c"):
         scores.explain("z")
     with pytest.raises(IndexError, match="`row` must be a row, 0 to 5, got 6"):
         scores.explain(6)
@@ -364,8 +364,8 @@ REFUSED = {
     ),
     "taken": (FRAME.assign(rouge_l=1.0), {}, ValueError, "`rows` must have no column 'rouge_l', which the scores"),
     "title": (FRAME, {"predictions": "captoin"}, ValueError, r'choose with predictions="caption" \(.*\)$'),
-    "style": (FRAME, {"styles": "refs"}, ValueError, "`styles` must be left out, as rouge_l reads no such column"),
-    "split": (FRAME, {"split": "test"}, ValueError, "`split` must come with a data set of the Hub"),
+    "style": (FRAME, {"styles": "refs"}, ValueError, "`styles` is not supported by rouge_l"),
+    "split": (FRAME, {"split": "test"}, ValueError, "`split` requires a dataset of the Hub"),
     "absent": (
         FRAME.assign(caption=pd.array(["a", pd.NA, None], dtype="string")),
         {},
@@ -441,7 +441,7 @@ def test_what_was_not_given_is_named_at_once():
         ("", {}, "`metrics` must name at least one metric, got ''"),
         ("rouge_l,bleu,rouge_l", {}, "`metrics` must name each metric once, got 'rouge_l' more than once"),
         ("rouge_l,rougel", {}, r"`metrics` must be one of the installed metrics .*, got 'rougel'; did you mean"),
-        ([vlgauge.load("bleu")], {"profile": "paper"}, "`profile` must be left out next to loaded metrics"),
+        ([vlgauge.load("bleu")], {"profile": "paper"}, "`profile` cannot be combined with loaded metrics"),
         (["bleu", 3], {}, "`metrics` must be names or metrics that `vlgauge.load` returned, got int"),
     ],
 )

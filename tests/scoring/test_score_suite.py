@@ -173,7 +173,7 @@ def test_python_passes_settings(files):
         (
             "bleu",
             {"bleu": {"tokenizer": "ptb"}},
-            r"^`settings` must come with a suite \(coco, stories, sets\), got metrics",
+            r"^`settings` requires a suite \(coco, stories, sets\), got metrics",
         ),
         ("coco", {"blue": {"tokenizer": "ptb"}}, r"^`settings` must be of metrics of the suite coco .* 'blue'; .*bleu"),
         (
@@ -214,7 +214,7 @@ def test_what_is_not_multiplied_says_so_with_as_many_digits(files, capsys):
     assert f"rouge_l            {value:.3f}" in told
     for other in (["-q"], ["--format", "json"]):
         assert main([*words, "--scale", "100", *other]) == 2
-        assert "--scale must come with the table of a suite" in capsys.readouterr().err
+        assert "--scale requires the table of a suite" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["score"], ["compare"]])
@@ -248,11 +248,11 @@ def test_saved_scores_are_compared_with_rows_and_annotations(files, tmp_path, ca
     expected = repr(vlgauge.compare({name: files[name] for name in ("results", "others")}, "coco", **how))
     for given in (scored, saved):
         assert repr(vlgauge.compare({"results": given, "others": files["others"]}, "coco", **how)) == expected
-    with pytest.raises(UsageError, match="`annotations` must come with rows, got scores alone"):
+    with pytest.raises(UsageError, match="`annotations` requires rows, got scores only"):
         vlgauge.compare({"results": scored, "again": scored}, "coco", **how)
     words = ["compare", "coco", saved, saved, "--names", "a,b", "--annotations", files["annotations"]]
     assert main(words) == 2
-    assert "--annotations must be left out where every FILE holds scores" in capsys.readouterr().err
+    assert "--annotations is not supported if every FILE contains scores" in capsys.readouterr().err
 
 
 def test_sets_and_stories():
@@ -293,10 +293,10 @@ def test_stories_with_human_ones_have_their_distance():
             ["score", "coco", "x.jsonl", "--without", "chrf"],
             "--without must name metrics of the suite coco, got 'chrf'",
         ),
-        (["score", "cider", "x.jsonl", "--without", "bleu"], "--without must come with a suite"),
-        (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex must come with a suite"),
-        (["score", "cider", "x.jsonl", "--scale", "100"], "--scale must come with a suite"),
-        (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without must come with a suite"),
+        (["score", "cider", "x.jsonl", "--without", "bleu"], "--without requires a suite"),
+        (["score", "cider", "x.jsonl", "--format", "latex"], "--format latex requires a suite"),
+        (["score", "cider", "x.jsonl", "--scale", "100"], "--scale requires a suite"),
+        (["compare", "cider", "x.jsonl", "y.jsonl", "--without", "bleu"], "--without requires a suite"),
         (["score", "sets", "x.jsonl", "--without", "trm,mmd_bert,frechet_bert"], "must leave a metric"),
     ],
 )

@@ -349,7 +349,7 @@ def test_the_call_scores_an_uploaded_table_with_its_images(client, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"dataset": "org/pictures", "files": [{}]}, "`files` must be left out with a dataset of the Hub"),
+        ({"dataset": "org/pictures", "files": [{}]}, "`files` cannot be combined with a dataset of the Hub"),
         ({"dataset": {"path": "/etc/hostname"}}, "`dataset` must be a file that was uploaded, got"),
         ({"dataset": 3}, "`dataset` must be a file that was uploaded, got 3; send it with gradio_client.handle_file"),
     ],
@@ -363,7 +363,7 @@ def test_settings_of_the_hub_are_refused_with_an_upload(monkeypatch, tmp_path):
     monkeypatch.setattr(uploads, "get_upload_folder", lambda: str(tmp_path))
     (tmp_path / "rows.csv").write_text("caption\na dog\n")
     sent = {"path": str(tmp_path / "rows.csv"), "meta": {"_type": "gradio.FileData"}}
-    with pytest.raises(ValueError, match="`split` must be left out with an uploaded table"):
+    with pytest.raises(ValueError, match="`split` cannot be combined with an uploaded table"):
         score_dataset_of(OWN_MACHINE)("bleu", sent, "test")
     with pytest.raises(ValueError, match=r"`files\[0\]` must be a file that was uploaded, got '/etc/hostname'"):
         score_dataset_of(OWN_MACHINE)("bleu", sent, files=["/etc/hostname"])

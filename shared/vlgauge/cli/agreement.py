@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.output, [file for file in (options.file, options.scores_file) if file])
     settings = settings_by_metric(options.set, metric_list(options.metrics)) if options.metrics else {}
     if not options.metrics and (options.set or options.profile or options.config):
-        raise UsageError("--set, --profile and --config must come with --metrics, which was left out")
+        raise UsageError("--set, --profile and --config require --metrics")
     rows = read_rows(options.file, options.input_format)
     ids = row_ids(rows, options.id)
     keys = row_keys(ids)

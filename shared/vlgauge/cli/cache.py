@@ -57,6 +57,6 @@ def chosen_folder(folder: str | None) -> Path:
     root = Path(chosen).expanduser()
     if not root.is_dir():
         raise MissingFileError(
-            f"{root} is no folder; features are kept there once `feature_cache` or {VARIABLE} is set"
+            f"{root} is not a folder; features are stored there if `feature_cache` or {VARIABLE} is set"
         )
     return root

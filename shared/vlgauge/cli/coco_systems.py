@@ -25,11 +25,11 @@ def run(options: argparse.Namespace, metrics: Sequence[Any]) -> int:
     """Run the protocol: read the captions, score them, and print a row per captioner."""
     for option in ("scores", "write_rows", "against", "plot"):
         if getattr(options, option):
-            raise UsageError(f"--{option.replace('_', '-')} must be left out for {NAME}")
+            raise UsageError(f"--{option.replace('_', '-')} is not supported for {NAME}")
     counts = list((options.references or {"all": None}).values())
     if not metrics or len(counts) > 1:
         wanted = "--metric of a metric that is not length" if not metrics else "one number of --references"
-        raise UsageError(f"{NAME} must come with {wanted}")
+        raise UsageError(f"{NAME} requires {wanted}")
     systems = read_coco_systems(options.data, images=options.images, references=counts[0])
     resamples = RESAMPLES if options.resamples is None else options.resamples
     how = {"level": options.level, "resamples": resamples, "seed": options.seed}

@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     suite = find_suite(options.metric)
     without = names_in(options.without)
     if suite is None and without:
-        raise UsageError(f"--without must come with a suite ({', '.join(SUITES)}), got {options.metric}")
+        raise UsageError(f"--without requires a suite ({', '.join(SUITES)}), got {options.metric}")
     scores = [] if suite is not None else score_list(options.metric)
     if suite is not None:
         choose_metrics(suite, (), without)
@@ -113,12 +113,12 @@ def run(options: argparse.Namespace) -> int:
     check_report(options.report, options.files, list(settings))
     check_picture(options.plot, options.files)
     if options.report and options.rows_that_differ < 1:
-        raise UsageError("--report must come with --rows-that-differ N, the rows that it explains, which was left out")
+        raise UsageError("--report requires --rows-that-differ N, the number of rows that it explains")
     if options.groups_file and not options.groups:
-        raise UsageError("--groups-file must come with --groups COLUMN, which was left out")
+        raise UsageError("--groups-file requires --groups COLUMN")
     files = _systems(scores, options)
     if options.report and (given := [one.file for one in files.values() if one.run is not None]):
-        raise UsageError(f"--report must come with files of predictions, which it explains, {given[0]!r} holds scores")
+        raise UsageError(f"--report requires files of predictions, which it explains, got scores in {given[0]!r}")
     if suite is not None:
         settings = choose_compared(suite, files, without, settings)
         scores = list(settings)
@@ -163,17 +163,17 @@ def score_list(text: str) -> list[str]:
 
 def _check_tables(options: argparse.Namespace) -> None:
     if options.booktabs and options.format != "latex":
-        raise UsageError(f"--booktabs must come with --format latex, got {options.format}")
+        raise UsageError(f"--booktabs requires --format latex, got {options.format}")
     for name in ("caption", "label"):
         if getattr(options, name) is not None and not options.booktabs:
-            raise UsageError(f"--{name} must come with --booktabs, which was left out")
+            raise UsageError(f"--{name} requires --booktabs")
 
 
 def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, GivenSystem]:
     (path, *others), titles = options.files, (options.predictions or "").split(",")
     if others:
         if options.system is not None:
-            raise UsageError(f"--system must come with one FILE, with the rows of all systems, got {1 + len(others)}")
+            raise UsageError(f"--system requires one FILE with the rows of all systems, got {1 + len(others)}")
         names = system_names(options.files, options.names)
         return {name: _read(file, scores, options) for name, file in zip(names, options.files, strict=True)}
     if options.system is None and len(titles) < 2:
@@ -182,7 +182,7 @@ def _systems(scores: Sequence[str], options: argparse.Namespace) -> dict[str, Gi
             "per system, --predictions ours,base, or with a column that names the system of each row, --system COLUMN"
         )
     if options.names is not None:
-        raise UsageError("--names must come with a FILE per system, in one FILE they are named by columns or cells")
+        raise UsageError("--names requires a FILE per system; in one FILE the systems are named by columns or cells")
     rows = annotated_rows(read_rows(path, options.input_format), options)
     if options.system is not None:
         return long_systems(rows, _named_rows(rows, path, options), options.system, path)
@@ -216,7 +216,7 @@ def _named_rows(rows: Rows, path: str, options: argparse.Namespace) -> list[Any]
     try:
         return take_column(rows, options.id or "id")
     except UsageError as error:
-        raise error.with_message(f"{path}: {error}; choose what names the rows with --id COLUMN") from None
+        raise error.with_message(f"{path}: {error}; choose the column of row IDs with --id COLUMN") from None
 
 
 def _scored(
@@ -243,7 +243,7 @@ def _refuse_scoring_options(options: argparse.Namespace) -> None:
     given = [name for name in (*COLUMNS, "annotations", "config", "profile") if getattr(options, name) is not None]
     given += ["set"] if options.set else []
     if given:
-        raise UsageError(f"--{given[0]} must be left out where every FILE holds scores")
+        raise UsageError(f"--{given[0]} is not supported if every FILE contains scores")
 
 
 def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> dict[str, str] | None:
@@ -254,7 +254,7 @@ def _groups(files: Mapping[str, GivenSystem], options: argparse.Namespace) -> di
         return labels_of(rows, take_column(rows, options.id or "id"), options.groups)
     found = labels_of_systems(files, options.groups, "--groups")
     if not found:
-        raise UsageError("--groups must come with --groups-file FILE where every FILE holds scores, which was left out")
+        raise UsageError("--groups requires --groups-file FILE if every FILE contains scores")
     return found
 
 

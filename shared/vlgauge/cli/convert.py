@@ -45,9 +45,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--backbone is missing: name the CLIP that the checkpoint was made of, such as ViT-B/32")
     row = architecture_of(options.backbone or DEFAULT)
     if options.output is None and options.kind == "custom":
-        raise UsageError(
-            "--output is needed for --kind custom: the weights of PAC-S and Polos alone have a place of their own"
-        )
+        raise UsageError("--output is required for --kind custom; only weights of PAC-S and Polos have a default path")
     target = checked_target(options.output, "--output", [options.checkpoint], "CHECKPOINT") if options.output else None
     base = _base(row, options.base)
     base_state = read_state(base, row, setting="--base")

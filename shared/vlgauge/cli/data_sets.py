@@ -43,7 +43,9 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
     own = {"dataset": origin.id, "dataset_config": origin.config, "dataset_revision": origin.revision}
     for name, value in (own | {"split": origin.split}).items():
         if getattr(options, name) not in (None, value):
-            raise UsageError(f"--{name.replace('_', '-')} must be left out or {value}, which FILE is, got another one")
+            raise UsageError(
+                f"--{name.replace('_', '-')} must be omitted or {value}, as in FILE, got {getattr(options, name)}"
+            )
         setattr(options, name, value)
 
 

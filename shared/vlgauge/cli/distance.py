@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command: read or compute the scores, pair them, and print the distances."""
     check_target(options.output, [options.model, options.human])
     if not options.score and (options.set or options.predictions or options.images or options.profile):
-        raise UsageError("--set, --predictions, --images and --profile must come with --score, which was left out")
+        raise UsageError("--set, --predictions, --images and --profile require --score")
     published = [_is_published(source) for source in (options.model, options.human)]
     sides = [read_side(getattr(options, what), what, options) for what in ("model", "human")]
     warn_of_signatures({what: side.signatures for what, side in zip(("MODEL", "HUMAN"), sides, strict=True)})

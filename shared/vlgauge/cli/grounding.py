@@ -166,7 +166,7 @@ def run_correlation(options: argparse.Namespace) -> int:
 def run_ablations(options: argparse.Namespace) -> int:
     """Compute Tables 2 and 3 of the paper."""
     if options.noun_phrases:
-        raise UsageError("--noun-phrases must be left out, because the variants with nouns extract their own units")
+        raise UsageError("--noun-phrases is not supported, because the variants with nouns extract their own units")
     _check_ablated(settings_by_metric(options.set, [NAME])[NAME])
     data, rows = _read(options)
     _check_random(options, len(data.stories), 0)

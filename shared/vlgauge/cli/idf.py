@@ -46,9 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _count_references(options: argparse.Namespace) -> int:
     if options.lowercase:
-        raise UsageError(
-            "--lowercase must come with --stories, which was left out; references are always in lower case"
-        )
+        raise UsageError("--lowercase requires --stories; references are always lowercase")
     check_target(options.output, [options.references], "OUT", (".gz",))
     cells = take_columns(read_rows(options.references, options.input_format), options.column or REFERENCES)
     references = References(REFERENCES).store_all(cells)
@@ -65,5 +63,5 @@ def _table(options: argparse.Namespace) -> IdfTable:
         stories = take_column(read_rows(options.stories, options.input_format), options.column or COLUMN)
         return fit_idf(stories, lowercase=options.lowercase)
     if options.column or options.input_format or options.lowercase:
-        raise UsageError("--column, --input-format and --lowercase must come with --stories, which was left out")
+        raise UsageError("--column, --input-format and --lowercase require --stories")
     return read_pickled(options.pickle)

@@ -198,11 +198,11 @@ def _asked(options: argparse.Namespace) -> bool:
 def _check(options: argparse.Namespace) -> None:
     """Check that the options can be combined, before anything is read."""
     if options.scores and (options.metric or options.baselines):
-        raise UsageError("--metric and --baselines must be left out next to --scores, got both")
+        raise UsageError("--metric and --baselines cannot be combined with --scores")
     if not (_asked(options) or options.write_rows):
         raise UsageError("--metric, --baselines, --scores or --write-rows must be given, got none of them")
     if not options.metric and (options.profile or options.idf or (options.set and not options.baselines)):
-        raise UsageError("--set, --profile and --idf must come with --metric, which was left out")
+        raise UsageError("--set, --profile and --idf require --metric")
     names = _names(options)
     if names.count(LENGTH) > 1:
         raise UsageError(f"METRIC must name each metric once, got {LENGTH!r} more than once")
@@ -212,7 +212,7 @@ def _check(options: argparse.Namespace) -> None:
     for option in ("plot", "scores", "write_rows"):
         if getattr(options, option) and several != (option == "plot"):
             numbers = "several numbers" if option == "plot" else "one number"
-            raise UsageError(f"--{option.replace('_', '-')} must come with --references of {numbers}")
+            raise UsageError(f"--{option.replace('_', '-')} requires --references of {numbers}")
     sources = [*options.data, *([options.scores] if options.scores else [])]
     check_target(options.output, sources)
     check_target(options.write_rows, sources, "--write-rows", (".jsonl",))
@@ -223,7 +223,7 @@ def _refuse_rules(options: argparse.Namespace, known: Sequence[str]) -> None:
     for name in RULES:
         if getattr(options, name) is not None and name not in known:
             rules = ", ".join(f"--{rule.replace('_', '-')}" for rule in RULES if rule in known)
-            raise UsageError(f"--{name.replace('_', '-')} must be left out for {options.name}, which has {rules}")
+            raise UsageError(f"--{name.replace('_', '-')} is not supported for {options.name}, which has {rules}")
 
 
 def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
@@ -236,17 +236,17 @@ def _metrics(options: argparse.Namespace, *, video: bool) -> list[Any]:
         weighing = [name for name in names if "video" in load_metric(name).configs]
         for name in weighing:
             if "idf" in settings[name]:
-                raise UsageError("--idf must be left out next to --set idf=..., got both")
+                raise UsageError("--idf cannot be combined with --set idf=...")
             settings[name]["idf"] = read_corpus(options.idf)
         if not weighing:
-            raise UsageError(f"--idf must come with a metric that weighs words, got {', '.join(names)}")
+            raise UsageError(f"--idf requires a metric that weighs words, got {', '.join(names)}")
     config = "video" if video and any("video" in load_metric(name).configs for name in names) else None
     return load_metrics(settings, config=config, profile=options.profile)
 
 
 def _write_rows(task: Task, target: str) -> None:
     if any(isinstance(image, Mapping) and image.get("bytes") for image in task.columns.get("images", [])):
-        raise UsageError("--write-rows must be left out where DATA has the images in it, which JSON cannot hold")
+        raise UsageError("--write-rows is not supported if DATA contains the images, which cannot be written as JSON")
     cells = zip(*task.columns.values(), strict=True)
     lines = [json.dumps(dict(zip(task.columns, row, strict=True)), ensure_ascii=False) for row in cells]
     write_output(target, "\n".join(lines) + "\n", "--write-rows")

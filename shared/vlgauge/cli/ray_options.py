@@ -40,15 +40,15 @@ def check_ray_options(options: argparse.Namespace, files: Sequence[str]) -> None
     if options.engine is None:
         for option, name in _RAY_ONLY.items():
             if getattr(options, name) is not None:
-                raise UsageError(f"{option} must come with --engine ray")
+                raise UsageError(f"{option} requires --engine ray")
         if len(files) > 1:
             raise UsageError(f"FILE must be one file without --engine ray, got {len(files)}")
         return
     for option, name in _HERE_ONLY.items():
         if getattr(options, name):
-            raise UsageError(f"{option} must be left out with --engine ray")
+            raise UsageError(f"{option} cannot be combined with --engine ray")
     if options.output is None:
-        raise UsageError("--engine ray must come with --output DIR, the folder for the scores and the result")
+        raise UsageError("--engine ray requires --output DIR, the folder for the scores and the result")
     for file in files:
         if file == STDIN or is_source(file):
             raise UsageError(f"FILE must be Parquet or text files with --engine ray, got {file!r}")

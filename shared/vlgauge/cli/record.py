@@ -132,20 +132,16 @@ def check_record_options(options: argparse.Namespace, source: str) -> None:
     given = [name for name in (*_NEEDED, *_OTHERS, "record_scores") if getattr(options, name) is not None]
     if options.record is None:
         if given:
-            raise UsageError(f"--{given[0].replace('_', '-')} must come with --record FILE, which was left out")
+            raise UsageError(f"--{given[0].replace('_', '-')} requires --record FILE")
         return
     lacking = [f"--{name}" for name in _NEEDED if name not in given]
     if lacking:
-        raise UsageError(
-            f"--record must come with {', '.join(lacking)}, which {'was' if len(lacking) == 1 else 'were'} left out"
-        )
+        raise UsageError(f"--record requires {', '.join(lacking)}")
     check_target(options.record, [source], "--record", ENDINGS)
     for name in _chosen_scores(options):
         metric_of_score(name)
     if options.source_url is None and any(name.startswith("source_") for name in given):
-        raise UsageError(
-            "--source-name, --source-user and --source-org must come with --source-url, which was left out"
-        )
+        raise UsageError("--source-name, --source-user and --source-org require --source-url")
     # Build a record with made-up values, which raises an error if any other field is invalid.
     made_up = {"trm_scores": [0.0], "trm_signature": "trm|v:0|profile:paper"}
     _record(made_up, "trm", options, [0])

@@ -126,13 +126,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command: read the rows, score them, and print the result."""
     if options.metrics is not None and options.file is not None:
-        raise UsageError(f"METRIC must be left out next to --metrics, got {options.metric!r}")
+        raise UsageError(f"METRIC cannot be combined with --metrics, got {options.metric!r}")
     names = options.metric if options.metrics is None else options.metrics
     suite = find_suite(names)
     files = options.file if options.metrics is None else [options.metric]
     check_ray_options(options, files)
     if options.engine == "ray" and options.captions_per_row is not None:
-        raise UsageError(f"{OPTION} must come without --engine ray, draw the captions before")
+        raise UsageError(f"{OPTION} cannot be combined with --engine ray; sample the captions before")
     if options.engine == "ray":
         if suite is not None:
             raise UsageError(f"METRIC must be metrics with --engine ray, got the suite {names}")
@@ -140,24 +140,26 @@ def run(options: argparse.Namespace) -> int:
     if suite is None and (options.without is not None or options.format in MARKUP or options.scale != 1.0):
         given = "--without" if options.without is not None else f"--format {options.format}"
         given = "--scale" if options.scale != 1.0 else given
-        raise UsageError(f"{given} must come with a suite ({', '.join(SUITES)}), got {names}")
+        raise UsageError(f"{given} requires a suite ({', '.join(SUITES)}), got {names}")
     (file,) = files
     if options.details and options.format == "table" and not options.output:
-        raise UsageError("--details must go without --format table, which has no place for them, or with --output FILE")
+        raise UsageError(
+            "--details cannot be combined with --format table, which does not show them; pass --output FILE"
+        )
     # Report unknown names before the file is read.
     without = names_in(options.without)
     if suite is not None:
         choose_metrics(suite, (), without)
         if options.scale != 1.0 and (options.quiet or options.format == "json"):
-            raise UsageError("--scale must come with the table of a suite, which --quiet and --format json leave out")
+            raise UsageError("--scale requires the table of a suite, which --quiet and --format json leave out")
     scored_names = metric_list(names) if suite is None else [name for name in suite.metrics if name not in without]
     settings = settings_by_metric(options.set, scored_names)
     check_result_target(options.output, file, details=options.details)
     check_report(options.report, [file], list(settings))
     if options.plot_kind and not options.plot:
-        raise UsageError("--plot-kind must come with --plot FILE, which was left out")
+        raise UsageError("--plot-kind requires --plot FILE")
     if options.plot_kind == "correlation" and len(settings) < 2:
-        raise UsageError(f"--plot-kind correlation must come with several metrics, got {', '.join(settings)}")
+        raise UsageError(f"--plot-kind correlation requires several metrics, got {', '.join(settings)}")
     check_picture(options.plot, [file])
     data_sets = import_module("vlgauge.cli.data_sets") if is_source(file) else None
     source = None
@@ -169,7 +171,7 @@ def run(options: argparse.Namespace) -> int:
     if source is None:
         rows = annotated_rows(rows, options)
     elif options.annotations is not None:
-        raise UsageError(f"--annotations must come with a table of rows, got {file!r}")
+        raise UsageError(f"--annotations requires a table of rows, got {file!r}")
     human = None
     if suite is not None:
         titles = {*(rows[0] if source is None else columns_of_source(source))}
@@ -277,11 +279,11 @@ def table_columns(
 ) -> tuple[list[Any], dict[str, list[Any] | None], RowGroups | None]:
     """Return IDs, columns and groups of the table rows that the options select."""
     if options.revision is not None:
-        raise UsageError(f"--revision must come with a data set of the Hub, got the file {file!r}")
+        raise UsageError(f"--revision requires a dataset of the Hub, got the file {file!r}")
     for limit in fields(RowLimits):
         if getattr(options, f"max_{limit.name}") is not None:
             given = f"--max-{limit.name.replace('_', '-')}"
-            raise UsageError(f"{given} must come with hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
+            raise UsageError(f"{given} requires hub:, a .tar or a folder, whose rows it leaves out, got {file!r}")
     ids = row_ids(rows, options.id)
     stop = None if options.limit is None else options.skip + options.limit
     if not (chosen := rows[options.skip : stop]):

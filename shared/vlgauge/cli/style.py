@@ -96,7 +96,7 @@ def run_report(options: argparse.Namespace) -> int:
     if not 0.0 <= share < 1.0:
         raise UsageError(f"--held-out must be at least 0 and below 1, got {share}")
     if options.test and (options.held_out is not None or options.group_column):
-        raise UsageError("--test must come without --held-out and --group-column, which part FILE")
+        raise UsageError("--test cannot be combined with --held-out and --group-column, which split FILE")
     corpus = _read(options, options.corpus, options.group_column)
     test = _read(options, options.test, None, "--test FILE") if options.test else None
     held_out = None

@@ -51,7 +51,7 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
         if title is not None and name not in {column.name for column in every}:
             has = ", ".join(dict.fromkeys(column.name for column in every))
             names = " and ".join(metric.name for metric in metrics)
-            raise UsageError(f"{as_option(name)} must be left out, as {names} reads no such column but {has}")
+            raise UsageError(f"{as_option(name)} is not supported by {names}; used columns: {has}")
     cells: dict[str, list[Any] | None] = {}
     for column in sorted(every, key=lambda column: column.optional):
         if column.name in cells:
@@ -178,7 +178,7 @@ def draw_captions(
         return []
     name = as_option("captions_per_row")
     if others := [metric.name for metric in metrics if not metric.compares_sets]:
-        raise UsageError(f"{name} must come with metrics of sets of captions, got {', '.join(others)}")
+        raise UsageError(f"{name} requires metrics of caption sets, got {', '.join(others)}")
     predictions = columns["predictions"] or []
     there = [len(captions) for captions in predictions]
     if (least := min(there)) < number:

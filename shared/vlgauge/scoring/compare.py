@@ -111,10 +111,10 @@ def compare(
     suite = find_suite(metrics) if isinstance(metrics, str) else None
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
-        raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
+        raise UsageError(f"`without` requires a suite ({', '.join(SUITES)}), got metrics")
     if suite is None and settings:
         raise UsageError(
-            f"`settings` must come with a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+            f"`settings` requires a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
         )
     with rows_called("`rows`"):
         names, loaded_of = ([], []) if suite is not None else _named(metrics)
@@ -155,7 +155,7 @@ def compare(
     def explained() -> Any:
         if len(scored) < len(systems):
             given_ones = ", ".join(name for name in systems if name not in scored)
-            raise UsageError(f"`report` must have the rows of every system, got scores alone for {given_ones}")
+            raise UsageError(f"`report` must have the rows of every system, got scores only for {given_ones}")
         return scored_systems(systems, loaded, titles, details=True, seed=seed, grouped=True)
 
     return Comparison(found, scored, explained, runs)
@@ -164,7 +164,7 @@ def compare(
 def _annotated(systems: Mapping[str, GivenSystem], annotations: Any) -> dict[str, GivenSystem]:
     """Return the systems with references joined to their rows. Systems with scores only are unchanged."""
     if all(one.run is not None for one in systems.values()):
-        raise UsageError("`annotations` must come with rows, got scores alone")
+        raise UsageError("`annotations` requires rows, got scores only")
     captions = references_by_id(read_annotations(annotations), "`annotations`")
     return {
         name: one if one.run is not None else replace(one, rows=join_references(one.rows, captions, "`annotations`"))
@@ -195,7 +195,7 @@ def _systems(
     """Return the systems of a dictionary of tables, of a wide table with a column per system, or of a long table."""
     if isinstance(rows, Mapping):
         if system is not None:
-            raise UsageError("`system` must be left out if `rows` are by system")
+            raise UsageError("`system` cannot be combined with `rows` by system")
         return {str(name): _system(str(name), one, names, wanted, id) for name, one in rows.items()}
     if wide is not None:
         refuse_no_file(rows)
@@ -235,4 +235,4 @@ def _labels(
         return groups
     if found := labels_of_systems(systems, groups, "`groups`"):
         return found
-    raise UsageError("`groups` must be labels by id where every system comes with scores alone, got a title")
+    raise UsageError("`groups` must be labels by ID if all systems have scores only, got a column name")

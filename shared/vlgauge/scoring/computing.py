@@ -49,7 +49,7 @@ def load_metrics(
     for name, own in settings.items():
         if profile and "profile" in own:
             raise UsageError(
-                f"{as_option('profile')} must be left out if the settings of {name} have a profile, got {profile!r} "
+                f"{as_option('profile')} cannot be combined with a profile in the settings of {name}, got {profile!r} "
                 f"and {own['profile']!r}"
             )
         common = {"profile": profile} if profile else {}

@@ -122,10 +122,10 @@ def score(
     suite = find_suite(metrics) if isinstance(metrics, str) else None
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:
-        raise UsageError(f"`without` must come with a suite ({', '.join(SUITES)}), got metrics")
+        raise UsageError(f"`without` requires a suite ({', '.join(SUITES)}), got metrics")
     if suite is None and settings:
         raise UsageError(
-            f"`settings` must come with a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+            f"`settings` requires a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
         )
 
     def load(there: Iterable[str]) -> list[Metric]:
@@ -139,9 +139,7 @@ def score(
     with rows_called("`rows`"):
         if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
             if annotations is not None:
-                raise UsageError(
-                    "`annotations` must come with a table of rows, got a folder, an archive or a Hub dataset"
-                )
+                raise UsageError("`annotations` requires a table of rows, got a folder, an archive or a Hub dataset")
             of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
             of_source["progress"] = progress
             own_titles = titles | {"id": id, "groups": by_title}
@@ -149,7 +147,7 @@ def score(
         else:
             for name, value in {"split": split, "revision": revision}.items():
                 if value is not None:
-                    raise UsageError(f"`{name}` must come with a data set of the Hub, `rows` is none")
+                    raise UsageError(f"`{name}` requires a dataset of the Hub as `rows`")
             refuse_no_file(rows)
             if suite is None:
                 loaded = load(())  # report unknown names before the rows are read
@@ -236,7 +234,7 @@ def loaded_metrics(
         metric_folder(name, "metrics")
     for name, value in {"profile": profile, "config": config}.items():
         if value is not None and not by_name:
-            raise UsageError(f"`{name}` must be left out next to loaded metrics, which have theirs, got {value!r}")
+            raise UsageError(f"`{name}` cannot be combined with loaded metrics, which have theirs, got {value!r}")
     loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
     known = {metric.name: metric for metric in loaded}
     return [known[one] if isinstance(one, str) else one for one in given]

@@ -217,7 +217,7 @@ class Scores:
         if len(found) != 1:
             texts = [one for one in self._scored.ids if isinstance(one, str)]
             hint = nearest(row, texts) if not found and len(texts) < 100 else "give its number from 0"
-            raise UsageError(f"`row` must be what one row is called, {len(found)} are called {row!r}; {hint}")
+            raise UsageError(f"`row` must be the ID of one row, {len(found)} rows have the ID {row!r}; {hint}")
         return found[0]
 
     # -- files -------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def source_of(
         identity, _, config = file.removeprefix(PREFIX).partition(":")
         return HubRows(pinned(identity, revision), config or None, split)
     if revision is not None:
-        raise UsageError(f"{as_option('revision')} must come with a data set of the Hub, got the file {file!r}")
+        raise UsageError(f"{as_option('revision')} requires a dataset of the Hub, got the file {file!r}")
     return folder_rows(file, limits) if Path(file).is_dir() else tar_rows(file, limits, most_rows)
 
 
@@ -89,7 +89,7 @@ def titles_of(source: Source, wanted: Sequence[Any], given: Mapping[str, str | N
     for name, title in given.items():
         if title is not None and name not in read:
             has = ", ".join(dict.fromkeys(column.name for column in wanted))
-            raise UsageError(f"{as_option(name)} must be left out, as no such column is read but {has}")
+            raise UsageError(f"{as_option(name)} is not supported by the metrics; used columns: {has}")
     titles = guessed_titles(wanted, source.kinds)
     guessed = [as_option(name, ",".join(titles[name])) for name in titles if titles[name] and given.get(name) is None]
     if guessed:

@@ -24,14 +24,14 @@ def _source(dataset: Any, files: Sequence[Any], of_hub: tuple[str, str, str], to
     """Return the rows of a dataset of the Hub, or of an uploaded table and its files."""
     if isinstance(dataset, str):
         if files:
-            raise UsageError.about("files", "must be left out with a dataset of the Hub", "they belong to a table")
+            raise UsageError.about("files", "cannot be combined with a dataset of the Hub", "they belong to a table")
         with hidden(token):
             return runs.opened(dataset, *of_hub, token, hosting)
     for name, sent in (("dataset", dataset), *((f"files[{i}]", one) for i, one in enumerate(files))):
         if not is_upload(sent):
             raise UsageError.about(name, f"must be a file that was uploaded, got {shown(sent)}", _HOW)
     if given := [name for name, word in zip(("dataset_config", "split", "revision"), of_hub, strict=True) if word]:
-        raise UsageError.about(given[0], "must be left out with an uploaded table")
+        raise UsageError.about(given[0], "cannot be combined with an uploaded table")
     return runs.uploaded(dataset["path"], [one["path"] for one in files], hosting)
 
 
