@@ -32,8 +32,8 @@ Scores = dict[str, dict[str, float]]  # scores by row key, by name
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = (
-        f"{__doc__} It computes the scores from FILE (--metrics), reads them there (--scores), or joins by id a file "
-        "that `vlgauge score ... --output` wrote (--run)."
+        f"{__doc__} The scores are computed from FILE (--metrics), read from it (--scores), or joined by ID with a "
+        "file that `vlgauge score ... --output` wrote (--run)."
     )
     parser.add_argument("file", metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet file with the ratings")
     rated = parser.add_mutually_exclusive_group(required=True)

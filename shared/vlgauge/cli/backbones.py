@@ -12,7 +12,9 @@ _COLUMNS = ["name", "aliases", "width", "context", "pixels", "licence", "revisio
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.description = f"{__doc__} Also any 'ARCHITECTURE:TAG' of open_clip. vlgauge prefetch clip:NAME fetches one."
+    parser.description = (
+        f"{__doc__} Any 'ARCHITECTURE:TAG' of open_clip works, too. Run `vlgauge prefetch clip:NAME` to fetch one."
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
