@@ -139,5 +139,5 @@ def _check_choices(own: Sequence[Sequence[Sequence[str]]], theirs: Sequence[Sequ
         if (ways := choices(mine) * choices(others)) > MOST_CHOICES:
             raise UsageError(
                 f"the alternatives of row {row} must allow at most {MOST_CHOICES} choices, got {ways}; "
-                "give `objects` with fewer alternatives"
+                "pass `objects` with fewer alternatives"
             )

@@ -116,13 +116,13 @@ class Chair(scene_graphs.ObjectMetric):
         texts = [own or [] for own in references] if references is not None else [[] for _ in predictions]
         given = _checked_objects(objects, len(predictions))
         if objects is None and (references is None or all(own is None for own in references)):
-            raise UsageError("`references` or `objects` must say what the pictures show, got neither")
+            raise UsageError("`references` or `objects` must be passed, got neither")
         table = object_table(self.table) if self.table is not None else mscoco_table(self.dialect == "fixed")
         find, tagger = self._finder(table)
         if strange := sorted({name for names in given for name in names or ()} - table.keys()):
             warn(
-                f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: no "
-                "caption is found to name them, which lowers recall; give the names of the table, in the singular"
+                f"`objects` has {len(strange)} names that are not in the table of objects, such as {strange[0]!r}: "
+                "they are never found in captions, which lowers recall; use the singular names of the table"
             )
         if self.table is None:  # the MS-COCO table is in English
             scene_graphs.warn_of_strange(dict.fromkeys(chain(predictions, *texts)))
@@ -209,7 +209,7 @@ def _checked_table(table: Any) -> tuple[tuple[str, ...], ...]:
         for word in names:
             if known.setdefault(word, names[0]) != names[0]:
                 raise UsageError(
-                    f"`table` must have each word for one object, got {word!r} for {known[word]!r} and {names[0]!r}"
+                    f"`table` must assign each word to one object, got {word!r} for {known[word]!r} and {names[0]!r}"
                 )
         rows.append(names)
     return tuple(rows)

@@ -122,7 +122,7 @@ class Cider(base.TokenMetric):
         elif self._first not in (total, _WARNED):
             self._first = _WARNED
             warn(
-                "CIDEr-D counts n-grams in the references of a call, and this call has other references than one "
-                "before: do not compare or average their scores; load cider with "
+                "CIDEr-D counts n-grams in the references of a call, and this call has other references than an "
+                "earlier one; do not compare or average their scores, or load cider with "
                 "`df=DocumentFrequency.from_references(...)` of all references"
             )

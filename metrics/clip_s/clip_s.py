@@ -29,8 +29,8 @@ class ClipS(clip_score.ClipScoreMetric):
 
     def __init__(self, *args: Any, calibration: Any = None, **host: Any) -> None:
         if calibration is not None and host.get("w") is not None:
-            raise UsageError.about("w", "must be left out with `calibration`, which has one of its own")
+            raise UsageError.about("w", "cannot be combined with `calibration`, which has its own w")
         super().__init__(*args, **host)
         if calibration is not None and self.config_name == "video":
-            raise UsageError.about("calibration", "must be left out for videos, which have no w")
+            raise UsageError.about("calibration", "is not supported for videos, whose score has no w")
         self.calibration = None if calibration is None else clip_score.read_calibration(calibration)

@@ -171,8 +171,8 @@ class Fleur(judged.JudgeMetric):
         """Raise if the tokens of the judge model have several digits."""
         if not judge.reads_digits:
             raise UsageError(
-                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR has "
-                "no meaning with tokens of several digits: choose another model"
+                f"`model` must have a tokenizer that splits a number into its digits, got {judge.identity}; FLEUR is "
+                "undefined for tokens of several digits; choose another model"
             )
 
     def _add_reasons(

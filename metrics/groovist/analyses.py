@@ -51,8 +51,7 @@ def check_sentence_image(given: Any, analysis: tuple[str, ...] | None) -> None:
     """
     if given is not None and "temporal_misalignment" not in (analysis or ()):
         raise UsageError(
-            "`sentence_image` must be left out without analysis='temporal_misalignment', which alone reads it, got "
-            f"{type(given).__name__}"
+            f"`sentence_image` requires analysis='temporal_misalignment', got {type(given).__name__} without it"
         )
 
 

@@ -51,7 +51,7 @@ class PhraseVectors:
         """Warn of truncated phrases and of special tokens, once per call, with counts."""
         phrases = [phrase for story in stories for phrase in story]
         if cut := sum(phrase in self.truncated for phrase in phrases):
-            warn(f"noun phrases longer than the encoder takes, which were cut: {cut}")
+            warn(f"noun phrases truncated to the maximum length of the encoder: {cut}")
         if special := sum(phrase in self.special for phrase in phrases):
             warn(f"{special} of {len(phrases)} noun phrases {SPELLED}")
 

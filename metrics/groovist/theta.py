@@ -96,10 +96,7 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
         theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
-        raise UsageError(
-            f"`dataset` must be left out where `theta` is given, which takes its place, got "
-            f"{shown(dataset)} and {shown(theta)}"
-        )
+        raise UsageError(f"`dataset` cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
     return theta
 
 
@@ -175,7 +172,7 @@ def refuse_without_theta() -> NoReturn:
         SourcesMissing: Always.
     """
     raise SourcesMissing(
-        f"`theta` is missing: give a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
+        f"`theta` is missing: pass a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
         f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
     )
 
@@ -201,22 +198,22 @@ def chosen_theta(theta: Any, dataset: str | None, made: MadeWith, scale: float, 
     if dataset == SCENES or (dataset is None and made.encoder.startswith(f"{TOY_NAME}@")):
         fitted = scenes_theta(made, scale)
         if fitted.encoder != made.encoder:
-            named = "`theta` must be given" if dataset is None else "`dataset` must be left out"
+            named = "`theta` is required" if dataset is None else "`dataset` is not supported"
             raise UsageError(
-                f"{named} with this encoder, because the theta of {SCENES} holds for {fitted.encoder} only, got "
-                f"{made.encoder}; fit another with `fit_theta` and give it as `theta`"
+                f"{named} with this encoder, because the theta of {SCENES} is only valid for {fitted.encoder}, got "
+                f"{made.encoder}; fit another with `fit_theta` and pass it as `theta`"
             )
         return _of_fitted(fitted, made, SCENES)
     if dataset is None:
         refuse_without_theta()
     if not is_published:
         raise UsageError(
-            f"`dataset` must be left out with this encoder, because the theta of {dataset} holds for "
-            f"{PUBLISHED_ENCODER} only, got {made.encoder}; fit another with `fit_theta` and give it as `theta`"
+            f"`dataset` is not supported with this encoder, because the theta of {dataset} is only "
+            f"valid for {PUBLISHED_ENCODER}, got {made.encoder}; fit another with `fit_theta` and pass it as `theta`"
         )
     if made.regions != GIVEN:
         warn(
-            f"the theta of {dataset} was made with the regions of its authors, this call has {made.regions}; give "
+            f"the theta of {dataset} was made with the regions of its authors, this call has {made.regions}; pass "
             "theirs as `regions`, or fit another theta with `fit_theta`"
         )
     value = PUBLISHED[dataset]
@@ -231,11 +228,13 @@ def _of_fitted(fitted: FittedTheta, made: MadeWith, origin: str) -> Theta:
     for name in ("encoder", "variant"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            raise UsageError(f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit again")
+            raise UsageError(
+                f"`theta` must be fitted with the {name} of this call, got {before} and {now}; fit it again"
+            )
     for name in ("regions", "phrases"):
         before, now = getattr(fitted, name), getattr(made, name)
         if before != now:
-            warn(f"theta was fitted with {name} {before}, this call has {now}; better fit it again")
+            warn(f"theta was fitted with {name} {before}, this call has {now}; fit it again")
     return Theta(fitted.theta, f"{origin}-{hashlib.sha256(json.dumps(asdict(fitted)).encode()).hexdigest()[:8]}")
 
 

@@ -35,13 +35,15 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
         one_of("concreteness", concreteness, CONCRETENESS)
     if (idf is not None) is not (concreteness == "idf"):
         raise UsageError(
-            "`idf` must be given with concreteness='idf', and only then: a fitted file, or the stories of the corpus; "
+            "`idf` requires concreteness='idf' and vice versa; pass a fitted file, or the stories of the corpus; "
             f"got {type(idf).__name__} with concreteness={shown(concreteness)}"
         )
     if not isinstance(path, (str, os.PathLike, NoneType)):
         raise UsageError.about("concreteness_path", f"must be the path of a file, got {shown(path)}")
     if path is not None and concreteness != "brysbaert":
-        raise UsageError(f"`concreteness_path` must be left out with concreteness={concreteness!r}, got {str(path)!r}")
+        raise UsageError(
+            f"`concreteness_path` cannot be combined with concreteness={concreteness!r}, got {str(path)!r}"
+        )
     return concreteness
 
 
@@ -68,8 +70,8 @@ def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf:
         table = idf_table(idf, lowercase=True)  # phrases are lowercased, the stories of a corpus are not
         if table.n_stories is None:
             raise UsageError(
-                "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got finished values, "
-                "without a weight for other words; fit one with "
+                "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, "
+                "which lack other words; fit one with "
                 "`vlgauge.text.story_idf.fit_idf(stories, lowercase=True)`"
             )
         return table.mean, table.identity

@@ -70,7 +70,7 @@ class Meteor(base.TokenMetric):
         given = {"lists": lists, "paraphrases": paraphrases}
         for name, value in given.items():
             if self.version == "2007" and value != meteor15.sources.INSTALLED:
-                raise UsageError.about(name, f"must be left out with `version` 2007, got {shown(value)}")
+                raise UsageError.about(name, f"is not supported with `version` 2007, got {shown(value)}")
         super().__init__(*args, **host)
 
     @property

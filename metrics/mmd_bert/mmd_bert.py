@@ -235,7 +235,7 @@ def _checked_estimator(estimator: str | None, variant: str) -> str | None:
     if variant == "released":
         if estimator is not None:
             raise UsageError(
-                "`estimator` must be left out under variant='released', which has the sum of the authors' code, got "
+                "`estimator` is not supported with variant='released', which uses the sum of the authors' code, got "
                 f"{shown(estimator)}"
             )
         return None

@@ -40,7 +40,7 @@ class PacS(clip_score.ClipScoreMetric):
         self.version = settings.one_of("version", version, VERSIONS)
         super().__init__(*args, **host)
         if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
-            raise UsageError("`version='++'` must come with profile='paper' or a `checkpoint`: there is no toy of it")
+            raise UsageError("`version='++'` requires profile='paper' or a `checkpoint`, because it has no demo model")
 
     @property
     def kind(self) -> str:

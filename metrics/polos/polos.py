@@ -97,7 +97,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
             ValueError: With variant "released", because its scores depend on the batch.
         """
         if self.variant == "released":
-            raise UsageError("variant='released' scores a row by those beside it")
+            raise UsageError("with variant='released', a score depends on the other rows of its batch")
 
     def _compute(
         self,
@@ -116,14 +116,15 @@ class Polos(clip_score.ReferencedBackboneMetric):
             raise UsageError.about(
                 f"references[{int(np.argmin(rows.referenced))}]",
                 "must have at least one reference with "
-                "variant='released', which takes as many of each row as the row of its batch with the fewest has, got "
-                f"none; leave the row out, or choose {as_setting('variant', 'itemwise')}",
+                "variant='released', which uses as many per row as the row with the fewest in its batch, got "
+                f"none; remove the row, or choose {as_setting('variant', 'itemwise')}",
             )
         cut = cut_texts(loaded.text, rows)
         if self.long_text == "error" and cut.any():
             raise UsageError(
                 f"`{place_of(int(np.argmax(cut)), references)}` must have at most {loaded.text.most_tokens} tokens of "
-                f"{loaded.text.identity}, both ends included, got more; shorten it, or choose another `long_text`"
+                f"{loaded.text.identity}, including start and end token, got more; shorten it, or choose another "
+                "`long_text`"
             )
         seen, picture_of = pictures.distinct_in_rgb(images)
         scored = score(

@@ -189,12 +189,13 @@ class RovistC(base.StoryMetric):
             raise UsageError.about(
                 f"predictions[{i}]",
                 f"must have sentence pairs of at most {error.maximum} tokens, got {error.n_tokens} "
-                f'in pair {k}; `truncation="auto"` cuts it',
+                f'in pair {k}; `truncation="auto"` truncates it',
             ) from None
         values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
         values[asked], cut[asked] = found.values, found.truncated
         if cut.any():
             settings.warn(
-                f"{int(cut.sum())} of {len(every)} sentence pairs are longer than the model takes and were cut"
+                f"{int(cut.sum())} of {len(every)} sentence pairs exceed the maximum length of the model and "
+                "were truncated"
             )
         return values, cut

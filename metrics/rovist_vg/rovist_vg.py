@@ -144,7 +144,10 @@ class RovistVg(grounding.GroundingMetric):
         self.warn_of_images(spots)
         unseen = sum(of.seen.count(False) for of in own)
         if unseen and idf is not None and idf.n_stories is None:
-            warn(f"nouns that the idf table lacks: {unseen}; as it has no N, each weighs its largest value + ln 2")
+            warn(
+                f"nouns missing from the idf table: {unseen}; because it has no N, each has the weight largest "
+                "value + ln 2"
+            )
         made_with |= {"nouns": noun_source, "idf": idf_source}
         if noun_source == GIVEN:
             made_with |= {"sentences": None, "placeholders": None}

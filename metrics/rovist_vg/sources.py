@@ -56,7 +56,7 @@ def refuse_without_idf() -> NoReturn:
         SourcesMissing: Always.
     """
     raise SourcesMissing(
-        "`idf` is missing: give a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
+        "`idf` is missing: pass a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
         f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
         "`vlgauge idf OUT --pickle FILE` converts it"
     )
@@ -114,7 +114,7 @@ def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.Pat
         path = EMBEDDED / VECTORS
     if path is None:
         raise SourcesMissing(
-            "`glove_path` is missing: name the file of word vectors that the checkpoint was trained with; the authors "
-            "take glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
+            "`glove_path` is missing: pass the file of word vectors that the checkpoint was trained with; the authors "
+            "use glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
         )
     return path

@@ -140,7 +140,7 @@ def rouge_l_matrices(tokenizer: Tokenizer) -> Matrices:
         nonlocal warned
         if not warned and not caption.isascii() and any(c.isalpha() and not c.isascii() for c in caption):
             warned = True
-            warn(f"ROUGE-L sees only the letters a-z and drops the others in {caption!r}")
+            warn(f"ROUGE-L uses only the letters a-z and ignores the others in {caption!r}")
         return rouge_l_words(tokenizer(caption))
 
     return _of_distinct(words, lambda examples: (1.0 - rouge_l(texts) for texts in examples))
@@ -186,9 +186,9 @@ def function_matrices(function: Callable[..., Any]) -> Matrices:
 
     def distances(texts: list[str]) -> Floats:
         if getattr(function, "batch", False):
-            return real_matrix(function(texts), len(texts), "what `distance` returns")
+            return real_matrix(function(texts), len(texts), "the output of `distance`")
         found = [[function(a, b) for b in texts] for a in texts]
-        return real_matrix(found, len(texts), "what `distance` returns, for all pairs,")
+        return real_matrix(found, len(texts), "the output of `distance` for all pairs")
 
     return _of_distinct(str, partial(map, distances))
 
@@ -204,7 +204,7 @@ def real_matrix(values: Any, n_captions: int, name: str) -> Floats:
     except ValueError:  # rows of different lengths
         matrix = np.asarray(values, dtype=object)
     if matrix.dtype == object or not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
-        raise UsageError(f"{name} must hold real numbers in equally long rows, got {matrix.dtype}")
+        raise UsageError(f"{name} must contain real numbers in rows of equal length, got {matrix.dtype}")
     if matrix.shape != (n_captions, n_captions):
         raise UsageError(
             f"{name} must have shape {(n_captions, n_captions)}, candidates and then references both ways, "

@@ -135,7 +135,7 @@ def triangle_tests(levels: Ints, candidates: Bools, ties: str = "fractional") ->
         raise UsageError.about("ties", f"must be one of {', '.join(map(repr, TIES))}, got {shown(ties)}")
     if min(n, n_captions - n) < 2:
         raise UsageError(
-            f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {n_captions - n} "
+            f"`candidates` must have at least 2 captions on either side, got {n} candidates and {n_captions - n} "
             "references"
         )
     step = max(1, min(_EXAMPLES_PER_BLOCK, _LARGEST_ARRAY // n_captions**3))

@@ -123,9 +123,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.force_zero_self = base.true_or_false("force_zero_self", force_zero_self)
         self.mean_aggregate = base.true_or_false("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
-            raise UsageError(
-                f"`mean_aggregate` must have a named distance, whose score it can take, got {shown(distance)}"
-            )
+            raise UsageError(f"`mean_aggregate` requires a named distance, got {shown(distance)}")
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
         self.workers = base.whole_number("workers", workers, 1, 1024)
@@ -182,7 +180,7 @@ class Trm(caption_sets.CaptionVectorMetric):
             ValueError: If the distances are precomputed, because they belong to the whole call.
         """
         if self.distance == "precomputed":
-            raise UsageError("`distance='precomputed'` takes matrices of the whole call")
+            raise UsageError("`distance='precomputed'` requires matrices of the whole call")
         if self.distance != "cider_d" or self.df not in ("references", "pooled"):
             return None
         pooled = self.df == "pooled"
@@ -213,7 +211,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         self.check_sizes(predictions, references, minimum=minimum)
         pooled = [[*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True)]
         if self.distance != "precomputed" and distances is not None:
-            raise UsageError.about("distances", "must be left out unless `distance` is 'precomputed', got some")
+            raise UsageError.about("distances", "requires distance='precomputed'")
         if not callable(self.tokenizer) and self.distance in NGRAM_DISTANCES:
             coco_tokens.warn_of_unparted(dict.fromkeys(chain.from_iterable(pooled)))
         examples: Sequence[Any] = given_matrices(distances, pooled) if self.distance == "precomputed" else pooled
@@ -316,7 +314,7 @@ class Trm(caption_sets.CaptionVectorMetric):
             )
             if count := int(np.count_nonzero(unseen)):
                 # All their distances tie, and Q would be 0, as for a perfect model.
-                warn(f"{count} rows have no word that the distance {self.distance!r} sees, so their `trm` is undefined")
+                warn(f"{count} rows have no word that the distance {self.distance!r} uses, so their `trm` is undefined")
             undefined = np.isnan(values).any(axis=(1, 2)) | unseen
             self._warn_of_ties(order[~undefined], values[~undefined])
             with threads.one_blas_thread():

@@ -73,9 +73,9 @@ class Vqascore(judged.PictureJudgeMetric):
         self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
         self.answer = checked_text("answer", answer)
         if _BLANK not in self.template + self.answer:
-            raise UsageError.about("template", f"must have {_BLANK} where the caption goes, got {self.template!r}")
+            raise UsageError.about("template", f"must contain {_BLANK} for the caption, got {self.template!r}")
         if not self.answer.strip():
-            raise UsageError.about("answer", "must be a text with a word, got an empty one")
+            raise UsageError.about("answer", "must contain a word, got an empty string")
         self.tower = tower
         super().__init__(*args, **host)
 
@@ -84,7 +84,7 @@ class Vqascore(judged.PictureJudgeMetric):
         if self.definition == "v3.0" and isinstance(judge, judges.ServedJudge):
             raise UsageError(
                 f"`definition` must be 'v3.1' for {judge.identity}, got 'v3.0': a server returns no end token "
-                "behind a given answer; or pass the model itself as `model`"
+                "after a given answer; or pass the model itself as `model`"
             )
         pictures = judged.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
@@ -118,5 +118,5 @@ def checked_text(name: str, value: Any) -> str:
         ValueError: If it is not a string.
     """
     if not isinstance(value, str):
-        raise UsageError.about(name, f"must be a text, got {settings.shown(value)}")
+        raise UsageError.about(name, f"must be a string, got {settings.shown(value)}")
     return value

@@ -135,9 +135,9 @@ def test_what_goes_with_it(load, tmp_path):
     with pytest.warns(UserWarning, match="`references` are not read with `calibration`"):
         found = metric.compute(**ROWS, references=[["east"]] * 3)
     assert "ref_clip_s" not in found
-    with pytest.raises(ValueError, match="`w` must be left out with `calibration`"):
+    with pytest.raises(ValueError, match="`w` cannot be combined with `calibration`"):
         vlgauge.load("clip_s", calibration=tmp_path / "scale.json", w=2.0)
-    with pytest.raises(ValueError, match="`calibration` must be left out for videos"):
+    with pytest.raises(ValueError, match="`calibration` is not supported for videos"):
         vlgauge.load("clip_s", "video", calibration=tmp_path / "scale.json")
 
 

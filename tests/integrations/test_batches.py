@@ -220,7 +220,7 @@ def test_stories_of_two_forms_are_refused_across_batches():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` takes matrices of the whole call"),
+        ("trm", {"distance": "precomputed"}, "trm: `distance='precomputed'` requires matrices of the whole call"),
         (
             "clip_s",
             {"config_name": "video", "variant": "emscore"},

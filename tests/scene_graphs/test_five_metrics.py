@@ -123,7 +123,7 @@ def test_settings_that_are_none(name, settings, message):
         (
             "chair",
             {"table": [["dog", "pet"], ["cat", "pet"]]},
-            "must have each word for one object, got 'pet' for 'dog'",
+            "must assign each word to one object, got 'pet' for 'dog'",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_objects_of_aloha_that_are_none(objects, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({}, "`references` or `objects` must say what the pictures show, got neither"),
+        ({}, "`references` or `objects` must be passed, got neither"),
         ({"objects": "dog"}, "`objects` must have one list of names per row, 1 in all, got str"),
         ({"objects": [["dog"], ["cat"]]}, "`objects` must have one list of names per row, 1 in all, got 2"),
         ({"objects": ["dog"]}, r"`objects\[0\]` must be a list of names, got 'dog'"),

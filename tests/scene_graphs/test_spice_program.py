@@ -177,7 +177,7 @@ def test_given_graphs_need_no_java(tmp_path):
 
 
 def test_settings_that_do_not_fit():
-    with pytest.raises(UsageError, match="`jars` must be left out where `parser` is not"):
+    with pytest.raises(UsageError, match=r'`jars` requires `parser` to be "spice-1\.0"'):
         vlgauge.load("spice", jars="folder")
     with pytest.raises(UsageTypeError, match="`java` must be a path, got None"):
         vlgauge.load("spice", parser="spice-1.0", java=None)

@@ -180,7 +180,7 @@ def many_examples(n=200, seed=0):
     return {"predictions": candidates, "references": references}
 
 
-OTHERS = "this call has other references than one before: .* `df=DocumentFrequency.from_references"
+OTHERS = "this call has other references than an earlier one; .* `df=DocumentFrequency.from_references"
 
 
 def fresh(**settings):

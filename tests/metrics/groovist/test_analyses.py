@@ -41,5 +41,5 @@ def test_proportion_without_words_is_undefined():
 
 def test_images_of_sentences_are_refused_where_nothing_reads_them():
     features = [{"text": {"a dog": [1.0, 0.0]}, "images": [[[1.0, 0.0]]]}]
-    with pytest.raises(ValueError, match="`sentence_image` must be left out without analysis='temporal_misalignment'"):
+    with pytest.raises(ValueError, match="`sentence_image` requires analysis='temporal_misalignment'"):
         load().compute(predictions=["x"], noun_phrases=[["a dog"]], features=features, sentence_image=[[0]])

@@ -103,7 +103,7 @@ def test_phrases_that_spell_a_token_of_clip_are_counted(tiny):
 def test_phrase_over_the_context_is_cut_and_keeps_its_end(tiny):
     long = " ".join(["lighthouse"] * 200)
     metric = vlgauge.load("groovist", keep_in_memory=True, regions="whole", theta=0.5, concreteness=None, **tiny)
-    with pytest.warns(UserWarning, match="noun phrases longer than the encoder takes, which were cut: 1"):
+    with pytest.warns(UserWarning, match="noun phrases truncated to the maximum length of the encoder: 1"):
         shown = score([["x"]], [[noise(1)]], [[long]], metric=metric, return_details=True)["groovist_details"][0]
     assert shown["truncated"] == [long]
     cut = " ".join(["lighthouse"] * 75)

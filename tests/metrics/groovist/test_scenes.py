@@ -65,7 +65,7 @@ def test_scenes_theta_is_for_the_toy_only():
     from fake_clip import FakeClip
 
     metric = vlgauge.load("groovist", dataset="scenes", concreteness=None, backbone=FakeClip(), regions="whole")
-    with pytest.raises(ValueError, match=r"`dataset` must be left out with this encoder, .* for vlgauge-toy-clip@"):
+    with pytest.raises(ValueError, match=r"`dataset` is not supported with this encoder, .* for vlgauge-toy-clip@"):
         metric.compute(predictions=["x"], noun_phrases=[["a"]], images=[scenes.stories(1, 0)[0].images()])
 
 

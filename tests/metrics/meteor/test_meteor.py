@@ -182,8 +182,8 @@ def test_missing_extra_before_any_work(monkeypatch):
     ("settings", "message"),
     [
         ({"version": "1.4"}, "`version` must be one of '1.5', '2007', got '1.4'"),
-        ({"version": "2007", "paraphrases": None}, "`paraphrases` must be left out with `version` 2007, got None"),
-        ({"version": "2007", "lists": "a.jar"}, "`lists` must be left out with `version` 2007, got 'a.jar'"),
+        ({"version": "2007", "paraphrases": None}, "`paraphrases` is not supported with `version` 2007, got None"),
+        ({"version": "2007", "lists": "a.jar"}, "`lists` is not supported with `version` 2007, got 'a.jar'"),
         ({"lists": None}, "`lists` must be 'pycocoevalcap' or the path of a file, got None"),
     ],
 )

@@ -246,7 +246,7 @@ def test_bad_embeddings_are_refused(plain, embeddings, message):
         ({"variant": "print"}, "`variant` must be one of 'paper', 'released', got 'print'"),
         (
             {"variant": "released", "estimator": "biased"},
-            "`estimator` must be left out under variant='released', which has the sum of the authors' code, got 'bia",
+            "`estimator` is not supported with variant='released', which uses the sum of the authors' code, got 'bia",
         ),
         ({"bandwidth": "modal"}, "`bandwidth` must be one of"),
         ({"bandwidth": -1.0}, "`bandwidth` must be one of"),

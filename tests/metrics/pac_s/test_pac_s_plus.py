@@ -160,5 +160,5 @@ def test_what_is_missing_is_told(released, capsys):
     assert "weights of PAC-S++ for ViT-L/14: they carry no licence, so fetch PAC++_clip_ViT-L-14.pth" in listed
     with pytest.raises(ValueError, match="`version` must be one of"):
         vlgauge.load("pac_s", version="+")
-    with pytest.raises(ValueError, match=r"`version='\+\+'` must come with profile='paper' or a `checkpoint`"):
+    with pytest.raises(ValueError, match=r"`version='\+\+'` requires profile='paper' or a `checkpoint`"):
         vlgauge.load("pac_s", version="++", profile="embedded")

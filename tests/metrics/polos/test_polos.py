@@ -166,7 +166,7 @@ def test_released_depends_on_the_neighbours(settings):
     whole = metric.compute(**ROWS)["polos_scores"]
     alone = metric.compute(**{name: rows[:1] for name, rows in ROWS.items()})["polos_scores"]
     assert abs(alone[0] - whole[0]) > 1e-4
-    with pytest.raises(ValueError, match="by those beside it"):
+    with pytest.raises(ValueError, match="depends on the other rows of its batch"):
         metric.count({})
     assert vlgauge.load("polos", **settings).count({}) is None
 

@@ -159,7 +159,7 @@ def test_copies_score_the_same(load):
     [
         ({"vg": 3}, ValueError, "`vg` must be a dictionary of settings of rovist_vg, got 3"),
         ({"nr": {1: 2}}, ValueError, "`nr` must be a dictionary of settings of rovist_nr, got {1: 2}"),
-        ({"vg": {"scale": True}}, ValueError, "`vg` must leave `scale` out, which `scale_vg` decides"),
+        ({"vg": {"scale": True}}, ValueError, "`vg` must not contain `scale`; use `scale_vg`"),
         ({"scale_vg": "yes"}, ValueError, "`scale_vg` must be True or False, got 'yes'"),
         ({"nr": {"m": 2}}, TypeError, "`m` is no setting of rovist_nr"),
         (

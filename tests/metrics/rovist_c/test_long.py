@@ -17,7 +17,7 @@ LONG = " ".join(["the dog ran home ."] * 120)
 def test_long_pairs_are_cut_and_counted(context):
     metric = tiny(context=context)
     with pytest.warns(
-        UserWarning, match="2 of 3 sentence pairs are longer than the model takes and were cut"
+        UserWarning, match="2 of 3 sentence pairs exceed the maximum length of the model and were truncated"
     ) as caught:
         result = metric.compute(predictions=[[LONG, "It ended.", LONG + "!"], ["A.", "B."]], return_details=True)
     assert Path(caught[0].filename) == Path(__file__)

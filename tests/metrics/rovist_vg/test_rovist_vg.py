@@ -218,7 +218,7 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
 def test_nouns_that_a_table_without_n_lacks_are_told(load, images):
     """The table says nothing of them; they weigh as if one of its words were in one story of the corpus."""
     call = {"predictions": [["x"], ["y"]], "nouns": [["dog", "cat", "cat"], ["dog"]], "images": images}
-    with pytest.warns(UserWarning, match=r"nouns that the idf table lacks: 2; as it has no N, .* value \+ ln 2"):
+    with pytest.warns(UserWarning, match=r"nouns missing from the idf table: 2; because it has no N, .* value \+ ln 2"):
         details = load(idf={"dog": 2.0, "a": 0.5}).compute(**call, return_details=True)["rovist_vg_details"]
     assert [row["idf"] for row in details[0]["nouns"]] == [2.0, *[pytest.approx(2.0 + math.log(2))] * 2]
     assert [row["seen"] for row in details[0]["nouns"]] == [True, False, False]
@@ -259,7 +259,7 @@ def test_scores_again_from_the_details(load, images):
 
 def test_what_is_required(load, images, files):
     call = {"predictions": STORIES, "images": images, "nouns": NOUNS}
-    with pytest.raises(ValueError, match=r"`idf` is missing: give a fitted JSON file.*or idf=None for weights of 1"):
+    with pytest.raises(ValueError, match=r"`idf` is missing: pass a fitted JSON file.*or idf=None for weights of 1"):
         load(idf="required").compute(**call)
     with pytest.raises(ValueError, match=r"`glove_path` is missing: .*glove\.6B\.300d\.txt"):
         load(glove_path=None).compute(**call)

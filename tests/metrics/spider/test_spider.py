@@ -130,7 +130,7 @@ def test_what_is_missing_is_told_under_its_own_name(tmp_path):
         ({"df": "words"}, "`df` must be"),
         ({"parser": "spice"}, "`parser` must be"),
         ({"parser": WordParser(), "pipeline": "embedded"}, "`pipeline` must be left out"),
-        ({"jars": "folder"}, "`jars` must be left out"),
+        ({"jars": "folder"}, "`jars` requires `parser` to be"),
     ],
 )
 def test_settings_that_do_not_fit(settings, message):

@@ -150,7 +150,7 @@ def test_sources_of_document_frequencies(tmp_path):
 
 def test_letters_that_rouge_l_does_not_see_are_warned_of_once():
     metric = load(distance="rouge_l")
-    with pytest.warns(UserWarning, match="sees only the letters a-z and drops the others in 'un café'") as caught:
+    with pytest.warns(UserWarning, match="uses only the letters a-z and ignores the others in 'un café'") as caught:
         metric.compute(predictions=[["un café", "née"]], references=[["naïve", "a dog"]])
     assert {warning.filename for warning in caught} == {__file__}
     assert len(caught) == 1

@@ -112,9 +112,9 @@ def test_monte_carlo_draws_follow_the_seed():
         ({"mean_aggregate": 1}, "`mean_aggregate` must be True or False, got 1"),
         (
             {"mean_aggregate": True, "distance": "precomputed"},
-            "`mean_aggregate` must have a named distance, whose score it can take, got 'precomputed'",
+            "`mean_aggregate` requires a named distance, got 'precomputed'",
         ),
-        ({"mean_aggregate": True, "distance": max}, "`mean_aggregate` must have a named distance"),
+        ({"mean_aggregate": True, "distance": max}, "`mean_aggregate` requires a named distance"),
         (
             {"df": "refs"},
             "`df` must be 'references', 'pooled', a DocumentFrequency or the path of a file .* got 'refs'",
@@ -138,10 +138,16 @@ def test_bad_settings_are_refused(settings, message):
         ([np.zeros((4, 4)), np.zeros((4, 5))], r"`distances\[1\]` must have shape \(5, 5\), .* got \(4, 5\)"),
         ([np.zeros((5, 5)), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(5, 5\)"),
         ([np.zeros(16), np.zeros((5, 5))], r"`distances\[0\]` must have shape \(4, 4\), .* got \(16,\)"),
-        ([[[0.0, 1.0], [0.0]], np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers in equally long rows, got"),
-        ([np.full((4, 4), "x"), np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers .* got <U1"),
-        ([np.zeros((4, 4), complex), np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers .* got complex128"),
-        ([None, np.zeros((5, 5))], r"`distances\[0\]` must hold real numbers in equally long rows, got object"),
+        (
+            [[[0.0, 1.0], [0.0]], np.zeros((5, 5))],
+            r"`distances\[0\]` must contain real numbers in rows of equal length, got",
+        ),
+        ([np.full((4, 4), "x"), np.zeros((5, 5))], r"`distances\[0\]` must contain real numbers .* got <U1"),
+        (
+            [np.zeros((4, 4), complex), np.zeros((5, 5))],
+            r"`distances\[0\]` must contain real numbers .* got complex128",
+        ),
+        ([None, np.zeros((5, 5))], r"`distances\[0\]` must contain real numbers in rows of equal length, got object"),
     ],
 )
 def test_bad_matrices_are_refused(given, message):
@@ -151,16 +157,19 @@ def test_bad_matrices_are_refused(given, message):
 
 
 def test_matrices_without_the_setting_are_refused(exact):
-    with pytest.raises(ValueError, match="`distances` must be left out unless `distance` is 'precomputed', got some"):
+    with pytest.raises(ValueError, match="`distances` requires distance='precomputed'"):
         exact.compute(predictions=[["a", "b"]], references=[["c", "d"]], distances=[np.zeros((4, 4))])
 
 
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        (lambda a, b: None, "what `distance` returns, for all pairs, must hold real numbers in equally long rows, got"),
-        (lambda a, b: [0.0], r"what `distance` returns, for all pairs, must have shape \(4, 4\), .* got \(4, 4, 1\)"),
-        (lambda a, b: "far", "what `distance` returns, for all pairs, must hold real numbers"),
+        (
+            lambda a, b: None,
+            "the output of `distance` for all pairs must contain real numbers in rows of equal length, got",
+        ),
+        (lambda a, b: [0.0], r"the output of `distance` for all pairs must have shape \(4, 4\), .* got \(4, 4, 1\)"),
+        (lambda a, b: "far", "the output of `distance` for all pairs must contain real numbers"),
     ],
 )
 def test_functions_that_return_no_numbers_are_refused(returned, message):

@@ -307,6 +307,6 @@ def test_unknown_ties_are_refused():
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_fewer_than_two_captions_on_a_side_are_refused(n):
-    message = f"`candidates` must leave 2 captions or more on either side, got {n} candidates and {4 - n} references"
+    message = f"`candidates` must have at least 2 captions on either side, got {n} candidates and {4 - n} references"
     with pytest.raises(ValueError, match=message):
         q_of(random_distances(2, 2), identity(n, 4 - n))

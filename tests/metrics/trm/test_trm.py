@@ -60,7 +60,7 @@ def exact():
 # -- captions to numbers ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("ties", ["fractional", "paper"])
 @pytest.mark.parametrize("distance", ["meteor", "cider_d", "rouge_l", "bleu_4"])
-@pytest.mark.filterwarnings("ignore:ROUGE-L sees only the letters")
+@pytest.mark.filterwarnings("ignore:ROUGE-L uses only the letters")
 def test_golden_cases_from_the_texts(distance, ties, no_sockets):
     settings = {"df": coco_df()} if distance == "cider_d" else {}
     result = load(distance=distance, ties=ties, pvalue="exact", **settings).compute(**ROWS)
@@ -170,10 +170,10 @@ RUSSIAN = ["собака бежит", "белая собака", "пёс игр�
     ("distance", "ours", "theirs"),
     [("rouge_l", *RUSSIAN), *((name, ["", "..."], ["!", "?"]) for name in ("meteor", "cider_d", "rouge_l", "bleu_4"))],
 )
-@pytest.mark.filterwarnings("ignore:ROUGE-L sees only the letters")
+@pytest.mark.filterwarnings("ignore:ROUGE-L uses only the letters")
 def test_captions_of_which_the_distance_sees_no_word_are_undefined_and_not_the_best(distance, ours, theirs):
     metric = load(distance=distance, pvalue="exact", **({"df": coco_df()} if distance == "cider_d" else {}))
-    with pytest.warns(UserWarning, match=f"1 rows have no word that the distance '{distance}' sees"):
+    with pytest.warns(UserWarning, match=f"1 rows have no word that the distance '{distance}' uses"):
         result = metric.compute(predictions=[ours, DOGS], references=[theirs, JETS], return_details=True)
     assert np.isnan(result["trm_scores"]).tolist() == [True, False]
     assert np.isnan(result["trm_separate_pvalues"]).tolist() == [True, False]
@@ -182,7 +182,7 @@ def test_captions_of_which_the_distance_sees_no_word_are_undefined_and_not_the_b
     assert "expected_shares" not in result["trm_details"][0]
 
 
-@pytest.mark.filterwarnings("ignore:ROUGE-L sees only the letters")
+@pytest.mark.filterwarnings("ignore:ROUGE-L uses only the letters")
 def test_captions_that_rouge_l_does_not_see_are_counted():
     result = load(distance="rouge_l").compute(
         predictions=[RUSSIAN[0]], references=[["2 собаки", "a dog", "a cat"]], return_details=True

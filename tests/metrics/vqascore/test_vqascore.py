@@ -91,9 +91,9 @@ def test_details_have_question_and_chances():
     ("settings", "told"),
     [
         ({"definition": "v4"}, "`definition` must be one of"),
-        ({"template": "What?"}, r"`template` must have \{\} where the caption goes, got 'What\?'"),
-        ({"template": 3}, "`template` must be a text, got 3"),
-        ({"answer": " "}, "`answer` must be a text with a word, got an empty one"),
+        ({"template": "What?"}, r"`template` must contain \{\} for the caption, got 'What\?'"),
+        ({"template": 3}, "`template` must be a string, got 3"),
+        ({"answer": " "}, "`answer` must contain a word, got an empty string"),
     ],
 )
 def test_wrong_settings(settings, told):
