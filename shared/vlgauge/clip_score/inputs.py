@@ -2,21 +2,22 @@
 
 INPUTS = """
 Args:
-    predictions: list of captions.
-    images: list of images (path, bytes, PIL image or uint8 array), one per caption; config "image", the default.
-    videos: list of videos (path, list or array of frames, or {{"path", "start", "end"}} in seconds); config "video".
-    references: optional list of lists of captions by people; a row without any may be None.
-    return_details: whether to add cosine, best reference and what was cut; for videos P, R, fine, coarse, the frames
-        that were looked at, and the best frame of every token.
+    predictions: Captions, one string per row.
+    images: Images (path, bytes, PIL image or uint8 array), one per caption, with config "image", the default.
+    videos: Videos (path, list or array of frames, or {{"path", "start", "end"}} in seconds), one per caption, with
+        config "video".
+    references: Optional human captions, one list of strings per row. None for a row without references.
+    return_details: Whether to add cosine similarity, best reference and truncation. For videos, P, R, fine and coarse
+        scores, the sampled frames, and the best frame of each token are added.
 
 Returns:
-    {name}: mean of the scores, higher is better; images 0 to {w:g}, videos about -1 to 1.
-    {name}_scores: one score per caption, NaN where it is undefined.
-    {name}_undefined: number of those.
-    {name}_signature: how the numbers were made.
-    ref_{name}, ref_{name}_scores, ref_{name}_undefined, ref_{name}_signature: the same with references, where there are
-        any.
-    ref_{name}_median: the median of these scores, which a few that explode do not move.
+    {name}: Mean of the scores, higher is better. Images 0 to {w:g}, videos about -1 to 1.
+    {name}_scores: One score per caption. NaN if it is undefined.
+    {name}_undefined: Number of undefined scores.
+    {name}_signature: Settings and versions that the scores depend on.
+    ref_{name}, ref_{name}_scores, ref_{name}_undefined, ref_{name}_signature: The same with references, if there are
+        references.
+    ref_{name}_median: Median of these scores, which is robust to a few extreme values.
 
 Examples:
     >>> import evaluate
