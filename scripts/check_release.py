@@ -1,9 +1,11 @@
-"""Build the files of a release and check them, without uploading anything.
+"""Build the sdist and the wheel of a release in `build/release` and check them, without uploading anything.
 
-The sdist and the wheel are written to `build/release`, and their sizes and digests are printed. The exit status is 1 if
-the package, CHANGELOG.md and the hints of the metric scripts differ in the version, or the package index would reject
-the metadata. An undated changelog is reported, and is an error with --dated, which the release uses.
+The exit status is 1 if versions differ, the package index would reject the metadata, or, with --dated, the changelog is
+undated.
 """
+
+# Compared versions are the version of the package, CHANGELOG.md and the hints of the metric scripts. Sizes and digests
+# of the files are printed. Without --dated, which the release uses, an undated changelog is only reported.
 
 import hashlib
 import re

@@ -1,6 +1,6 @@
 """Date the release in CHANGELOG.md, CITATION.cff and the install lines, which then use the package index.
 
-The version is the version of the package. Run it once, commit and tag. `docs/publishing.md` lists all steps.
+The version is the version of the package. `docs/publishing.md` lists all steps, such as commit and tag.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """Print the versions that an install of vlgauge changes next to common packages, for docs/versions.md.
 
-For each package, the versions of a fresh install are resolved, and then the versions with vlgauge in addition, keeping
-every version that may be kept. The differences are the changes of `pip install vlgauge`. Nothing is installed. It
-requires the package index.
+Nothing is installed, but the package index is required.
 """
+
+# For each package, the versions of a fresh install are resolved, and then the versions with vlgauge in addition,
+# keeping every version that may be kept. The differences are the changes of `pip install vlgauge`.
 
 import argparse
 import re

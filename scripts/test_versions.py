@@ -1,11 +1,12 @@
 """Run the tests with the lowest and the newest versions of the dependencies: `make lowest`, `make newest`.
 
-Each group of extras has a separate environment in build/versions, resolved by uv: the lowest versions of direct
-dependencies that setup.cfg allows together, or the newest versions of all packages, ignoring constraints.txt. If
-another package of a group requires a higher version (Gradio requires a newer Hub client), the resolved version is
-tested. ``scripts/test_versions.py lowest light tests/metrics/cider`` runs some tests of one group. Installed versions
-and test results are written to build/versions/tested.md.
+``scripts/test_versions.py lowest light tests/metrics/cider`` runs some tests of one group of extras.
 """
+
+# Each group of extras has a separate environment in build/versions, resolved by uv: the lowest versions of direct
+# dependencies that setup.cfg allows together, or the newest versions of all packages, ignoring constraints.txt. If
+# another package of a group requires a higher version (Gradio requires a newer Hub client), the resolved version is
+# tested. Installed versions and test results are written to build/versions/tested.md.
 
 import argparse
 import json

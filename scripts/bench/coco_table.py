@@ -1,8 +1,10 @@
 """Time the table of the COCO caption evaluation without SPICE against pycocoevalcap, each in a separate process.
 
-Both read the same files of generated captions. pycocoevalcap requires Java. If either is missing, only vlgauge is
-timed. The output has seconds, CPU seconds, memory, ratios and the largest difference of a value.
+pycocoevalcap requires Java. If either is missing, only vlgauge is timed.
 """
+
+# Both programs read the same files of generated captions. The output has seconds, CPU seconds, memory, ratios and the
+# largest difference of a value.
 
 import argparse
 import json

@@ -1,8 +1,10 @@
 """Time the metrics of caption sets as in Table 2 of Chan et al. (2024): ten captions against five.
 
-Every row is one call with exact p-values and the stratified test. mmd_bert and frechet_bert use random embeddings, so
-the time of an encoder is not included. The output has examples per second and the time of the whole corpus.
+The output has examples per second and the time of the whole corpus.
 """
+
+# Every row is one call with exact p-values and the stratified test. mmd_bert and frechet_bert use random embeddings, so
+# the time of an encoder is not included.
 
 import argparse
 import hashlib

@@ -1,11 +1,13 @@
 """Time rows of a dataset on the Hub: the first task of a new worker, and 1,000 images in the sandbox and here.
 
-The Hub is simulated by a separate process on this machine. "sandbox": `hub:` reads card, rows and images in a worker
-process, because they are untrusted. "here": `datasets` streams the same rows in this process and Pillow decodes the
-images, with the same checks. Every figure is the median of alternating rounds, each in a new process. Total times are
-CPU times, which other processes affect less than wall-clock times. The exit status is 1 if the sandbox takes over 10%
-longer by the clock, including opening, or the first task over a second.
+The exit status is 1 if the sandbox takes over 10% longer by the clock, including opening, or the first task over a
+second.
 """
+
+# The Hub is simulated by a separate process on this machine. "sandbox": `hub:` reads card, rows and images in a worker
+# process, because they are untrusted. "here": `datasets` streams the same rows in this process and Pillow decodes the
+# images, with the same checks. Every figure is the median of alternating rounds, each in a new process. Total times are
+# CPU times, which other processes affect less than elapsed times.
 
 import argparse
 import io

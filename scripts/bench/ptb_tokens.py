@@ -1,10 +1,12 @@
 """Time the PTB tokenizer against the Treebank rules of trm, and compare its tokens with the Java program.
 
-Times are milliseconds of CPU time for 10,000 captions, the best of several alternating rounds: with an empty dictionary
-(cold), with a full one (warm), and with the Treebank rules. The slowest of many texts of 20,000 characters without a
-space follows. If pycocoevalcap and Java are installed, both tokenize generated lines of all scripts, each followed by
-an unrelated line.
+The comparison requires pycocoevalcap and Java.
 """
+
+# Times are milliseconds of CPU time for 10,000 captions, the best of several alternating rounds: with an empty
+# dictionary (cold), with a full one (warm), and with the Treebank rules. The slowest of many texts of 20,000 characters
+# without a space follows. Then both tokenizers process generated lines of all scripts, each followed by an unrelated
+# line.
 
 import argparse
 import random

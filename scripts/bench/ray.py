@@ -1,9 +1,10 @@
 """Time the stages of a row on a Ray worker, and extrapolate to 1e6, 1e8 and 1e9 rows.
 
-Reading Parquet, decoding images, scoring, writing and combining run one after another on one thread, without Ray. Times
-are CPU times, which other programs affect less than wall-clock times. The embedded profile is used: its CLIP is a demo
-model of 2 MB, and a published model changes only the scoring stage.
+The embedded profile is used: its CLIP is a demo model of 2 MB, and a published model changes only the scoring stage.
 """
+
+# Reading Parquet, decoding images, scoring, writing and combining run one after another on one thread, without Ray.
+# Times are CPU times, which other programs affect less than elapsed times.
 
 import argparse
 import io

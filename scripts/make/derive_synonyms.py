@@ -1,9 +1,10 @@
 """Derive the synonym table of METEOR, and the table of synsets for SPICE, from the files of WordNet 3.0.
 
-DIR contains index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base. Three files are
-written, identical in every run. Their format is documented in `vlgauge.distances.wordnet` and
-`vlgauge.scene_graphs.synsets`, which read them.
+DIR contains index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base.
 """
+
+# Three files are written, identical in every run. Their format is documented in `vlgauge.distances.wordnet` and
+# `vlgauge.scene_graphs.synsets`, which read them.
 
 import argparse
 import hashlib

@@ -1,8 +1,10 @@
 """Write examples/human_scores.csv and examples/model_scores.csv, the example inputs of `vlgauge d-hm`.
 
-The "human" stories are original synthetic stories. The "model" stories are worse: every third story is shuffled,
-repetitive, or about other images. groovist, rovist_c and rovist_nr score them under the embedded profile.
+They contain the scores of original and of degraded synthetic stories.
 """
+
+# The "human" stories are original synthetic stories. The "model" stories are worse: every third story is shuffled,
+# repetitive, or about other images. groovist, rovist_c and rovist_nr score them under the embedded profile.
 
 import argparse
 import csv

@@ -1,8 +1,10 @@
 """Compare the scene graphs of the rules with the graphs of the Stanford parser, caption by caption.
 
-The file has a caption and its graph per line, separated by a tab: ``tests/test_data/SPICE_parsing_outputs.txt`` of the
-repository zhuang-li/FactualSceneGraph, which is not part of this one. Tuples count as equal if SPICE matches them.
+The file is ``tests/test_data/SPICE_parsing_outputs.txt`` of the repository zhuang-li/FactualSceneGraph.
 """
+
+# The file is not part of this repository. Each line has a caption and its graph, separated by a tab. Tuples count as
+# equal if SPICE matches them.
 
 import argparse
 import sys

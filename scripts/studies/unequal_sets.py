@@ -1,11 +1,13 @@
 """Measure how often two equal systems with caption sets of unequal sizes are separated.
 
-Human captions are 5 points per row, sampled from a Gaussian in 10 dimensions. Both systems sample from one Gaussian,
-which differs from the human one in spread and shift. One system has n points per row, the other 2 n. Neither is better.
-Their scores are compared over 20 rows by the sign-flip test of `vlgauge compare`, in three ways: with n points of the
-larger set sampled once, as in `vlgauge compare` and `score --captions-per-row`; with the mean score of several such
-samples; or with all points and the excess over the null mean.
+Scores of simulated captions are compared by the sign-flip test of `vlgauge compare`, in three ways.
 """
+
+# Human captions are 5 points per row, sampled from a Gaussian in 10 dimensions. Both systems sample from one Gaussian,
+# which differs from the human one in spread and shift. One system has n points per row, the other 2 n. Neither is
+# better. Their scores are compared over 20 rows, with n points of the larger set sampled once, as in `vlgauge compare`
+# and `score --captions-per-row`, or with the mean score of several such samples, or with all points and the excess over
+# the null mean.
 
 import argparse
 import math
