@@ -168,12 +168,12 @@ def test_a_mark_is_taken_off():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1,\n2,]", "FILE must hold JSON, got .* in line 8, column [23] of 'x'"),
+        ("[1,\n2,]", "FILE must contain JSON, got .* in line 8, column [23] of 'x'"),
         ('{"a": 1, "b": 2, "a": 3}', "FILE must have each key once, got 'a' more than once in line 7 of 'x'"),
         ("[" * 65 + "]" * 65, "lists and objects at most 64 deep within each other, got more in line 7"),
         ("[" * 100_000 + "]" * 100_000, "lists and objects at most 64 deep"),
         ('{"a":' * 100_000 + "1" + "}" * 100_000, "lists and objects at most 64 deep"),
-        ("\n[" + "9" * 5000 + "]\n1", "FILE must hold JSON|numbers of at most 308 digits"),
+        ("\n[" + "9" * 5000 + "]\n1", "FILE must contain JSON|numbers of at most 308 digits"),
         ("[\n" + "9" * 5000 + "]", "numbers of at most 308 digits, got more in the text from line 7 of 'x' on"),
     ],
     ids=["broken", "repeated", "deep", "deeper", "objects", "digits", "lines"],

@@ -301,7 +301,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         raise UsageError(
-            f"{name} must hold JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
+            f"{name} must contain JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
         ) from None
     except _Refused as error:
         wanted = str(error)

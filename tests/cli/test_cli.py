@@ -145,7 +145,7 @@ def test_mmd_bert_on_the_examples(capsys):
         (["score", "rovist_nx", "x.csv"], "must be one of the installed metrics"),
         (["score", "rovist_nr", "missing.csv"], "error: missing.csv: No such file or directory$"),
         (["score", "rovist_nr", "missing"], "error: missing: No such file or directory$"),
-        (["score", "rovist_nr", "."], "FILE must be a folder of pictures, clips or texts, got none in '.'$"),
+        (["score", "rovist_nr", "."], "FILE must be a folder of images, videos or texts, got none in '.'$"),
         (
             ["score", "trm", "rows.jsonl", "--set", "distance=precomputed"],
             "--set must name a distance that a command can compute, got 'precomputed', which is for Python, where "
@@ -164,7 +164,7 @@ def test_mmd_bert_on_the_examples(capsys):
             "did you mean `variant`?",
         ),
         (["score", "rovist_nr", "rows.jsonl", "--predictions", "text", "--id", "name"], "must have the column 'name'"),
-        (["score", "rovist_nr", "broken.jsonl"], "FILE must hold JSON, got .* in line 2, column 2"),
+        (["score", "rovist_nr", "broken.jsonl"], "FILE must contain JSON, got .* in line 2, column 2"),
         (["score", "rovist_nr", "array.jsonl"], "one JSON object per row, got list in line 1"),
         (
             ["score", "rovist_nr", "object.json"],

@@ -62,7 +62,7 @@ def test_rows_that_cannot_be_scored_are_counted_by_reason(hub, tmp_path, capsys)
     captured = capsys.readouterr()
     assert captured.err.startswith("columns taken: --predictions caption --images image --references refs\n")
     assert captured.err.splitlines()[-1] == "12 of 14 rows were skipped and are in no number"
-    told = "2 of 14 rows scored\n6 left out, the first is row 1: a picture or clip must be bytes or a file of the data"
+    told = "2 of 14 rows scored\n6 left out, the first is row 1: an image or video must be bytes or a file of the data"
     assert told in captured.out
     with output.open(newline="") as stream:
         assert [row["id"] for row in csv.DictReader(stream)] == ["0", "13"]

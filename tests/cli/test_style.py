@@ -139,7 +139,7 @@ def test_report_of_a_published_corpus_with_a_test_file(capsys, emotions):
             ["style-fit", EXAMPLES, "-o", "t.parquet", "--style", "mood"],
             "FILE must have the column 'mood' in every row",
         ),
-        (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap"], "FILE must hold JSON, got"),
+        (["style-fit", EXAMPLES, "-o", "t.parquet", "--kind", "senticap"], "FILE must contain JSON, got"),
         (
             ["style-fit", ".", "-o", "t.parquet", "--kind", "senticap"],
             "FILE must be a file for --kind senticap, got the",

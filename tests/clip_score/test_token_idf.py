@@ -131,7 +131,7 @@ def test_corpus_from_a_file(tmp_path, name, text):
     [
         ("x.json", b'{"a": 1}', "`idf` must be a JSON list of sentences, or lists of sentences by key"),
         ("x.json", b'["a", 3]', "`idf` must be a JSON list of sentences"),
-        ("x.json", b"[", "`idf` must hold JSON, got .* in line 1"),
+        ("x.json", b"[", "`idf` must contain JSON, got .* in line 1"),
         ("x.txt", b"a\xff", "`idf` must be UTF-8 text, got byte 0xff"),
         ("x.txt", b"\n", "`idf` must have at least one sentence to count words in, got none in 'x'"),
     ],
@@ -145,7 +145,7 @@ def test_bad_files_are_refused(tmp_path, name, data, message):
 # -- the setting ------------------------------------------------------------------------------------------------------
 def test_a_table_of_broken_json_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{")
-    with pytest.raises(ValueError, match=r"`idf` must hold JSON, got .* in line 1"):
+    with pytest.raises(ValueError, match=r"`idf` must contain JSON, got .* in line 1"):
         resolved(tmp_path / "x.json")
 
 

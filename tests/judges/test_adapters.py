@@ -182,7 +182,7 @@ class Evil:
 def test_code_in_pickles_does_not_run(model, tmp_path, file, capsys):
     folder = tiny_judges.adapter(tmp_path / "adapter", pickled=True)
     torch.save({"base_model.model.model.layers.0.x": Evil()}, folder / file)
-    assert "`adapter` must hold nothing but tensors, got a pickle that asks for" in refusal(model, folder)
+    assert "`adapter` must contain nothing but tensors, got a pickle that asks for" in refusal(model, folder)
     assert "ran" not in capsys.readouterr().out
 
 

@@ -219,7 +219,7 @@ def of_score(name, title):
         (changed(notes=3), "`notes` must be a text, got 3"),
         (changed(notes="\ud800"), r"`notes` must be a text, got '\ud800'"),
         ("[1]", "`record` must be an object, got [1]"),
-        ("{", "FILE must hold JSON"),
+        ("{", "FILE must contain JSON"),
         (changed(undefined=2), "must have one record per metric, signature, model and data set, got lines 1 and 3 of"),
     ],
 )

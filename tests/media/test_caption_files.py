@@ -96,7 +96,7 @@ def test_a_dictionary_of_single_captions_has_numbers_as_keys(write):
         {"id": "7", "predictions": "a dog"},
         {"id": "3", "predictions": "a cat"},
     ]
-    with pytest.raises(UsageError, match="must hold a JSON list of objects"):
+    with pytest.raises(UsageError, match="must contain a JSON list of objects"):
         read_rows(write("e.json", {"model": "a", "prompt": "b"}))
 
 
@@ -188,6 +188,6 @@ def test_annotations_that_are_none(rows, message):
 @pytest.mark.parametrize("image", [[1], {"a": 1}], ids=str)
 def test_an_image_id_that_names_no_image_is_one_sentence(write, image):
     one = {"image_id": image, "caption": "a dog"}
-    with pytest.raises(UsageError, match="must hold a JSON list of objects, one per row"):
+    with pytest.raises(UsageError, match="must contain a JSON list of objects, one per row"):
         read_rows(write("a.json", {"annotations": [one], "images": 5}))
     assert read_rows(write("b.json", [one])) == [one]

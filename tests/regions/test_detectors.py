@@ -109,16 +109,18 @@ def test_weights_that_are_refused(tmp_path, weights):
     for part in (f"got others in '{weights}': missing: backbone.body.0.0.weight, ", "; not known: backbone.extra.0.0"):
         assert part in str(caught.value)
     torch.save({"a": [1]}, tmp_path / "list.pth")
-    with pytest.raises(ValueError, match=r"`detector_weights` must hold a state dict, .* got the keys a in"):
+    with pytest.raises(ValueError, match=r"`detector_weights` must contain a state dict, .* got the keys a in"):
         detectors.detector(SMALL, weights=tmp_path / "list.pth")
     torch.save(Image.new("RGB", (1, 1)), tmp_path / "code.pth")
-    with pytest.raises(ValueError, match=r"`detector_weights` must hold nothing but tensors, .* nothing in it was ex"):
+    with pytest.raises(
+        ValueError, match=r"`detector_weights` must contain nothing but tensors, .* nothing in it was e"
+    ):
         detectors.detector(SMALL, weights=tmp_path / "code.pth")
     (tmp_path / "text.pth").write_text("no weights")
     with pytest.raises(ValueError, match=r"`detector_weights` must be safetensors or a file of torch.save, got"):
         detectors.detector(SMALL, weights=tmp_path / "text.pth")
     (tmp_path / "page.pth").write_text("<!DOCTYPE html>")
-    with pytest.raises(ValueError, match="`detector_weights` must hold weights, got a web page in"):
+    with pytest.raises(ValueError, match="`detector_weights` must contain weights, got a web page in"):
         detectors.detector(SMALL, weights=tmp_path / "page.pth")
     broken = state_of(weights)
     broken["backbone.features.0.0.0.weight"][0, 0, 0, 0] = torch.nan

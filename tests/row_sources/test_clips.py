@@ -112,7 +112,7 @@ def test_hostile_clips_are_left_out_and_nothing_of_them_is_opened(hub, within, c
     reader = read(source)
     assert reader.ids == [0, 9]
     reasons = {one.id: one.reason for one in reader.left_out}
-    own = "a picture or clip must be bytes or a file of the data set itself, got another path or address"
+    own = "an image or video must be bytes or a file of the dataset itself, got another path or address"
     assert [reasons.pop(number) for number in (1, 2)] == [own] * 2
     for number in (3, 4, 5, 6):
         told = f"`videos` must be a readable video, got {len(cells[number]['bytes']):,} bytes (Invalid "

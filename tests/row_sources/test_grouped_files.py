@@ -140,7 +140,7 @@ def test_the_table_of_a_folder_names_its_pictures_and_nothing_else(tmp_path):
     reader = read(folder_rows(str(folder), MOST))
     assert (reader.ids, reader.columns["images"]) == ([0], [picture("red")])
     assert {one.reason.partition(", got")[0] for one in reader.left_out} == {
-        "a picture or clip must be a file in the folder"
+        "an image or video must be a file in the folder"
     }
     assert len(reader.left_out) == 5
 
@@ -161,10 +161,10 @@ def test_what_is_no_archive_is_told(tmp_path, content, message):
 
 
 def test_archives_and_folders_without_rows_and_with_too_many(tmp_path):
-    with pytest.raises(ValueError, match="must have files of texts, pictures or clips, got none"):
+    with pytest.raises(ValueError, match="must have files of texts, images or videos, got none"):
         tar_rows(archive(tmp_path / "empty.tar", [("a.bin", b"x")]), MOST)
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(ValueError, match="must be a folder of pictures, clips or texts, got none"):
+    with pytest.raises(ValueError, match="must be a folder of images, videos or texts, got none"):
         folder_rows(str(tmp_path / "nothing"), MOST)
     path = archive(tmp_path / "rows.tar", samples(3))
     (tmp_path / "many").mkdir()

@@ -169,7 +169,7 @@ def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, mo
     source = opened("org/hostile")
     del hub.asked[:]
     reader = read(source, 100)
-    own = "a picture or clip must be bytes or a file of the data set itself, got another path or address"
+    own = "an image or video must be bytes or a file of the dataset itself, got another path or address"
     reasons = {one.id: one.reason for one in reader.left_out}
     assert [reasons.pop(number) for number in range(1, 7)] == [own] * 6
     assert "(error: Image size (1000000000 pixels) exceeds limit" in reasons.pop(7)
@@ -201,7 +201,7 @@ def test_pictures_and_rows_have_limits(hub):
     assert {one.reason for one in reader.left_out} == {"`images` must be a file of at most 10 bytes, got a larger one"}
     reader = read(opened("org/folder"), 3, limits=RowLimits(picture_bytes=10))
     assert {one.reason for one in reader.left_out} == {
-        "a picture or clip must be a file of at most 10 bytes, got a larger one"
+        "an image or video must be a file of at most 10 bytes, got a larger one"
     }
     reader = read(opened("org/pictures"), 3, limits=RowLimits(pixels=63))
     assert "must have at most 63 pixels, got 8 x 8" in reader.left_out[0].reason
@@ -239,7 +239,7 @@ def test_a_hub_that_is_down_opens_no_data_set_with_an_unchecked_card(hub):
 def test_a_picture_that_is_not_there_is_told(hub):
     source = opened("org/folder")
     root = f"hf://datasets/org/folder@{COMMITS[0]}/"
-    with pytest.raises(ValueError, match="must be a file of the data set itself, got one that is not there"):
+    with pytest.raises(ValueError, match="must be a file of the dataset itself, got one that is not there"):
         source.file(f"{root}test/none.png", 10_000)
 
 

@@ -89,7 +89,7 @@ def test_personality_captions(tmp_path):
     ("content", "message"),
     [
         ({"a": 1}, "FILE must hold a JSON list, got dict in .*x.json"),
-        ("[", "FILE must hold JSON, got .*x.json"),
+        ("[", "FILE must contain JSON, got .*x.json"),
         ([3], "FILE must have 'image_hash' in every entry, and row 0 of .*x.json has not"),
         (
             [person("a"), {"personality": "x", "image_hash": "0"}],

@@ -267,7 +267,9 @@ def test_broken_idf(source, message):
         story_idf.idf_table(source)
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "hold JSON, got .* in line 1"), ("[1]", "be a file with a JSON")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "contain JSON, got .* in line 1"), ("[1]", "be a file with a JSON")]
+)
 def test_broken_idf_file(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(ValueError, match=f"`idf` must {message}"):

@@ -68,7 +68,7 @@ def test_what_is_no_table(source, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "must hold JSON, got .* in line 1"),
+        (b"{", "must contain JSON, got .* in line 1"),
         (b"\x89ABC", "must be UTF-8 text, got byte 0x89 in line 1"),
         (b"[" * 100_000, "must have lists and objects at most 64 deep"),
         (b"[1]", "must be a file with a JSON object, got a list"),

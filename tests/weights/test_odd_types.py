@@ -16,6 +16,6 @@ def test_safetensors_of_an_odd_type_are_refused_in_a_sentence(tmp_path, kind, n_
     # An older safetensors does not know them all.
     unknown = rf"`checkpoint` must be safetensors .* unknown variant `{kind}`"
     with pytest.raises(
-        ValueError, match=rf"`checkpoint` must hold numbers of the types F64.*, got {kind} under 'a.weight'|{unknown}"
+        ValueError, match=rf"`checkpoint` must contain numbers of the types F.*, got {kind} under 'a.weight'|{unknown}"
     ):
         read_tensors(path)

@@ -121,8 +121,8 @@ def test_pickles_are_found_by_any_case_of_their_names(tmp_path):
         (b"<!DOCTYPE html><html><head><title>Google Drive", "got a web page in .*, as Google Drive sends"),
         (b"\n <HTML>", "got a web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS .* git lfs pull"),
-        (b"", "got a file that is empty or blank"),
-        (b" \n" * 9, "got a file that is empty or blank"),
+        (b"", "got a file that is empty or whitespace"),
+        (b" \n" * 9, "got a file that is empty or whitespace"),
         (b"just words", "must be safetensors or a file of torch.save"),
         (bytes(range(256)) * 9, "must be safetensors or a file of torch.save"),
         ((20).to_bytes(8, "little") + b'{"a": 1', "must be safetensors or a file of torch.save"),
@@ -170,8 +170,8 @@ def test_other_archives_are_refused(tmp_path):
         ([torch.ones(1)], "got list in"),
         (torch.ones(1), "got Tensor in"),
         ({}, "got dict in"),
-        ({"visual.proj": torch.ones(1), "name": "x"}, "must hold tensors, got str under 'name'"),
-        ({"state_dict": {"w": torch.ones(1), 3: 4}}, "must hold tensors, got int under '3'"),
+        ({"visual.proj": torch.ones(1), "name": "x"}, "must contain tensors, got str under 'name'"),
+        ({"state_dict": {"w": torch.ones(1), 3: 4}}, "must contain tensors, got int under '3'"),
     ],
 )
 def test_other_contents_are_named(tmp_path, content, message):

@@ -584,7 +584,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     assert run.reader.ids == paths[1:]
     contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
     assert contents == [picture(colour) for colour in ("red", "blue", "red")]
-    several = "a picture or clip must be the name of one uploaded file, got that of several '0.png'; upload it beside"
+    several = "an image or video must be the name of one uploaded file, got that of several '0.png'; upload it beside"
     (left_out,) = run.reader.left_out
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folders.
@@ -613,7 +613,7 @@ def test_a_zip_of_files_of_one_name_is_rows_of_these(tmp_path):
     assert list(run.scored().ids) == ["0", "1", "2"]
     with zipfile.ZipFile(tmp_path / "none.zip", "w"):
         pass
-    with pytest.raises(ValueError, match="FILE must have files of texts, pictures or clips, got none in"):
+    with pytest.raises(ValueError, match="FILE must have files of texts, images or videos, got none in"):
         archive_rows(str(tmp_path / "none.zip"), RowLimits())
 
 
@@ -650,7 +650,7 @@ def test_rows_of_an_upload_are_left_out_with_their_reasons(tmp_path):
     assert run.reader.ids == ["good"]
     told = {one.id: one.reason for one in run.reader.left_out}
     assert "must be a readable image" in told.pop("broken")
-    refused = "a picture or clip must be an uploaded file, got 'hostname'; upload it beside the table"
+    refused = "an image or video must be an uploaded file, got 'hostname'; upload it with the table"
     assert told == {
         "server": refused,
         "mapping": refused,
@@ -668,7 +668,7 @@ def test_uploads_of_one_name_and_large_ones_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"must be the name of one uploaded file, got that of several '1\.png'"):
         twice.file("1.png", 10_000)
     once = uploaded_rows(str(tmp_path / "rows.csv"), [str(tmp_path / "a" / "1.png")])
-    with pytest.raises(ValueError, match="a picture or clip must be a file of at most 10 bytes, got a larger one"):
+    with pytest.raises(ValueError, match="an image or video must be a file of at most 10 bytes, got a larger one"):
         once.file("1.png", 10)
 
 

@@ -14,9 +14,8 @@ def test_a_name_that_two_uploads_have_is_refused():
 def test_a_cell_that_names_no_upload_is_the_reason_why_it_is_left_out():
     rows = [{"caption": "A star.", "image": "/etc/hostname"}]
     found = table.columns_of(scoring.metric_of("clip_s"), rows, {"predictions": "caption", "images": "image"}, {})
-    assert str(found["images"][0]) == (
-        "`images[0]` must be an uploaded file, got 'hostname'; upload it beside the table"
-    )
+    refused = "`images[0]` must be an uploaded file, got 'hostname'; upload it with the table"
+    assert str(found["images"][0]) == refused
     with pytest.raises(ValueError, match="`images` must be columns of the file, none is chosen"):
         table.columns_of(scoring.metric_of("clip_s"), rows, {"predictions": "caption"}, {})
 

@@ -348,7 +348,9 @@ def _record(line: str, number: int, path: str) -> dict[str, Any]:
     record = parse_json(line, name_of_rows(), path, number)
     if not isinstance(record, dict):
         kind = type(record).__name__
-        raise UsageError(f"{name_of_rows()} must hold one JSON object per row, got {kind} in line {number} of {path!r}")
+        raise UsageError(
+            f"{name_of_rows()} must contain one JSON object per row, got {kind} in line {number} of {path!r}"
+        )
     return record
 
 
@@ -369,7 +371,7 @@ def _read_json(data: bytes, path: str) -> Rows:
         content = rows
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         got = "one object" if isinstance(content, dict) else "something else"
-        raise UsageError(f"{name_of_rows()} must hold a JSON list of objects, one per row, got {got} in {path!r}")
+        raise UsageError(f"{name_of_rows()} must contain a JSON list of objects, one per row, got {got} in {path!r}")
     return list(limited(content, name_of_rows(), path))
 
 

@@ -165,7 +165,7 @@ class GroupedRows:
         Raises:
             UsageError: Always.
         """
-        raise UsageError(f"a picture or clip must be a file of the row itself, got the name {path[:60]!r}")
+        raise UsageError(f"an image or video must be a file of the row itself, got the name {path[:60]!r}")
 
 
 def _object(file: ListedFile, most_bytes: int) -> dict[str, Any] | UsageError:
@@ -196,7 +196,7 @@ def tar_rows(path: str, limits: RowLimits, most_rows: int | None = None) -> Grou
     """
     rows = GroupedRows(Origin(Path(path).name), archive_files(path), limits, at_first_dot=True, most_rows=most_rows)
     if rows.kinds.keys() == {KEY}:
-        raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
+        raise UsageError(f"FILE must have files of texts, images or videos, got none in {path!r}")
     return rows
 
 

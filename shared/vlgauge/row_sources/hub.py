@@ -195,20 +195,20 @@ class HubRows:
         inside = path.removeprefix(root)
         if not path.startswith(root) or posixpath.normpath(inside) != inside or inside.startswith("../"):
             raise UsageError(
-                "a picture or clip must be bytes or a file of the data set itself, got another path or address"
+                "an image or video must be bytes or a file of the dataset itself, got another path or address"
             )
         if "::" in inside or "://" in inside:
-            raise UsageError("a picture or clip must be a file of the data set itself, got one within an archive")
+            raise UsageError("an image or video must be a file of the dataset itself, got one within an archive")
         with in_words(self._data_set.id):
             try:
                 with _files(self._data_set).open(path) as stream:
                     content: bytes = stream.read(most_bytes + 1)
             except FileNotFoundError as error:
                 raise UsageError(
-                    "a picture or clip must be a file of the data set itself, got one that is not there"
+                    "an image or video must be a file of the dataset itself, got one that is not there"
                 ) from error
         if len(content) > most_bytes:
-            raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"an image or video must be a file of at most {most_bytes:,} bytes, got a larger one")
         return content
 
 

@@ -90,11 +90,11 @@ class UploadedRows(TableRows):
             n_found = 2
         if n_found != 1:
             what = "the name of one uploaded file, got that of several" if n_found else "an uploaded file, got"
-            raise UsageError(f"a picture or clip must be {what} {name[:60]!r}; upload it beside the table")
+            raise UsageError(f"an image or video must be {what} {name[:60]!r}; upload it with the table")
         if packed:
             return packed[0].content(most_bytes)
         if Path(paths[0]).stat().st_size > most_bytes:
-            raise UsageError(f"a picture or clip must be a file of at most {most_bytes:,} bytes, got a larger one")
+            raise UsageError(f"an image or video must be a file of at most {most_bytes:,} bytes, got a larger one")
         return paths[0]
 
 
@@ -125,7 +125,7 @@ class FolderTable(TableRows):
             UsageError: If there is no file with this path, or it is larger than `most_bytes`. No other file is opened.
         """
         if path not in self._files:
-            raise UsageError(f"a picture or clip must be a file in the folder, got {path[:60]!r}")
+            raise UsageError(f"an image or video must be a file in the folder, got {path[:60]!r}")
         return self._files[path].content(most_bytes)
 
 
@@ -186,7 +186,7 @@ def folder_rows(folder: str, limits: RowLimits) -> Source:
         return FolderTable(read_rows(str(Path(folder, table))), origin, files)
     rows = GroupedRows(origin, files, limits, at_first_dot=False)
     if len(rows.kinds) == 1:
-        raise UsageError(f"FILE must be a folder of pictures, clips or texts, got none in {folder!r}")
+        raise UsageError(f"FILE must be a folder of images, videos or texts, got none in {folder!r}")
     return rows
 
 
@@ -206,7 +206,7 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
         return UploadedRows(_rows_of(tables[0], limits), origin, files)
     rows = GroupedRows(origin, files if is_tar else in_order(files), limits, at_first_dot=is_tar)
     if len(rows.kinds) == 1:
-        raise UsageError(f"FILE must have files of texts, pictures or clips, got none in {path!r}")
+        raise UsageError(f"FILE must have files of texts, images or videos, got none in {path!r}")
     return rows
 
 

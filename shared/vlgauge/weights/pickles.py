@@ -37,7 +37,7 @@ def read_pickle(path: Path) -> Any:
         # A truncated or forged pickle can raise nearly any exception.
         if reader.refused:
             raise UsageError(
-                f"`{path}` must hold nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
+                f"`{path}` must contain nothing but lists, dictionaries, texts, numbers and numpy arrays, got a pickle "
                 f"that asks for {reader.refused}; nothing in it was executed"
             ) from None
         why = " ".join(str(error).split())[:200] or type(error).__name__

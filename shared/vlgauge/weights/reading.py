@@ -80,7 +80,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
         # A truncated or forged file can raise nearly any exception.
         if name := _REFUSED_NAME.search(str(error)):
             raise UsageError(
-                f"`checkpoint` must hold nothing but tensors, got a pickle that asks for {name[1][:200]} in "
+                f"`checkpoint` must contain nothing but tensors, got a pickle that asks for {name[1][:200]} in "
                 f"{str(file)!r}; nothing in it was executed; {_ADVICE}"
             ) from None
         raise UsageError(_broken(file, error)) from error
@@ -99,14 +99,14 @@ def state_dict_in(content: Any, source: Path) -> dict[str, torch.Tensor]:
         keys = ", ".join(map(str, content))[:200] if isinstance(content, Mapping) else ""
         found = f"the keys {keys}" if keys else type(content).__name__
         raise UsageError(
-            f"`checkpoint` must hold a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
+            f"`checkpoint` must contain a state dict, bare or under 'state_dict', got {found} in {str(source)!r}"
         )
     wanted = set(known_tensors.surplus(map(str, inner), known_tensors.ANY))
     kept = {str(name): value for name, value in inner.items() if str(name) in wanted}
     for name, value in kept.items():
         if not isinstance(value, torch.Tensor):
             kind = type(value).__name__
-            raise UsageError(f"`checkpoint` must hold tensors, got {kind} under {name!r} in {str(source)!r}")
+            raise UsageError(f"`checkpoint` must contain tensors, got {kind} under {name!r} in {str(source)!r}")
     check_stored(kept, source)
     known_tensors.refuse_not_finite(kept, str(source))
     return kept
@@ -197,15 +197,16 @@ def _refuse_text(start: bytes, file: Path) -> None:
     """Raise an error for text files that replace weights if a download goes wrong, such as web pages."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not text:
-        raise UsageError(f"`checkpoint` must hold weights, got a file that is empty or blank: {str(file)!r}")
+        raise UsageError(f"`checkpoint` must contain weights, got a file that is empty or whitespace: {str(file)!r}")
     if text.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
         raise UsageError(
-            f"`checkpoint` must hold weights, got a web page in {str(file)!r}, as Google Drive sends in place of a "
+            f"`checkpoint` must contain weights, got a web page in {str(file)!r}, as Google Drive sends in place of a "
             f"large file; open the link in a browser and confirm the download"
         )
     if text.startswith(b"version https://git-lfs"):
         raise UsageError(
-            f"`checkpoint` must hold weights, got a pointer of Git LFS in {str(file)!r}; fetch the file: git lfs pull"
+            f"`checkpoint` must contain weights, got a pointer of Git LFS in {str(file)!r}; fetch the file: "
+            f"git lfs pull"
         )
 
 
@@ -217,8 +218,8 @@ def _read_safetensors(file: Path) -> dict[str, torch.Tensor]:
             for name in stored.keys():  # noqa: SIM118  # not a mapping
                 if (kind := stored.get_slice(name).get_dtype()) not in _NUMBERS:
                     raise UsageError(
-                        f"`checkpoint` must hold numbers of the types {', '.join(_NUMBERS)}, got {kind} under {name!r} "
-                        f"in {str(file)!r}; save it as float32"
+                        f"`checkpoint` must contain numbers of the types {', '.join(_NUMBERS)}, got {kind} under "
+                        f"{name!r} in {str(file)!r}; save it as float32"
                     )
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:

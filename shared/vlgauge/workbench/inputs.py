@@ -191,7 +191,7 @@ def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> An
     name = path.replace("\\", "/").rpartition("/")[2]
     if (found := uploads.get(name)) is None:
         what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
-        raise UsageError.about(place, f"must be {what} {name[:60]!r}; upload it beside the table")
+        raise UsageError.about(place, f"must be {what} {name[:60]!r}; upload it with the table")
     return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
 
 

@@ -57,7 +57,7 @@ def test_a_given_file_must_be_there(tmp_path):
     ("content", "message"),
     [
         (b"just words", "`weights` must be safetensors or a file of torch.save, got "),
-        (b"<html>", "`weights` must hold weights, got a web page"),
+        (b"<html>", "`weights` must contain weights, got a web page"),
         (None, "`weights` must have the tensors of tiny-quickgelu, got others in .*: missing: "),
     ],
 )

@@ -167,7 +167,7 @@ def test_no_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("{", "hold JSON, got .* in line 1"),
+        ("{", "contain JSON, got .* in line 1"),
         ("[]", "of the format vlgauge-grounding-1, got 'list'"),
         ('{"format": "x"}', "of the format vlgauge-grounding-1, got 'x'"),
         ('{"format": "vlgauge-grounding-1"}', "with 'image_encoder', got format"),
@@ -215,10 +215,10 @@ def test_files_of_something_else(tmp_path):
     with pytest.raises(ValueError, match="must be the authors' file with the key 'model', or a folder of ours"):
         grounding_model(tmp_path / "other.pth")
     torch.save({"model": {"image_encoder.linear.weight": 3}}, tmp_path / "numbers.pth")
-    with pytest.raises(ValueError, match="`checkpoint` must hold a state dict"):
+    with pytest.raises(ValueError, match="`checkpoint` must contain a state dict"):
         grounding_model(tmp_path / "numbers.pth")
     write_authors(tmp_path / "more.pth", **{"text_encoder.linear.bias": 3})
-    with pytest.raises(ValueError, match=r"must hold tensors, got int under 'text_encoder\.linear\.bias'"):
+    with pytest.raises(ValueError, match=r"must contain tensors, got int under 'text_encoder\.linear\.bias'"):
         grounding_model(tmp_path / "more.pth")
     write_authors(tmp_path / "more.pth", extra=torch.ones(1))
     with pytest.raises(ValueError, match="the authors' tensors, got 'extra' beside them"):

@@ -188,7 +188,7 @@ def test_published_files_are_intersected(tmp_path):
     ("ending", "content", "message"),
     [
         ("G.json", "[1]", "must hold a JSON object of scores by story id, got list"),
-        ("G.json", "{", r"must hold JSON, got .* in line 1, column 2 of '.*G\.json'"),
+        ("G.json", "{", r"must contain JSON, got .* in line 1, column 2 of '.*G\.json'"),
         ("G.json", '{"a": "high"}', "must have a number for story 'a', got 'high'"),
         ("G.json", '{"a": 1e999}', "must be finite, NaN or None, got inf"),
         ("C.csv", "story_id,C_score\na,57\n", r"_C.csv\['a'\]` must be from 0 to 1, as every rovist_c is, got 57.0"),

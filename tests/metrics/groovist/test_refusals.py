@@ -45,7 +45,7 @@ def test_theta_of_nothing():
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format": "groovist-theta-1", "theta": "0.5"}'])
 def test_file_that_is_no_theta(tmp_path, text):
     (tmp_path / "theta.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"`theta` must (be a file|hold JSON, got .* in line 1)"):
+    with pytest.raises(ValueError, match=r"`theta` must (be a file|contain JSON, got .* in line 1)"):
         score(metric=load(theta=tmp_path / "theta.json"))
 
 

@@ -147,6 +147,6 @@ class Evil:
 
 def test_code_in_a_checkpoint_is_refused(oracle, checkpoint, tmp_path, capsys):
     path = rewritten(checkpoint, tmp_path / "a.ckpt", lambda kept: kept.update(callbacks=Evil()))
-    with pytest.raises(ValueError, match=r"must hold nothing but tensors, got a pickle that asks for \S*print"):
+    with pytest.raises(ValueError, match=r"must contain nothing but tensors, got a pickle that asks for \S*print"):
         converted(oracle, path)
     assert "executed" not in capsys.readouterr().out

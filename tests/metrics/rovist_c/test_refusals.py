@@ -131,7 +131,7 @@ def pickled(folder):
     ("change", "message"),
     [
         (remove("config.json"), "`model` must be a folder with config.json"),
-        (lambda f: (f / "config.json").write_text("{"), "`model` must hold JSON, got .*config.json"),
+        (lambda f: (f / "config.json").write_text("{"), "`model` must contain JSON, got .*config.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
             "`model` must be a model of the transformers library, got one with code",

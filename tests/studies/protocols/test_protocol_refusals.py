@@ -76,7 +76,7 @@ def test_files(tmp_path):
     assert "DATA must have flickr8k.json, got" in refusal("flickr8k_expert", [tmp_path / "empty"])
     assert "DATA must be flickr8k.json, or" in refusal("flickr8k_expert", [path, tmp_path / "other.json"])
     (tmp_path / "text.json").write_text("{not json", "utf-8")
-    assert "text.json` must hold JSON, got " in refusal("flickr8k_cf", [tmp_path / "text.json"])
+    assert "text.json` must contain JSON, got " in refusal("flickr8k_cf", [tmp_path / "text.json"])
     assert "folder of images or videos must exist, got '" in refusal("flickr8k_expert", [path], images=tmp_path / "no")
     assert "`references` must be a number of references" in refusal("flickr8k_expert", [path], references=-1)
     made.write(tmp_path / "no_rows.json", {})

@@ -73,7 +73,7 @@ def test_rocstories_and_jsonl(script, tmp_path):
         ("read_vist", "[]", "must be VIST's stories in sequence, with story_id, .* got TypeError"),
         ("read_vist", '{"annotations": [[{"story_id": 1}]]}', "got KeyError: 'worker_arranged_photo_order'"),
         ("read_rocstories", "a,b\n", "must have the columns sentence1, .* lacks sentence1"),
-        ("read_jsonl", '["a", "b"]\n{', "must hold JSON, got .* in line 2"),
+        ("read_jsonl", '["a", "b"]\n{', "must contain JSON, got .* in line 2"),
         (
             "read_jsonl",
             '{"story": "A. B."}',

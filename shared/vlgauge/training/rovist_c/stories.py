@@ -79,7 +79,7 @@ def read_jsonl(path: str | Path) -> Stories:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise UsageError(f"`{path}` must hold JSON, got {error} in line {number}") from None
+            raise UsageError(f"`{path}` must contain JSON, got {error} in line {number}") from None
         sentences = value.get("story", value.get("sentences")) if isinstance(value, dict) else value
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
             raise UsageError(
