@@ -173,7 +173,7 @@ def test_captions_that_differ_and_have_one_vector_are_told(name):
         return np.ones((len(texts), 2))
 
     metric = vlgauge.load(name, encoder=blind, keep_in_memory=True)
-    with pytest.warns(UserWarning, match="`encoder` makes one vector of the different captions of 1 rows"):
+    with pytest.warns(UserWarning, match="`encoder` returns one embedding for the different captions of 1 rows"):
         result = metric.compute(
             predictions=[["a dog", "a cat"], ["A dog", "a dog"]], references=[["a jet", "a bus"], ["a  dog", "a dog"]]
         )

@@ -188,7 +188,7 @@ def test_mmd_bert_on_the_examples(capsys):
         ),
         (
             ["score", "cider", "pair.csv", "--set", "df=missing.gz"],
-            "--set df=... must be .*, got 'missing.gz', which is no file here$",
+            "--set df=... must be .*, got 'missing.gz', which is not an existing file$",
         ),
         (
             ["score", "onlystyle", "styled.csv"],

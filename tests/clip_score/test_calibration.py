@@ -66,9 +66,9 @@ def test_the_intervals_hold_what_other_draws_give():
 
 def test_what_cannot_be_fitted():
     read, seen, picture_of = drawn()
-    with pytest.raises(ValueError, match="FILE must have at least 10 different pictures to shuffle, got 9"):
+    with pytest.raises(ValueError, match="FILE must have at least 10 different images to shuffle, got 9"):
         fitted(read[:9], seen[:9], picture_of[:9], **HOW, **ABOUT)
-    with pytest.raises(ValueError, match="FILE must have captions that fit their pictures better than others"):
+    with pytest.raises(ValueError, match="FILE must have captions that match their images better than other images"):
         fitted(-read, seen, picture_of, **HOW, **ABOUT)
 
 
@@ -79,7 +79,7 @@ def test_a_file_comes_back_and_no_other_is_taken(tmp_path):
     record = json.loads((tmp_path / "scale.json").read_text())
     for changed in (record | {"w": 3.0}, {"w": 1}, [1], record | {"more": 1}):
         (tmp_path / "other.json").write_text(json.dumps(changed))
-        with pytest.raises(ValueError, match="`calibration` must be a file that `vlgauge calibrate` wrote"):
+        with pytest.raises(ValueError, match="`calibration` must be an unmodified file written by `vlgauge calibrate`"):
             read_calibration(tmp_path / "other.json")
 
 
@@ -125,14 +125,14 @@ def test_scores_are_not_clamped_and_signed(load):
 )
 def test_a_scale_of_another_backbone_is_refused_before_a_picture(load, changes, other):
     metric, _, encoder = load(**changes)
-    with pytest.raises(ValueError, match=f"`calibration` must be fitted on the same backbone, .* got another {other}"):
+    with pytest.raises(ValueError, match=f"`calibration` must be fitted on the same backbone, .* got {other}"):
         metric.compute(**ROWS)
     assert not encoder.forwards
 
 
 def test_what_goes_with_it(load, tmp_path):
     metric, _, _ = load()
-    with pytest.warns(UserWarning, match="`references` are not read with `calibration`"):
+    with pytest.warns(UserWarning, match="`references` are ignored with `calibration`"):
         found = metric.compute(**ROWS, references=[["east"]] * 3)
     assert "ref_clip_s" not in found
     with pytest.raises(ValueError, match="`w` cannot be combined with `calibration`"):

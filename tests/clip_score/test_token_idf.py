@@ -109,7 +109,7 @@ def test_changed_table_is_refused(tmp_path, change):
     record = json.loads(path.read_text("utf-8"))
     change(record)
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"`idf` must be a table as Idf.save writes it, got one that was changed"):
+    with pytest.raises(ValueError, match=r"`idf` must be an unmodified table written by Idf.save, got"):
         resolved(path)
 
 

@@ -218,9 +218,9 @@ def test_an_unknown_ngram_weighs_as_one_of_a_single_document():
 @pytest.mark.parametrize(
     ("counts", "documents", "message"),
     [
-        ({}, 0, "`n_documents` must be a whole number of at least 1, got 0"),
-        ({"a b": 5}, 4, "`counts` must be whole numbers from 1 to `n_documents`=4, got 5 for 'a b'"),
-        ({"a": 0}, 4, "`counts` must be whole numbers from 1 to `n_documents`=4, got 0 for 'a'"),
+        ({}, 0, "`n_documents` must be an integer of at least 1, got 0"),
+        ({"a b": 5}, 4, "`counts` must be integers from 1 to `n_documents`=4, got 5 for 'a b'"),
+        ({"a": 0}, 4, "`counts` must be integers from 1 to `n_documents`=4, got 0 for 'a'"),
     ],
 )
 def test_impossible_tables_are_refused(counts, documents, message):
@@ -233,10 +233,10 @@ def test_impossible_tables_are_refused(counts, documents, message):
     [
         ({"a": 2}, 10, "`counts` must have tuples of tokens as n-grams, got 'a'"),
         ([("a",)], 10, "`counts` must map n-grams to numbers of documents, got list"),
-        ({("a",): 1.5}, 10, "`counts` must be whole numbers from 1 to `n_documents`=10, got 1.5 for 'a'"),
+        ({("a",): 1.5}, 10, "`counts` must be integers from 1 to `n_documents`=10, got 1.5 for 'a'"),
         ({("a",) * 5: 1}, 10, "`counts` must have n-grams of 1 to 4 tokens, got"),
-        ({}, float("inf"), "`n_documents` must be a whole number of at least 1, got inf"),
-        ({}, True, "`n_documents` must be a whole number of at least 1, got True"),
+        ({}, float("inf"), "`n_documents` must be an integer of at least 1, got inf"),
+        ({}, True, "`n_documents` must be an integer of at least 1, got True"),
     ],
 )
 def test_tables_of_other_types_are_refused(counts, documents, message):
@@ -303,10 +303,10 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 2, "tokens": "",
         (packed((HEADER + '["a", "b"]\n').encode()), "got 'b' for 'a'"),
         (packed((HEADER + '["a", 2.7]\n').encode()), "got 2.7 for 'a'"),
         (packed((HEADER + '["a", true]\n').encode()), "got True for 'a'"),
-        (packed((HEADER + '"ab5"\n').encode()), "no row of its own: 'ab5'"),
+        (packed((HEADER + '"ab5"\n').encode()), "invalid or repeated row: 'ab5'"),
         (
             packed((HEADER.replace('"entries": 1', '"entries": 2') + '["a", 2]\n["a", 3]\n').encode()),
-            "no row of its own",
+            "invalid or repeated row",
         ),
         (packed((HEADER + '["a", "b", "c", "d", "e", 2]\n').encode()), "n-grams of 1 to 4 tokens"),
         (packed((HEADER.replace('"documents": 9', '"documents": 2.5') + '["a", 2]\n').encode()), "got 2.5"),

@@ -123,7 +123,7 @@ def test_no_lists(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0.5\na\n", "a number of lines that is no multiple of 3"),
+        (b"0.5\na\n", "a number of lines that is not a multiple of 3"),
         (b"0.5\na\nb\n0.5\n\nb\n", "a phrase without words"),
         (b"0.5\na\n \t\n", "a phrase without words"),
         (b"0.5\n\xff\na\n", "a line that is not UTF-8"),

@@ -100,7 +100,10 @@ def test_graphs_that_are_none(name, graphs, message):
     [
         ({"parser": 3}, "`parser` must have `graphs\\(captions\\)` and `identity`, got int"),
         ({"pipeline": 3}, "`pipeline` must be the name of a spaCy pipeline"),
-        ({"parser": WordParser(), "pipeline": "embedded"}, '`pipeline` must be left out where `parser` is not "rules"'),
+        (
+            {"parser": WordParser(), "pipeline": "embedded"},
+            '`pipeline` cannot be combined with a `parser` other than "rules"',
+        ),
     ],
 )
 def test_settings_that_are_none(name, settings, message):

@@ -104,7 +104,7 @@ def test_a_metric_survives_pickling(java, jars):
             "fail",
             r"spice-1\.0\.jar must write a graph .* ended: Exception in .*OutOfMemoryError: Java heap space$",
         ),
-        ("lose a", r"spice-1\.0\.jar must write a graph for each of 2 captions, got something else \(KeyError\(1\)\)"),
+        ("lose a", r"spice-1\.0\.jar must write a graph for each of 2 captions, got other output \(KeyError\(1\)\)"),
     ],
 )
 def test_a_program_that_fails(java, jars, caption, message):
@@ -139,13 +139,13 @@ def test_versions_of_java_that_do(tmp_path, version):
 def test_everything_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(spice_program, "find_spec", lambda name: None)
     metric = loaded(tmp_path / "no_java", None)
-    refused(metric, r"(?s)^spice lacks 3 of its sources:\n\(1\) `java` .*which is no program.*\n\(2\) .*needs "
+    refused(metric, r"(?s)^spice lacks 3 of its sources:\n\(1\) `java` .*which is not an executable.*\n\(2\) .*needs "
         r"spice-1\.0\.jar of pycocoevalcap 1\.2, which is not installed.*\n\(3\) .*get_stanford_models")  # fmt: skip
 
 
 def test_jars_without_what_is_downloaded(java, jars):
     (jars / "lib/stanford-corenlp-3.6.0-models.jar").unlink()
-    refused(loaded(java, jars), r'^`parser="spice-1\.0"` needs lib/stanford-corenlp-3\.6\.0-models\.jar beside')
+    refused(loaded(java, jars), r'^`parser="spice-1\.0"` needs lib/stanford-corenlp-3\.6\.0-models\.jar next to')
 
 
 def test_jars_without_a_library(java, jars):

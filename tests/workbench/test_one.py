@@ -149,7 +149,7 @@ def test_one_example_by_cider_takes_the_frequencies_of_captions_that_come_along(
 def test_warnings_are_told_beside_the_number():
     found = scoring.score_rows(scoring.metric_of("cider"), {"predictions": ["A dog."], "references": [["A dog."]]}, [0])
     assert len(found.notes) == 1
-    assert "too few to tell which n-grams are rare" in found.notes[0]
+    assert "too few to determine which n-grams are rare" in found.notes[0]
 
 
 def test_api_scores_what_compute_scores(client):

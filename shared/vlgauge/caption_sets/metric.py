@@ -411,7 +411,7 @@ class VectorSetMetric(CaptionVectorMetric):
             warn(f"{len(unseen)} rows have no word that `encoder` knows, so their `{self.name}` is undefined")
         if alike:
             warn(
-                f"`encoder` makes one vector of the different captions of {alike} rows, so their `{self.name}` is that "
-                "of equal captions; choose an encoder that sees their words"
+                f"`encoder` returns one embedding for the different captions of {alike} rows, so their `{self.name}` "
+                "equals the score of equal captions; choose an encoder that distinguishes them"
             )
         return unseen

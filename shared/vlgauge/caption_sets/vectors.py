@@ -181,7 +181,7 @@ def _real(values: Any, place: str) -> npt.NDArray[np.floating]:
     except (TypeError, ValueError) as error:
         raise UsageError.about(place, f"must be an array of real numbers, got one that fails with: {error}") from error
     if array.dtype.kind not in "iuf":
-        raise UsageError.about(place, f"must hold real numbers, got {array.dtype}")
+        raise UsageError.about(place, f"must contain real numbers, got {array.dtype}")
     return array
 
 

@@ -78,8 +78,8 @@ class Calibration:
         other = [name for name in ours if ours[name] != theirs[name]]
         if other:
             raise UsageError(
-                f"`calibration` must be fitted on the same backbone, weights and prompt, got another {other[0]}: "
-                f"{ours[other[0]]!r}, and here {theirs[other[0]]!r}; run: vlgauge calibrate"
+                f"`calibration` must be fitted on the same backbone, weights and prompt, got {other[0]} "
+                f"{ours[other[0]]!r} instead of {theirs[other[0]]!r}; run: vlgauge calibrate"
             )
 
     def save(self, path: str | Path) -> None:
@@ -111,7 +111,7 @@ def read_calibration(path: str | PathLike[str]) -> Calibration:
     except (KeyError, TypeError, ValueError, AssertionError):
         same = False
     if not same:
-        raise UsageError(f"`calibration` must be a file that `vlgauge calibrate` wrote, got another in {str(path)!r}")
+        raise UsageError(f"`calibration` must be an unmodified file written by `vlgauge calibrate`, got {str(path)!r}")
     return found
 
 
@@ -161,14 +161,14 @@ def fitted(
     """
     n_pictures = len(seen)
     if n_pictures < FEWEST:
-        raise UsageError(f"FILE must have at least {FEWEST} different pictures to shuffle, got {n_pictures}")
+        raise UsageError(f"FILE must have at least {FEWEST} different images to shuffle, got {n_pictures}")
     read, seen = read.astype(np.float64), seen.astype(np.float64)
     right = np.sum(read * seen[picture_of], axis=1)
     one, zero = mean_cosines(right, read, seen, picture_of, np.ones(n_pictures))
     if not one > zero:
         raise UsageError(
-            f"FILE must have captions that fit their pictures better than others, got mean cosines of {one:.3f} and "
-            f"{zero:.3f} after shuffling"
+            f"FILE must have captions that match their images better than other images, got mean cosines of "
+            f"{one:.3f} and {zero:.3f} after shuffling"
         )
     rng = np.random.default_rng(seed)
     drawn = np.empty((resamples, 2))

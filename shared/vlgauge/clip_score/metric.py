@@ -136,7 +136,7 @@ class ClipScoreMetric(BackboneMetric):
             UsageError: With ``variant="emscore"``, whose scores depend on the other videos of a batch.
         """
         if self.variant == "emscore":  # the authors' code pads videos to the longest one in a batch
-            raise UsageError("`variant='emscore'` scores a video by those beside it")
+            raise UsageError("the score of a video with `variant='emscore'` depends on the other videos in its batch")
         if self.idf not in OWN_ROWS:
             return None
         sides = self._text_rows(columns["predictions"], columns["references"]).all_pieces
@@ -175,7 +175,7 @@ class ClipScoreMetric(BackboneMetric):
         if given.get(own) is None and given.get(other) is not None:
             config = other.removesuffix("s")
             raise UsageError(
-                f"`{own}` is missing: {self.name} looks at {own} here, got `{other}`; load it with "
+                f"`{own}` is missing: {self.name} expects {own} here, got `{other}`; load it with "
                 f'config_name="{config}"'
             )
         return super()._sort_keywords(given)
@@ -225,8 +225,8 @@ class ClipScoreMetric(BackboneMetric):
         self.calibration.check(encoder.architecture, encoder.digest, self.prompt)
         if any(references):
             warn(
-                "`references` are not read with `calibration`: its scores may be negative, where a harmonic mean says "
-                "nothing"
+                "`references` are ignored with `calibration`, because its scores may be negative and a harmonic mean "
+                "of negative scores is meaningless"
             )
         return [None] * len(references)
 
@@ -313,7 +313,7 @@ def checked_variant(variant: Any, config: str) -> str:
         ValueError: If it does not.
     """
     if isinstance(variant, str) and variant == "emscore" and config == "image":
-        raise UsageError("`variant='emscore'` must come with config_name='video', got images")
+        raise UsageError("`variant='emscore'` requires config_name='video', got images")
     return one_of("variant", variant, VARIANTS[config])
 
 
@@ -326,7 +326,7 @@ def checked_w(w: Any, own: float, config: str) -> float:
     if w is None:
         return own
     if config == "video":
-        raise UsageError.about("w", f"must be left out for videos, whose score has no such factor, got {shown(w)}")
+        raise UsageError.about("w", f"is not supported for videos, whose score has no such factor, got {shown(w)}")
     return finite_number("w", w, "a positive number", math.ulp(0.0))
 
 
@@ -339,7 +339,7 @@ def checked_word_weights(idf: Any, config: str, variant: str) -> Any:
     """
     if config == "image":
         if idf is not None:
-            raise UsageError.about("idf", "must be left out for images, whose score does not look at single words")
+            raise UsageError.about("idf", "is not supported for images, whose score does not depend on single words")
         return None
     if variant == "paper" and (idf is None or idf is False):
         raise UsageError(
@@ -356,5 +356,5 @@ def checked_frames(n_frames: Any, config: str) -> FrameCount:
         ValueError: If it is not a valid number of frames, or is passed for images.
     """
     if n_frames is not None and config == "image":
-        raise UsageError.about("n_frames", f"must be left out for images, got {shown(n_frames)}")
+        raise UsageError.about("n_frames", f"is not supported for images, got {shown(n_frames)}")
     return check_n_frames(n_frames)

@@ -196,7 +196,7 @@ def _read_corpus(path: Path, tokens: Tokens) -> Idf:
     lists = list(content.values()) if isinstance(content, dict) else [content]
     if not all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists):
         raise UsageError(
-            f"`idf` must be a JSON list of sentences, or lists of sentences by key, got something else in {str(path)!r}"
+            f"`idf` must be a JSON list of sentences, or lists of sentences by key, got other content in {str(path)!r}"
         )
     return corpus_idf([sentence for part in lists for sentence in part], path.stem, tokens)
 
@@ -210,5 +210,5 @@ def _saved(record: Any, path: Path) -> Idf:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         same = False
     if not same:
-        raise UsageError(f"`idf` must be a table as Idf.save writes it, got one that was changed in {str(path)!r}")
+        raise UsageError(f"`idf` must be an unmodified table written by Idf.save, got {str(path)!r}")
     return idf

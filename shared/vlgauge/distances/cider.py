@@ -72,7 +72,7 @@ class DocumentFrequency:
         if not isinstance(self.counts, Mapping):
             raise UsageError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
         if not _is_whole(self.n_documents) or self.n_documents < 1:
-            raise UsageError(f"`n_documents` must be a whole number of at least 1, got {shown(self.n_documents)}")
+            raise UsageError(f"`n_documents` must be an integer of at least 1, got {shown(self.n_documents)}")
         # Copy the counts, so that the digest stays valid.
         object.__setattr__(self, "counts", dict(self.counts))
         for ngram, count in self.counts.items():
@@ -82,7 +82,7 @@ class DocumentFrequency:
                 raise UsageError.about("counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
             if not _is_whole(count) or not 1 <= count <= self.n_documents:
                 raise UsageError(
-                    f"`counts` must be whole numbers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
+                    f"`counts` must be integers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
                     f"for {' '.join(ngram)!r}"
                 )
 
@@ -134,7 +134,7 @@ class DocumentFrequency:
             counts, n_rows = {}, 0
             for row in map(json.loads, lines):
                 if not isinstance(row, list) or tuple(row[:-1]) in counts:
-                    raise UsageError(f"no row of its own: {shown(row)}")
+                    raise UsageError(f"invalid or repeated row: {shown(row)}")
                 counts[tuple(row[:-1])] = row[-1]
                 n_rows += 1
             if n_rows != header["entries"]:
@@ -193,7 +193,7 @@ def checked_df(df: Any, choices: Sequence[str]) -> Any:
         raise UsageError.about(
             "df",
             f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, got "
-            f"{shown(df)}{', which is no file here' if is_path else ''}",
+            f"{shown(df)}{', which is not an existing file' if is_path else ''}",
             close,
         )
     return df
@@ -242,9 +242,9 @@ def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, Doc
     if table.tokens and (table.tokens == PTB) != ptb:
         warn(
             f"`df` was counted in tokens called {table.tokens!r}, and the captions are split into others, whose "
-            "n-grams pass for rare where it lacks them; "
+            "n-grams are treated as rare if it lacks them; "
             + (
-                "count it anew, as `vlgauge idf --references` does, or pass the `tokenizer` that it was counted with"
+                "count it again, as `vlgauge idf --references` does, or pass the `tokenizer` that it was counted with"
                 if ptb
                 else "pass `tokenizer='ptb'`, or count it with your tokenizer"
             )
@@ -296,9 +296,9 @@ def warn_of_few_documents(n_documents: int) -> None:
     if n_documents < _FEW_DOCUMENTS:
         rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
         warn(
-            f"CIDEr-D takes document frequencies from the references of {rows}, too few to tell which n-grams are rare "
-            f"(from one row, no n-gram has any weight); pass {as_setting('df')}, which `vlgauge idf --references` "
-            "makes of a corpus"
+            f"CIDEr-D takes document frequencies from the references of {rows}, too few to determine which "
+            f"n-grams are rare (from one row, no n-gram has any weight); pass {as_setting('df')}, which "
+            "`vlgauge idf --references` creates from a corpus"
         )
 
 
@@ -319,7 +319,7 @@ def warn_of_long_captions(texts: TokenIds, example: Ints) -> None:
     if np.median(best) < _PENALTY_OF_LONG:
         warn(
             f"captions have {ours.mean():.1f} tokens on average and references {theirs.mean():.1f}: the length penalty "
-            f"of CIDEr-D alone takes more than {1 - _PENALTY_OF_LONG:.0%} of the scores of most rows; ask the model "
+            f"of CIDEr-D alone removes more than {1 - _PENALTY_OF_LONG:.0%} of the scores of most rows; ask the model "
             "for one short sentence, or choose a metric of detailed captions: capture, soft_spice or specs"
         )
 

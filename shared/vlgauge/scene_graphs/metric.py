@@ -59,9 +59,7 @@ class SceneGraphMetric(Metric):
         self.parser = _checked_parser(parser, self.own_parsers)
         self.pipeline = checked_source(pipeline, "pipeline")
         if parser != RULES and pipeline is not None:
-            raise UsageError(
-                f'`pipeline` must be left out where `parser` is not "{RULES}", which alone reads it; got both'
-            )
+            raise UsageError(f'`pipeline` cannot be combined with a `parser` other than "{RULES}"')
         self.device = device
         self.batch_size = whole_number("batch_size", batch_size, 1)
         super().__init__(*args, **host)

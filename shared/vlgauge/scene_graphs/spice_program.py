@@ -130,7 +130,7 @@ def find_java(java: str | PathLike[str]) -> str:
     wanted = f'`java` must be a Java {_OLDEST_JAVA} to {_NEWEST_JAVA} for `parser="{SPICE}"`'
     if path is None:
         raise MissingFileError(
-            f"{wanted}, got {shown(fspath(java))}, which is no program; install one, or give its path"
+            f"{wanted}, got {shown(fspath(java))}, which is not an executable; install one, or pass its path"
         )
     version = _java_version(FileState.of(Path(path)), path)
     if version is None or not _OLDEST_JAVA <= version <= _NEWEST_JAVA:
@@ -181,7 +181,7 @@ def find_models(jars: str | PathLike[str] | None) -> Path:
     lacking = [name for name in _CORENLP if folder is None or not os.path.isfile(folder / name)]
     if lacking or folder is None:
         raise MissingFileError(
-            f'`parser="{SPICE}"` needs {" and ".join(lacking)} beside {_JAR}; '
+            f'`parser="{SPICE}"` needs {" and ".join(lacking)} next to {_JAR}; '
             f"run: python -m {_PACKAGE}.spice.get_stanford_models, which downloads CoreNLP 3.6.0 (about 390 MB)"
         )
     return folder / _CORENLP[1]
@@ -224,7 +224,7 @@ def _read_graphs(path: Path, n: int) -> list[Graph]:
         return [found[i] for i in range(n)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{_JAR} must write a graph for each of {n} captions, got something else ({error!r:.200})"
+            f"{_JAR} must write a graph for each of {n} captions, got other output ({error!r:.200})"
         ) from error
 
 

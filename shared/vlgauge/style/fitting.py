@@ -128,6 +128,6 @@ def _checked_tokens(rows: Sequence[Any]) -> list[Tokens]:
             )
         for token in set(row) - known:
             if not isinstance(token, str) or token.split() != [token]:
-                raise UsageError.about(f"captions[{i}]", f"must have tokens without white space, got {token!r}")
+                raise UsageError.about(f"captions[{i}]", f"must have tokens without whitespace, got {token!r}")
             known.add(checked_text(token, f"captions[{i}]"))
     return [list(row) for row in rows]

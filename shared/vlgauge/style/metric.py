@@ -34,9 +34,9 @@ class StyleMetric(Metric):
         **host: Any,
     ) -> None:
         if table is not None and host.get("config_name", args[0] if args else None) not in (None, "default"):
-            raise UsageError.about("table", "must be left out where `config_name` names a table, got both")
+            raise UsageError.about("table", "cannot be combined with a `config_name` that names a table")
         if table is None and table_revision is not None:
-            raise UsageError.about("table_revision", f"must come with a `table`, got {shown(table_revision)} alone")
+            raise UsageError.about("table_revision", f"requires `table`, got {shown(table_revision)} without it")
         self.table = None if table is None else checked_source(table, table_revision)
         self.table_revision = table_revision
         self.variant = one_of("variant", variant, VARIANTS)

@@ -116,7 +116,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
             raise UsageError("its checksum is wrong")
         table = table_of(cls, tokenizer, styles, captions, rows, about)
     except (ValueError, pa.ArrowException) as error:
-        raise UsageError.about("table", f"must be as it was written, but {shown} was altered: {error}") from error
+        raise UsageError.about("table", f"must be unmodified, but {shown} was altered: {error}") from error
     # The digest has just been verified and is expensive to compute.
     table.__dict__["fingerprint"] = header["sha256"][:12]
     return table
@@ -124,7 +124,7 @@ def load(cls: type[Table], path: str | PathLike[str]) -> Table:
 
 def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Table]:
     if not os.path.isfile(path):
-        raise MissingFileError.about("table", f"must be a file, and none is at {shown}")
+        raise MissingFileError.about("table", f"must be an existing file, got {shown}")
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
@@ -132,7 +132,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
         raise _too_large(shown, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]
-        raise UsageError.about("table", f"must be a whole Parquet file, got {shown}: {why}") from error
+        raise UsageError.about("table", f"must be a valid Parquet file, got {shown}: {why}") from error
     header = _header(content.schema, shown)
     if sum(header["captions"]) > _FREE_CAPTIONS + _CAPTIONS_PER_BYTE * len(data):
         raise _too_large(shown, len(data))
@@ -153,7 +153,9 @@ def _header(schema: pa.Schema, shown: str) -> dict[str, Any]:
     try:
         header = json.loads(found)
         if header["format"] != FORMAT:
-            raise UsageError(f"it has format {header['format']!r}, not {FORMAT}; another vlgauge wrote it")
+            raise UsageError(
+                f"it has format {header['format']!r}, not {FORMAT}; it was written by another version of vlgauge"
+            )
         _check_header(**header)
         if not schema.equals(_SCHEMA):
             raise UsageError("it has other columns")
@@ -170,14 +172,14 @@ def _check_header(tokenizer: str, styles: Sequence[str], captions: Sequence[int]
         raise UsageError(f"its tokenizer is {tokenizer!r}; known are {', '.join(map(repr, TOKENIZERS))}")
     counts = [count for count in captions if isinstance(count, int) and 0 < count < 2**32]
     if not isinstance(styles, list) or not all(isinstance(style, str) and style.strip() for style in styles):
-        raise UsageError("its styles are no names")
+        raise UsageError("its styles are not valid names")
     if list(styles) != sorted(set(styles)) or not 2 <= len(styles) == len(captions) == len(counts):
         raise UsageError("its styles are not sorted, or not counted")
     for key in ("name", "source", "licence"):
         if not isinstance(about[key], str | None):
-            raise UsageTypeError(f"its {key} is no text")
+            raise UsageTypeError(f"its {key} is not a string")
     if about["max_order"] != MAX_ORDER or not isinstance(sha256, str):
-        raise UsageError(f"its order is not {MAX_ORDER}, or its checksum is no text")
+        raise UsageError(f"its order is not {MAX_ORDER}, or its checksum is not a string")
 
 
 def _rows_by_order(content: pa.Table) -> "list[Rows]":
@@ -195,7 +197,7 @@ def _rows(part: pa.Table) -> "Rows":
     texts, styles, df = (part.column(name).combine_chunks() for name in ("ngram", "styles", "df"))
     lengths, other = (pc.list_value_length(lists).to_numpy(zero_copy_only=False) for lists in (styles, df))
     if texts.null_count or styles.null_count or df.null_count or not np.array_equal(lengths, other):
-        raise UsageError("a row has not as many counts as styles")
+        raise UsageError("a row has different numbers of counts and styles")
     return Rows(texts, lengths, styles.flatten().to_numpy(), df.flatten().to_numpy())
 
 
@@ -329,7 +331,7 @@ def _ngram_keys(texts: pa.StringArray, order: int, tokens: pa.StringArray, keys:
     for n in range(1, order - 1):
         prefix = rows_among_sorted(keys[n], prefix * len(tokens) + ids[:, n])
         if (prefix < 0).any():
-            raise UsageError("one of its n-grams begins with one that no row has")
+            raise UsageError("one of its n-grams begins with an n-gram that is in no row")
     return prefix * len(tokens) + ids[:, order - 1]
 
 
@@ -358,10 +360,10 @@ def _token_ids(texts: pa.StringArray, order: int, tokens: pa.StringArray) -> Int
 def _caption_keys(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     offsets, utf8 = _utf8(texts)
     if (np.diff(offsets) != _KEY_DIGITS).any():
-        raise UsageError(f"one of its caption keys has not {_KEY_DIGITS} digits")
+        raise UsageError(f"one of its caption keys does not have {_KEY_DIGITS} digits")
     keys = bytes.fromhex(utf8.tobytes().decode())
     if 2 * len(keys) != len(utf8):  # fromhex skips whitespace
-        raise UsageError("one of its caption keys has white space")
+        raise UsageError("one of its caption keys contains whitespace")
     return np.frombuffer(keys, ">u8").astype(np.uint64)
 
 

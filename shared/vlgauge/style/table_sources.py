@@ -121,7 +121,7 @@ def fetched(repository: str, file: str, revision: str | None, sha256: str | None
     if held is not None:
         return held
     raise MissingFileError(
-        f"`table` is neither a file that exists nor to be had from the Hub: data set {repository}, file {file}, "
+        f"`table` is neither an existing file nor available from the Hub: data set {repository}, file {file}, "
         f"revision {revision or 'newest'} is not in the cache and {why}; fetch it on a machine with network: "
         f"hf download {repository} {file} --repo-type dataset{f' --revision {revision}' if revision else ''}"
     )
@@ -177,7 +177,5 @@ def named_table(cls: type[Table], name: str) -> Table:
         return fitted(cls, captions, styles, tokenizer=None, held_out=None, progress=False, **about)
     path = fetched(entry["dataset"], entry["file"], entry["revision"], entry["sha256"])
     if sha256_of(Path(path)) != entry["sha256"]:
-        raise UsageError(
-            f"`config_name` {name!r} must be the table that was published, but {path} has another checksum"
-        )
+        raise UsageError(f"`config_name` {name!r} must be the published table, but {path} has another checksum")
     return _held(cls, path)

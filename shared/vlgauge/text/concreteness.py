@@ -160,8 +160,8 @@ def _delimiter(header: str, shown: str) -> str:
         if {_WORD, _RATING} <= set(titles):
             return delimiter
     raise UsageError(
-        f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, parted by "
-        f"semicolons, commas or tabs, got {header[:60]!r} in {shown!r}"
+        f"`concreteness_path` must be a table with the columns {_WORD!r} and {_RATING!r} in its first line, separated "
+        f"by semicolons, commas or tabs, got {header[:60]!r} in {shown!r}"
     )
 
 

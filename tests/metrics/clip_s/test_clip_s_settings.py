@@ -92,14 +92,14 @@ def test_settings_that_change_no_number_are_not_in_the_signature(load, tmp_path)
     ("settings", "message"),
     [
         ({"variant": "paprika"}, "`variant` must be one of 'released', 'paper', got 'paprika'"),
-        ({"variant": "emscore"}, "`variant='emscore'` must come with config_name='video', got images"),
+        ({"variant": "emscore"}, "`variant='emscore'` requires config_name='video', got images"),
         ({"w": 0}, "`w` must be a positive number, got 0"),
         ({"w": True}, "`w` must be a positive number, got True"),
         ({"w": math.inf}, "`w` must be a positive number, got inf"),
         ({"long_text": "cut"}, "`long_text` must be one of 'truncate', 'error', 'split', got 'cut'"),
         ({"on_error": "skip"}, "`on_error` must be one of 'raise', 'nan', got 'skip'"),
-        ({"idf": "auto"}, "`idf` must be left out for images"),
-        ({"n_frames": 3}, "`n_frames` must be left out for images, got 3"),
+        ({"idf": "auto"}, "`idf` is not supported for images"),
+        ({"n_frames": 3}, "`n_frames` is not supported for images, got 3"),
         ({"batch_size": 0}, "`batch_size` must be a whole number of at least 1, got 0"),
         ({"dtype": "int8"}, "`dtype` must be one of 'float32', 'bfloat16', 'float16', got 'int8'"),
         ({"details": 1}, "`details` must be True or False, got 1"),
@@ -115,6 +115,6 @@ def test_bad_settings_are_refused(name, settings, message):
 @pytest.mark.parametrize(("config", "given", "own"), [("image", "videos", "images"), ("video", "images", "videos")])
 def test_rows_of_the_other_configuration_say_how_to_load_it(load, config, given, own):
     other = given.removesuffix("s")
-    message = f'^`{own}` is missing: clip_s looks at {own} here, got `{given}`; load it with config_name="{other}"$'
+    message = f'^`{own}` is missing: clip_s expects {own} here, got `{given}`; load it with config_name="{other}"$'
     with pytest.raises(ValueError, match=message):
         load(config=config).compute(predictions=["a dog"], **{given: [["x"]]})

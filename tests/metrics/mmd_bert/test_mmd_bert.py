@@ -227,10 +227,10 @@ def test_bad_rows_are_refused(plain, rows, message):
         ),
         (([np.ones((2, 2))], [np.ones((2, 3))]), "`embeddings` must be of one width d, got 2, 3"),
         (([np.ones((2, 0))], [np.ones((2, 0))]), "`embeddings` must be of one width d, got 0"),
-        ({name: ["1", "2"] for name in "abcd"}, r"`embeddings\['a'\]` must hold real numbers, got <U1"),
+        ({name: ["1", "2"] for name in "abcd"}, r"`embeddings\['a'\]` must contain real numbers, got <U1"),
         ({name: [[1.0], [1.0, 2.0]] for name in "abcd"}, r"`embeddings\['a'\]` must be an array of real numbers"),
         ({name: [] for name in "abcd"}, r"a vector of one length, got shape \(0,\)"),
-        (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"`embeddings\[0\]\[0\]` must hold real numbers"),
+        (([[["x", "y"]] * 2], [np.ones((2, 2))]), r"`embeddings\[0\]\[0\]` must contain real numbers"),
     ],
 )
 def test_bad_embeddings_are_refused(plain, embeddings, message):

@@ -85,10 +85,10 @@ def test_wrong_columns_are_refused(tables, load, columns, message):
             {"table": "x.parquet", "table_revision": "v1"},
             "`revision` must be left out unless `table` is a Hub",
         ),
-        ({"table_revision": "v1"}, "`table_revision` must come with a `table`, got 'v1' alone"),
+        ({"table_revision": "v1"}, "`table_revision` requires `table`, got 'v1' without it"),
         (
             {"config": "demo", "table": "x.parquet"},
-            "`table` must be left out where `config_name` names a table, got",
+            "`table` cannot be combined with a `config_name` that names a table",
         ),
         ({"config": "big"}, "`config_name` is no configuration of onlystyle, got 'big'; known are demo"),
     ],
@@ -105,7 +105,7 @@ def test_without_a_table_the_ways_to_give_one_are_shown(load):
 
 def test_missing_file_is_told_at_the_first_compute(load):
     metric = load(table="nowhere.parquet")
-    with pytest.raises(FileNotFoundError, match=r"`table` must be a file, and none is at 'nowhere.parquet'"):
+    with pytest.raises(FileNotFoundError, match=r"`table` must be an existing file, got 'nowhere.parquet'"):
         metric.compute(predictions=["a"], styles=["A"])
 
 

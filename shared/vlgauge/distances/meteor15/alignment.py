@@ -170,7 +170,7 @@ class _Search:
         self._gain = gain * self._unit
         self._n_bits = distance_bits + chunk_bits + int(n_theirs.max() + most_own).bit_length()
         if self._n_bits + len(n_theirs).bit_length() > 63:
-            raise UsageError("`predictions` and `references` must repeat no word thousands of times, got such texts")
+            raise UsageError("`predictions` and `references` must not repeat a word thousands of times")
 
     def best(self) -> Ints:
         """Return the indices of the candidates on the best path of each pair."""

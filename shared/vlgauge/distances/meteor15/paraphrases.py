@@ -158,7 +158,7 @@ class Paraphrases:
         """
         words = np.memmap(path, np.uint64, "r")
         if len(words) < 3 or len(words) != 3 + 3 * int(words[1]) + int(words[2]):
-            raise ValueError(f"{path} is not whole")
+            raise ValueError(f"{path} is incomplete")
         longest, n = map(int, words[:2])
         phrases, starts, sizes, texts = np.split(words[3:], [n, 2 * n, 3 * n])
         return cls(phrases, starts, sizes, texts, longest)
@@ -241,7 +241,7 @@ class ParaphraseTable:
             return data
         lines = [b" ".join(line.split()) for line in data.split(b"\n")[:-1]]
         if len(lines) % _LINES:
-            self._refuse("a number of lines that is no multiple of 3")
+            self._refuse("a number of lines that is not a multiple of 3")
         try:
             data.decode()
         except UnicodeDecodeError:
