@@ -133,7 +133,7 @@ def test_it_goes_to_other_processes_without_its_model(folder):
 
 def test_the_model_is_looked_for_before_anything_is_read(no_sockets):
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual", profile="embedded")
-    with pytest.raises(WeightsNotFoundError, match=r'must have its model in a folder .*"rules"'):
+    with pytest.raises(WeightsNotFoundError, match=r"must have its model in a folder .*'rules'"):
         metric.compute(predictions=["a dog"], references=["a dog"])
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual")
     with pytest.raises(WeightsNotFoundError, match=r"lizhuang144/flan-t5-base-VG-factual-sg .*FOLDER"):

@@ -99,7 +99,9 @@ def test_wrong_settings_are_refused_at_load(load, options, message):
 
 
 def test_without_a_table_the_ways_to_give_one_are_shown(load):
-    with pytest.raises(ValueError, match=r"`table` is missing: pass a StyleTable, .* or to `compute`; .* \('demo'\)"):
+    with pytest.raises(
+        ValueError, match=r"a style table is required; pass a StyleTable, .* or choose a named table .*'demo'\)"
+    ):
         load().compute(predictions=["a"], styles=["A"])
 
 
