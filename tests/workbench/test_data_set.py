@@ -584,7 +584,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     assert run.reader.ids == paths[1:]
     contents = [Path(path).read_bytes() for path in run.reader.columns["images"]]
     assert contents == [picture(colour) for colour in ("red", "blue", "red")]
-    several = "an image or video must be the name of one uploaded file, got that of several '0.png'; upload it beside"
+    several = "an image or video must be the name of one uploaded file, got that of several '0.png'; upload it with"
     (left_out,) = run.reader.left_out
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
     # Uploads have no folders.
