@@ -64,7 +64,7 @@ _WITH_MODELS = (
 _JUDGES = ("clair", "fleur", "vqascore")  # require transformers 5
 _ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
 _ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
-_FILES = ("test_files.py", "test_parquet.py")
+_FILES = ("test_files.py",)
 GROUPS: Mapping[str, Group] = {
     # Metrics with few dependencies, with videos and pages.
     "light": Group(

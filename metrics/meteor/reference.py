@@ -1,42 +1,33 @@
-"""METEOR of 2007 (Lavie and Agarwal, 2007) by its definition, in plain loops, for comparison in tests."""
+"""METEOR 1.5 of two texts from their matches by its definition, in plain loops, for comparison in tests."""
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from vlgauge.distances.wordnet import (
-    synonyms,  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-)
-from vlgauge.text.porter import porter_stem  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
 
 
-def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
-    """Compute METEOR of a tokenized hypothesis, in [0, 1].
+def meteor(own: Sequence[int], reference: Sequence[int], matches: Sequence[tuple[int, int, int, int, int]]) -> float:
+    """Compute METEOR 1.5 of a hypothesis, in [0, 1].
 
-    Three stages (equal words, equal stems, synonyms) match the remaining tokens, from the last to the first. The number
-    of chunks, which are sequences of matches in the same order, determines the penalty.
+    Args:
+        own: 1 for each function word of the hypothesis, 0 for each content word.
+        reference: 1 or 0 for each word of the reference, likewise.
+        matches: Start and length in the reference, start and length in the hypothesis, stage; sorted by start.
     """
-    here = list(enumerate(hypothesis))
-    there = list(enumerate(reference))
-    matches = []
-
-    def match(agree: Callable[[str, str], bool]) -> None:
-        for mine in here[::-1]:
-            for theirs in there[::-1]:
-                if agree(mine[1], theirs[1]):
-                    matches.append((mine[0], theirs[0]))
-                    here.remove(mine)
-                    there.remove(theirs)
-                    break
-
-    match(lambda mine, theirs: mine == theirs)
-    here[:] = [(i, porter_stem(token)) for i, token in here]
-    there[:] = [(i, porter_stem(token)) for i, token in there]
-    match(lambda mine, theirs: mine == theirs)
-    match(lambda mine, theirs: theirs in synonyms(mine))
+    share = {0: 0.75, 1: 0.25}
+    found = {"own": 0.0, "reference": 0.0}
+    n_own = n_reference = chunks = 0
+    ends = None
+    for j, n, i, m, stage in matches:
+        found["own"] += sum(WEIGHTS[stage] * share[word] for word in own[i : i + m])
+        found["reference"] += sum(WEIGHTS[stage] * share[word] for word in reference[j : j + n])
+        n_own, n_reference = n_own + m, n_reference + n
+        chunks += (j, i) != ends
+        ends = (j + n, i + m)
     if not matches:
         return 0.0
-    matches.sort()
-    chunks = 1 + sum((c, d) != (a + 1, b + 1) for (a, b), (c, d) in itertools.pairwise(matches))
-    precision, recall = len(matches) / len(hypothesis), len(matches) / len(reference)
-    mean = precision * recall / (0.9 * precision + 0.1 * recall)
-    return mean * (1 - 0.5 * (chunks / len(matches)) ** 3)
+    precision = found["own"] / sum(share[word] for word in own)
+    recall = found["reference"] / sum(share[word] for word in reference)
+    mean = 1 / (0.15 / precision + 0.85 / recall)
+    if (n_own, n_reference, chunks) == (len(own), len(reference), 1):
+        return mean
+    return mean * (1 - 0.6 * (chunks / ((n_own + n_reference) / 2)) ** 0.2)

@@ -161,7 +161,7 @@ def _similar(one: tuple[Concept, ...], other: tuple[Concept, ...]) -> bool:
 
 
 def f_score(n_matched: int, n_candidate: int, n_references: int) -> tuple[float, float, float]:
-    """Compute precision, recall and F1 from tuple counts (Anderson et al., 2016, Eqs. 3 to 5).
+    """Compute precision, recall and F1 from tuple counts (Anderson et al., 2016, Eq. 5; Eqs. 3 and 4).
 
     P = matched / candidate, R = matched / references, F1 = 2 P R / (P + R). As in the authors' code, all three are 0 if
     nothing matches and NaN if the references have no tuples. R can exceed 1, because two candidate tuples may match the

@@ -20,7 +20,7 @@ treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
 TOLERANCE = 1e-12
-plain_meteor = metric_file("meteor", "reference").meteor_score
+plain_meteor = metric_file("meteor", "reference_2007").meteor_score
 generated_captions = script_module("bench/generated.py").generated_captions
 
 # Reference, hypothesis, score.

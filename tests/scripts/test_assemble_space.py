@@ -80,6 +80,7 @@ def test_a_gradio_space_has_the_scripts_of_the_metric_and_the_app(spaces, name):
         "corpus_counts.py",
         "explanation.py",
         "reference.py",
+        "reference_2007.py",
     }
     assert set(files) == KINDS["gradio"] | scripts
     for script in scripts:
@@ -250,6 +251,7 @@ def test_a_static_space_has_a_page_that_asks_for_nothing(static, name):
         "corpus_counts.py",
         "explanation.py",
         "reference.py",
+        "reference_2007.py",
     }
     assert {path for path in files if not path.startswith("examples/")} == KINDS["static"] | scripts
     facts, _ = front(files)
