@@ -106,7 +106,7 @@ def test_code_of_a_model(copied):
 def test_a_folder_without_its_tokenizer(copied):
     for name in ("vocab.txt", "tokenizer.json"):
         (copied / name).unlink(missing_ok=True)
-    assert "`text_encoder` must come with its tokenizer, got none in" in refusal(copied)
+    assert "`text_encoder` must include its tokenizer, got none in" in refusal(copied)
 
 
 def test_a_tokenizer_of_another_model(copied):

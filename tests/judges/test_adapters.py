@@ -190,7 +190,7 @@ def test_what_is_no_adapter_is_refused(model, tmp_path, monkeypatch):
     assert "`adapter` must be a folder with adapter_config.json and adapter_model" in refusal(model, tmp_path)
     (tmp_path / "adapter_config.json").write_text("[]")
     (tmp_path / "adapter_model.bin").write_bytes(b"x")
-    assert "`adapter` must have settings in adapter_config.json, got no object" in refusal(model, tmp_path)
+    assert "`adapter` must have settings in adapter_config.json, got a file without them" in refusal(model, tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(WeightsNotFoundError, match=r"hf download o/n --revision 0+, pass \"hjkim811/EXPERT-llava-13b"):
         judge_of(model, adapter=f"o/n@{'0' * 40}", device="cpu")
@@ -201,8 +201,8 @@ def test_what_is_no_adapter_is_refused(model, tmp_path, monkeypatch):
 def test_other_models_take_no_adapter(tmp_path):
     folder = tiny_judges.adapter(tmp_path / "adapter")
     text = tiny_judges.text_model(tmp_path / "text")
-    assert "`adapter` must be left out for a model that is no LLaVA, got" in refusal(text, folder)
-    assert "`adapter` must be left out for the toy, got" in refusal(None, folder, profile="embedded")
+    assert "`adapter` must be left out for a model other than LLaVA, got" in refusal(text, folder)
+    assert "`adapter` must be left out for the demo judge, got" in refusal(None, folder, profile="embedded")
 
 
 def test_parts_that_are_not_in_memory_are_refused(model, tmp_path, monkeypatch):

@@ -48,7 +48,7 @@ def test_code_of_a_model_is_refused(model):
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
     (model / "evil.py").write_text("raise SystemExit")
-    assert "`model` must be a model of the transformers library, got one with code of its own" in refusal(model)
+    assert "`model` must be a model of the transformers library, got one with custom code" in refusal(model)
 
 
 def test_adapters_are_to_be_merged_first(model):
@@ -197,7 +197,7 @@ def test_licence_and_size_are_told_before_the_first_byte(monkeypatch):
 
 
 def test_a_tower_is_for_clip_t5_alone(model, tmp_path):
-    assert "`tower` must be left out for a model with an image tower of its own" in refusal(model, tower="x")
+    assert "`tower` must be left out for a model that includes an image tower" in refusal(model, tower="x")
     folder, tower, _ = tiny_judges.clip_t5(tmp_path / "clip")
     assert "`tower` is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, tower" in refusal(folder)
     assert judge_of(folder, tower=tower, device="cpu").identity.startswith("local@")

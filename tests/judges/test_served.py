@@ -266,7 +266,7 @@ def test_what_is_no_key_is_refused_unshown(serving, monkeypatch):
     with pytest.raises(NetworkError, match="the variable JUDGE_KEY holds blanks or signs that no key has") as caught:
         ask(judge)
     assert KEY not in str(caught.value)
-    with pytest.raises(ValueError, match="`key_from` must be the name of a variable") as told:
+    with pytest.raises(ValueError, match="`key_from` must be the name of an environment variable") as told:
         ServedJudge(server.url, "m", key_from=KEY)
     assert KEY not in str(told.value)
     assert server.asked == []
@@ -287,10 +287,10 @@ def test_addresses_that_are_none(url):
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
-        ({"model": " "}, "`model` must be what the server calls the model, got ' '"),
-        ({"model": "a\ud800"}, "`model` must be what the server calls the model, got"),
-        ({"fields": {"seed": 1, "n": 2}}, "`fields` must not have what the method sets, got 'seed', 'n'"),
-        ({"fields": {"top_p": math.nan}}, "`fields` must be what JSON can hold"),
+        ({"model": " "}, "`model` must be the name of the model on the server, got ' '"),
+        ({"model": "a\ud800"}, "`model` must be the name of the model on the server, got"),
+        ({"fields": {"seed": 1, "n": 2}}, "`fields` must not have fields that the metric sets, got 'seed', 'n'"),
+        ({"fields": {"top_p": math.nan}}, "`fields` must be serializable as JSON"),
         ({"answer_seconds": 0}, "`answer_seconds` must be a number of seconds above 0, got 0"),
     ],
 )
@@ -360,7 +360,7 @@ def test_two_tokens_with_one_spelling(serving):
         assert math.isnan(score(serving, reply)["fleur"])
     twice = completion("Yes", [row("Yes", {"Yes": 0.5})], "length")
     twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] = likely("Yes", "Yes")
-    with pytest.raises(NetworkError, match="returned two tokens with the spelling 'Yes' in one place"):
+    with pytest.raises(NetworkError, match="returned two tokens with the spelling 'Yes' at one position"):
         chances(serving, twice)
 
 
@@ -383,7 +383,9 @@ def chances(serving, reply, **settings):
 
 
 def test_an_answer_that_is_not_told(serving):
-    with pytest.warns(UserWarning, match="1 of 1 answers are not among the likeliest .* 1 count as 0, .* 0 are undef"):
+    with pytest.warns(
+        UserWarning, match="1 of 1 answers are not among the most likely .* 1 count as 0, .* 0 are undef"
+    ):
         result = chances(serving, completion("No", [row("No", {"No": 1 - 1e-4})], "length"))
     assert result["vqascore_scores"] == [0.0]
     assert result["vqascore_details"][0]["chances"] == [0.0, None]
@@ -431,27 +433,30 @@ LIKELY = [{"token": "x", "logprob": -0.1}]
 BROKEN = {
     "no JSON": ((200, {}, b"<html>"), "gave no JSON where an answer was asked for"),
     "deep": ((200, {}, b"[" * 200_000), "gave no JSON where an answer was asked for"),
-    "list": ([1], "gave JSON that is no chat completion"),
-    "nothing": ({"choices": []}, "gave JSON that is no chat completion"),
-    "no text": (completion(None, []), "gave an answer without text"),
-    "filtered": (completion("x", [], "content_filter"), "ended an answer by 'content_filter', neither 'stop' nor"),
-    "no logprobs": (completion("x", None), "returned no log-probabilities; let it return the 20 likeliest tokens"),
-    "no others": (changed(top_logprobs=[]), "returned no other likely tokens; let it return the 20 likeliest"),
-    "too long": (completion("x" * 9, [row("x", {"x": 0.9})] * 9), "wrote 9 tokens where at most 4 were asked for"),
-    "spelling": (completion("xy", [row("x", {"x": 0.9})]), "returned tokens that do not spell the answer; switch off"),
+    "list": ([1], "returned JSON that is not a chat completion"),
+    "nothing": ({"choices": []}, "returned JSON that is not a chat completion"),
+    "no text": (completion(None, []), "returned an answer without text"),
+    "filtered": (
+        completion("x", [], "content_filter"),
+        "returned the finish reason 'content_filter', expected 'stop' or",
+    ),
+    "no logprobs": (completion("x", None), "returned no log-probabilities; make it return the 20 most likely tokens"),
+    "no others": (changed(top_logprobs=[]), "returned no alternative tokens; make it return the 20 most likely"),
+    "too long": (completion("x" * 9, [row("x", {"x": 0.9})] * 9), "returned 9 tokens, but at most 4 were requested"),
+    "spelling": (completion("xy", [row("x", {"x": 0.9})]), "returned tokens that do not spell the answer; disable"),
     "nan": (changed(logprob=math.nan), "returned an impossible log-probability, nan"),
     "above 0": (changed(logprob=0.5), "returned an impossible log-probability, 0.5"),
     "huge": (changed(logprob=10**400), "returned an impossible log-probability, 1000000000"),
     "text": (changed(logprob="0"), "returned a token without spelling or log-probability"),
     "truth": (changed(top_logprobs=[{"token": "x", "logprob": True}]), "returned a token without spelling or log-prob"),
-    "more than 1": (changed(top_logprobs=LIKELY * 2), "returned probabilities of one place that add up to more than 1"),
+    "more than 1": (changed(top_logprobs=LIKELY * 2), "returned probabilities of one position that sum to more than 1"),
     "below 1": (
         changed(logprob=-9999.0, top_logprobs=[{"token": "x", "logprob": -9999.0}]),
-        "returned probabilities of one place that cannot add up to 1",
+        "returned probabilities of one position that cannot sum to 1",
     ),
     "drawn": (
         changed(logprob=-3.0, top_logprobs=[{"token": "y", "logprob": -0.1}]),
-        "wrote 'x' where 'y' was likelier, so it draws or penalises tokens",
+        "returned 'x' although 'y' was more likely, so it samples or penalizes tokens",
     ),
     "redirect": (
         (302, {"Location": "http://127.0.0.1:1/"}, b""),
@@ -472,7 +477,7 @@ def test_one_sentence_for_what_is_no_answer(serving, what):
     server = serving(lambda body: reply)
     with pytest.raises(NetworkError, match=rf"^the judge m answered 0 of 1 questions: 127.0.0.1:\d+ {words}") as told:
         ask(ServedJudge(server.url, "m"))
-    assert str(told.value).endswith("; call the same metric again, which asks only the others")
+    assert str(told.value).endswith("; call the same metric again to request only the others")
     assert len(server.asked) == 1
     assert len(str(told.value)) < 500
 
@@ -541,7 +546,7 @@ def test_what_was_answered_before_a_fault_is_not_asked_again(serving):
     assert text_of(server.asked[-1]["body"]) == "q0"
 
 
-@pytest.mark.filterwarnings("ignore:.*(undefined|not among the likeliest)")
+@pytest.mark.filterwarnings("ignore:.*(undefined|not among the most likely)")
 def test_explanations_tell_what_a_server_left_out(serving):
     (image,) = pictures(1)
     reply = of_digit(8, {"8": 0.5})

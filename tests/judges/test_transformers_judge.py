@@ -370,7 +370,7 @@ def test_other_weights_see_anew(judges):
 
 
 def test_a_model_of_text_alone_sees_no_picture(judges):
-    with pytest.raises(ValueError, match="`model` must be one that sees pictures, got 'local@sha256-"):
+    with pytest.raises(ValueError, match="`model` must be a model of images and text, got 'local@sha256-"):
         judges("text").answers(questions("llava")[:1], OPENING, longest=1)
 
 
@@ -397,13 +397,16 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("{{ ''.__class__.__mro__ }}", "takes its question, got .*, whose template fails with: access to attribute"),
-        ("{% if %}", "takes its question, got .*, whose template fails with: Expected an expression"),
-        ("{{ raise_exception('one turn') }}", "takes its question, got .*, whose template fails with: one turn"),
-        ("Hello", "takes the question as it is, got .*, whose template changes it or leaves it out"),
-        ("{{ messages[0].content[1].text | upper }}", "takes the question as it is, got .*, whose template changes"),
-        ("{{ messages[0].content[1].text }}", "takes its question, got .*, whose template fails with: "),
-        (f"{tiny_judges.CHAT}<think>\n", "`model` must be one that answers at once, got .*, whose template opens a"),
+        ("{{ ''.__class__.__mro__ }}", "supports its question, got .*, whose template fails with: access to attribute"),
+        ("{% if %}", "supports its question, got .*, whose template fails with: Expected an expression"),
+        ("{{ raise_exception('one turn') }}", "supports its question, got .*, whose template fails with: one turn"),
+        ("Hello", "does not change the question, got .*, whose template changes or omits it"),
+        ("{{ messages[0].content[1].text | upper }}", "does not change the question, got .*, whose template changes"),
+        ("{{ messages[0].content[1].text }}", "supports its question, got .*, whose template fails with: "),
+        (
+            f"{tiny_judges.CHAT}<think>\n",
+            "`model` must be a model that answers directly, got .*, whose template starts",
+        ),
     ],
 )
 def test_templates_that_are_of_no_use(folder, template, told):

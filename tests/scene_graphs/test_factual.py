@@ -200,7 +200,7 @@ LAYER = "encoder.block.0.layer.0.SelfAttention.q.weight"
     [
         (lambda path: (path / "config.json").unlink(), "must have a model of the kind t5 with its config.json"),
         (of_another_kind, "must have a model of the kind t5"),
-        (without_tokenizer, "must come with its tokenizer"),
+        (without_tokenizer, "must include its tokenizer"),
         (lambda path: (path / "model.safetensors").unlink(), "must have its weights in model.safetensors"),
         (lambda path: changed_state(path, lambda state: state.pop(LAYER)), f"missing: {LAYER}"),
         (lambda path: changed_state(path, lambda state: state.update(more=state[LAYER].clone())), "not known: more"),

@@ -102,7 +102,7 @@ def described(folder: Path, kind: Kind, setting: str, identity: str | None = Non
             f"{str(folder)!r}"
         )
     if not any((folder / name).is_file() for name in ("tokenizer.json", *kind.words)):
-        raise UsageError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must include its tokenizer, got none in {str(folder)!r}")
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
         raise UsageError(f"`{setting}` must have its weights in {' or '.join(WEIGHTS)}, got neither in {str(folder)!r}")

@@ -9,7 +9,7 @@ from vlgauge.explain.folders import explanation_of
 from vlgauge.explain.pages import number
 from vlgauge.explain.plots import Axis, dots
 
-N_TICKS = 60  # maximum number of other rows on an axis. Of more rows, evenly spaced quantiles are drawn
+N_TICKS = 60  # maximum number of other rows on an axis, evenly spaced by rank
 
 
 class CombinedScore(Explanation):

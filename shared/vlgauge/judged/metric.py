@@ -50,7 +50,7 @@ class JudgeMetric(Metric):
     ) -> None:
         if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
             raise UsageError(
-                f"`model` must be a folder, a Hub id with its commit, or a judge of your own, got {shown(model)}"
+                f"`model` must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
             )
         self.model = model
         self.batch_size = whole_number("batch_size", batch_size, 1)
@@ -110,8 +110,8 @@ class JudgeMetric(Metric):
         n = sum(judge.altered(questions))
         if n:
             warn(
-                f"{n} of {len(questions)} questions have a caption that spells a special token of the model; such a "
-                "token was taken apart by a blank, so that it ends no turn"
+                f"{n} of {len(questions)} questions have a caption that spells a special token of the model; these "
+                "tokens were split by a space, so that they cannot end a turn"
             )
         return n
 
@@ -123,8 +123,8 @@ class JudgeMetric(Metric):
         """
         if n_untold:
             warn(
-                f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; let it "
-                "return the 20 likeliest tokens, or pass the model itself as `model`"
+                f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; make "
+                "it return the 20 most likely tokens, or pass the model itself as `model`"
             )
 
 

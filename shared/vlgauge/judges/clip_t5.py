@@ -46,7 +46,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
     import transformers
 
     if (kind := files.config.get("mm_projector_type")) != _PROJECTOR:
-        raise UsageError(f"its layers between picture and text must be {_PROJECTOR}, got {kind!r}")
+        raise UsageError(f"its layers between image and text must be {_PROJECTOR}, got {kind!r}")
     common: dict[str, Any] = {"local_files_only": True}
     own = {name: value for name, value in files.config.items() if name not in ("model_type", "architectures")}
     config = transformers.T5Config(**own)
@@ -80,7 +80,7 @@ def load_clip_t5(files: JudgeFiles, tower: JudgeFiles, dtype: Any, device: str) 
 
     def sight(pixels: torch.Tensor) -> torch.Tensor:
         seen = seeing(pixels.to(between[0].weight.device, dtype), output_hidden_states=True).hidden_states[layer]
-        return between(seen[:, 1:])  # without the class token
+        return between(seen[:, 1:])  # skip the class token
 
     def embedded(before: Sequence[int], seen: torch.Tensor | None, after: Sequence[int]) -> torch.Tensor:
         words = model.get_input_embeddings()

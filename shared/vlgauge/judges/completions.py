@@ -80,7 +80,7 @@ class ToldToken:
         """
         found = [chance for text, chance in self.likeliest if text == spelled]
         if len(found) > 1:
-            raise Unreadable(f"returned two tokens with the spelling {spelled!r} in one place")
+            raise Unreadable(f"returned two tokens with the spelling {spelled!r} at one position")
         return found[0] if found else None
 
 
@@ -115,25 +115,23 @@ def read_completion(told: Any, longest: int) -> Completion:
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     if not isinstance(text, str):
-        raise Unreadable("gave an answer without text")
+        raise Unreadable("returned an answer without text")
     reason = choice.get("finish_reason")
     if reason not in ("stop", "length"):
-        raise Unreadable(f"ended an answer by {str(reason)[:40]!r}, neither 'stop' nor 'length'")
+        raise Unreadable(f"returned the finish reason {str(reason)[:40]!r}, expected 'stop' or 'length'")
     logprobs = choice.get("logprobs")
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(rows, list):
-        raise Unreadable("returned no log-probabilities; let it return the 20 likeliest tokens of each place")
+        raise Unreadable("returned no log-probabilities; make it return the 20 most likely tokens of each position")
     if len(rows) > longest + 1:
-        raise Unreadable(f"wrote {len(rows)} tokens where at most {longest} were asked for")
+        raise Unreadable(f"returned {len(rows)} tokens, but at most {longest} were requested")
     tokens = [_token(row) for row in rows]
     spelled = _letters([text])
     # Some servers also return the end token.
     if tokens and reason == "stop" and spelled != _letters(one.text for one in tokens):
         tokens.pop()
     if spelled != _letters(one.text for one in tokens):
-        raise Unreadable(
-            "returned tokens that do not spell the answer; switch off the parser of thoughts, or the thoughts"
-        )
+        raise Unreadable("returned tokens that do not spell the answer; disable its reasoning parser, or its reasoning")
     names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
     return Completion(written, tuple(tokens), reason == "stop", names)
@@ -142,7 +140,7 @@ def read_completion(told: Any, longest: int) -> Completion:
 def _first(told: Any, name: str) -> dict[str, Any]:
     rows = told.get(name) if isinstance(told, dict) else None
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
-        raise Unreadable("gave JSON that is no chat completion")
+        raise Unreadable("returned JSON that is not a chat completion")
     return rows[0]
 
 
@@ -150,18 +148,18 @@ def _token(row: Any) -> ToldToken:
     text, own = _spelled(row)
     others = row.get("top_logprobs")
     if not isinstance(others, list) or not others:
-        raise Unreadable("returned no other likely tokens; let it return the 20 likeliest of each place")
+        raise Unreadable("returned no alternative tokens; make it return the 20 most likely tokens of each position")
     likeliest = tuple(_spelled(one) for one in others)
     total = sum(chance for _, chance in likeliest)
     if total > 1 + _ROUNDING:
-        raise Unreadable("returned probabilities of one place that add up to more than 1")
+        raise Unreadable("returned probabilities of one position that sum to more than 1")
     if total + _MOST_TOKENS * min(chance for _, chance in likeliest) < 1 - _ROUNDING:
-        raise Unreadable("returned probabilities of one place that cannot add up to 1")
+        raise Unreadable("returned probabilities of one position that cannot sum to 1")
     best = max(likeliest, key=lambda one: one[1])
     if own < best[1] * (1 - _ROUNDING):
         raise Unreadable(
-            f"wrote {text[:20]!r} where {best[0][:20]!r} was likelier, so it draws or penalises tokens; have it write "
-            "the likeliest"
+            f"returned {text[:20]!r} although {best[0][:20]!r} was more likely, so it samples or penalizes tokens; "
+            "configure it for greedy decoding"
         )
     return ToldToken(text, likeliest)
 

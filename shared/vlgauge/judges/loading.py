@@ -69,7 +69,7 @@ def judge_of(
         ValueError: If a setting is invalid or not supported by the model.
     """
     if isinstance(model, Judge):
-        refuse_parts(tower, adapter, "a judge of your own")
+        refuse_parts(tower, adapter, "a custom judge")
         return model
     one_of("dtype", dtype, DTYPES)
     check_torch("a judge", PACKAGES, "fleur")
@@ -78,7 +78,7 @@ def judge_of(
     if dtype == "float16" and not device.startswith("cuda"):
         raise UsageError.about("dtype", f"must be 'float32' or 'bfloat16' on {device}, got 'float16'")
     if profile == "embedded" and model is None:
-        refuse_parts(tower, adapter, "the toy")
+        refuse_parts(tower, adapter, "the demo judge")
         return toy_judge(device)
     files = find_judge(os.fspath(model))
     seeing = None
@@ -90,11 +90,11 @@ def judge_of(
             )
         seeing = find_judge(os.fspath(tower), "tower")
     elif tower is not None:
-        raise UsageError.about("tower", f"must be left out for a model with an image tower of its own, got {tower!r}")
+        raise UsageError.about("tower", f"must be left out for a model that includes an image tower, got {tower!r}")
     more = None if adapter is None else find_adapter(os.fspath(adapter))
     if more is not None:
         if files.config.get("model_type") != "llava":
-            raise UsageError.about("adapter", f"must be left out for a model that is no LLaVA, got {adapter!r}")
+            raise UsageError.about("adapter", f"must be left out for a model other than LLaVA, got {adapter!r}")
         scale_of(more.config)  # raises before the model is loaded
     key = ("judge", files.identity, *(one and one.identity for one in (seeing, more)), device, dtype, repr(device_map))
     load = partial(_loaded, files, seeing, more, device, dtype, device_map)

@@ -71,18 +71,20 @@ class ServedJudge:
     ) -> None:
         self._url = check_url(url)
         if not isinstance(model, str) or not model.strip() or not model.isprintable():
-            raise UsageError.about("model", f"must be what the server calls the model, got {shown(model)}")
+            raise UsageError.about("model", f"must be the name of the model on the server, got {shown(model)}")
         if key_from is not None and not (isinstance(key_from, str) and _VARIABLE.fullmatch(key_from)):
             # Do not show the value, because it may be the key itself.
-            raise UsageError.about("key_from", "must be the name of a variable of the environment, not a key")
+            raise UsageError.about("key_from", "must be the name of an environment variable, not a key")
         self._model, self._key_from = model, key_from
         self._fields = dict(VLLM_FIELDS if fields is None else fields)
         if taken := [name for name in self._fields if name in _OURS]:
-            raise UsageError.about("fields", f"must not have what the method sets, got {', '.join(map(shown, taken))}")
+            raise UsageError.about(
+                "fields", f"must not have fields that the metric sets, got {', '.join(map(shown, taken))}"
+            )
         try:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
         except (TypeError, ValueError):
-            raise UsageError.about("fields", "must be what JSON can hold, got something else") from None
+            raise UsageError.about("fields", "must be serializable as JSON, got a value that is not") from None
         self._seconds = finite_number("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
         self._joins_digits = False
         self._names: set[str] = set()
@@ -174,7 +176,7 @@ class ServedJudge:
         n_low, n_unknown = found.count(-math.inf), sum(map(math.isnan, found))
         if n_low or n_unknown:
             warn(
-                f"{n_low + n_unknown} of {len(found)} answers are not among the likeliest tokens that "
+                f"{n_low + n_unknown} of {len(found)} answers are not among the most likely tokens that "
                 f"{host_of(self._url)} returns: {n_low} count as 0, which is too low by at most {MOST_UNTOLD:g}, and "
                 f"{n_unknown} are undefined"
             )
@@ -217,7 +219,7 @@ class ServedJudge:
             n_done = len(first.keys() & self._kept.keys())
             raise NetworkError(
                 f"the judge {self._model} answered {n_done} of {len(first)} questions: {error}; call the same metric "
-                "again, which asks only the others",
+                "again to request only the others",
                 error.status,
             ) from None
         pool.shutdown()
@@ -234,7 +236,7 @@ class ServedJudge:
         """Return the log-probability of an answer as the first token. See `chances` for NaN and minus infinity."""
         told = self._completed(question, 1)
         if not told.tokens:
-            raise NetworkError(f"{host_of(self._url)} returned no token where one was asked for")
+            raise NetworkError(f"{host_of(self._url)} returned no token, but one was requested")
         try:
             chance = told.tokens[0].chance_of(answer)
         except Unreadable as error:

@@ -82,12 +82,12 @@ def find_judge(model: str, setting: str = "model") -> JudgeFiles:
     config = read_json(file, f"`{setting}`")
     if not isinstance(config, dict) or "auto_map" in config:
         raise UsageError(
-            f"`{setting}` must be a model of the transformers library, got one with code of its own: {model!r}"
+            f"`{setting}` must be a model of the transformers library, got one with custom code: {model!r}"
         )
     if (folder / "adapter_config.json").is_file():
         raise UsageError(
-            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; pass that of a LLaVA to fleur as "
-            "`adapter`, or merge the two, such as by `merge_and_unload` of peft, and pass the folder of what it saves"
+            f"`{setting}` must be a whole model, got one with an adapter: {model!r}; pass an adapter of a LLaVA to "
+            "fleur as `adapter`, or merge the two, such as with `merge_and_unload` of peft, and pass the saved folder"
         )
     if Path(model).is_dir():
         files = sorted(path for pattern in (*FILES, PICKLED) for path in folder.glob(pattern))
@@ -122,7 +122,9 @@ def find_adapter(adapter: str) -> JudgeFiles:
         )
     config = read_json(folder / ADAPTER_FILES[0], "`adapter`")
     if not isinstance(config, dict):
-        raise UsageError(f"`adapter` must have settings in adapter_config.json, got no object in {str(folder)!r}")
+        raise UsageError(
+            f"`adapter` must have settings in adapter_config.json, got a file without them in {str(folder)!r}"
+        )
     if Path(adapter).is_dir():
         return JudgeFiles(folder.name, local_name(joint_digest([folder / name for name in here])), folder, config)
     repository, _, revision = adapter.partition("@")

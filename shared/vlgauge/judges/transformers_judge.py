@@ -215,7 +215,7 @@ class LoadedJudge:
             ValueError: If pixels are passed to another kind of model.
         """
         if pixels is not None and self._parts.kind not in ("llava", "clip_t5"):
-            raise UsageError.about("pixels", f"must be left out for {self.identity!r}, which makes patches of its own")
+            raise UsageError.about("pixels", f"must be left out for {self.identity!r}, which computes its own patches")
         rows = [None] * len(questions) if pixels is None else pixels.split(1)
         asked = zip(questions, answers, rows, strict=True)
         return self.log_chances([self._prepared(one, opening, answer, row) for one, answer, row in asked])
@@ -378,7 +378,7 @@ class LoadedJudge:
 
     def _picture(self, question: Question) -> Image.Image:
         if self._parts.processor is None:
-            raise UsageError(f"`model` must be one that sees pictures, got {self.identity!r}, which reads text alone")
+            raise UsageError(f"`model` must be a model of images and text, got {self.identity!r}, which is text-only")
         assert question.picture is not None  # checked by the caller
         opened = question.picture.open()
         opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency
@@ -469,25 +469,25 @@ class LoadedJudge:
             prompt = self._filled(source, turns)
             if text.strip() not in prompt:
                 raise UsageError(
-                    f"`model` must have a chat template that takes the question as it is, got {self.identity!r}, whose "
-                    "template changes it or leaves it out; choose another model"
+                    f"`model` must have a chat template that does not change the question, got {self.identity!r}, "
+                    "whose template changes or omits it; choose another model"
                 )
             if prompt.rstrip().endswith(_THOUGHT):
                 raise UsageError(
-                    f"`model` must be one that answers at once, got {self.identity!r}, whose template opens a thought; "
-                    "choose a model that was trained to follow instructions without"
+                    f"`model` must be a model that answers directly, got {self.identity!r}, whose template starts a "
+                    "thought; choose an instruction-tuned model without reasoning"
                 )
             bos = self._tokenizer.bos_token
             special = self._parts.processor is not None and not (bos is not None and prompt.startswith(bos))
         elif picture is not None:
-            raise UsageError(f"`model` must have a chat template to be asked about pictures, got {self.identity!r}")
+            raise UsageError(f"`model` must have a chat template to be asked about images, got {self.identity!r}")
         images = {} if picture is None else {"images": [picture]}
         with self._template_told():
             found = source(text=[prompt], add_special_tokens=special, return_tensors="pt", **images)
             # Most processors raise an error in this case. Some models have no image token.
             mark = getattr(self._model.config, "image_token_id", None)
             if picture is not None and mark is not None and not (found["input_ids"] == mark).any():
-                raise UsageError("it leaves the picture out")
+                raise UsageError("it omits the image")
         return {name: value for name, value in found.items() if self._takes(name)}
 
     def _filled(self, source: Any, turns: Sequence[Mapping[str, Any]]) -> str:
@@ -505,7 +505,7 @@ class LoadedJudge:
         except Exception as error:
             why = " ".join(str(error).split())[:200]
             raise UsageError(
-                f"`model` must have a chat template that takes its question, got {self.identity!r}, whose template "
+                f"`model` must have a chat template that supports its question, got {self.identity!r}, whose template "
                 f"fails with: {why}"
             ) from error
 

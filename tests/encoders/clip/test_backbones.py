@@ -9,7 +9,7 @@ from vlgauge.encoders.clip.backbones import architecture_of
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ViT-B-32", "'ViT-B-32' must say which weights of open_clip, as one of .*'ViT-B-32:laion2b_s34b_b79k'"),
+        ("ViT-B-32", "'ViT-B-32' must name the weights of open_clip, one of .*'ViT-B-32:laion2b_s34b_b79k'"),
         ("ViT-B-32", ".*, or 'ViT-B/32' for OpenAI's$"),
         ("ViT-B/33", "must be a name that `vlgauge backbones` lists, .* got 'ViT-B/33'; did you mean 'ViT-B/32'"),
         ("hf-hub:nobody/longclip-x", "must be a name .* got 'hf-hub:nobody/longclip-x'; did you mean 'longclip-"),

@@ -48,7 +48,7 @@ def test_a_given_file_must_be_there(tmp_path):
     with pytest.raises(WeightsNotFoundError, match=r"`weights` must be an existing file, got .*none\.pth"):
         clip_encoder(weights=tmp_path / "none.pth")
     with pytest.raises(
-        WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny', which is on no Hub"
+        WeightsNotFoundError, match="`weights` must be a file for the backbone 'tiny', which is not on the Hub"
     ):
         clip_encoder(TINY)
 

@@ -212,10 +212,10 @@ def test_other_files_are_refused_before_a_picture(model, monkeypatch):
     with pytest.raises(ValueError, match=r"got that of another model in .*: <pad> 0, <eos> 4, 797 tokens"):
         metric.compute(**rows)
     (folder / "tokenizer.json").write_text("{}", "utf-8")
-    with pytest.raises(ValueError, match=r"`weights` must have the tokenizer of the model beside them, .* fails with"):
+    with pytest.raises(ValueError, match=r"`weights` must have the tokenizer of the model next to them, .* fails with"):
         metric.compute(**rows)
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"`weights` must have the model's tokenizer.json beside them"):
+    with pytest.raises(FileNotFoundError, match=r"`weights` must have the model's tokenizer.json next to them"):
         metric.compute(**rows)
     (folder / "tokenizer.json").write_text(own, "utf-8")
     (folder / "preprocessor_config.json").write_text('{"size": {"height": 32, "width": 32}, "resample": 2}', "utf-8")

@@ -113,7 +113,7 @@ def test_shape_is_told_by_the_weights():
 def test_weights_that_are_no_transformer():
     state = tiny_vit().state_dict()
     del state["pooler.dense.weight"]
-    with pytest.raises(ValueError, match="must hold a vision transformer with its pooling layer"):
+    with pytest.raises(ValueError, match="must contain a vision transformer with its pooling layer"):
         build_vit(state)
     state = tiny_vit().state_dict() | {"more.weight": torch.ones(1)}
     with pytest.raises(ValueError, match=r"got others: more.weight is too much"):
@@ -195,13 +195,13 @@ def test_broken_configurations(tmp_path, config, message):
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"text_head.bias": None}, "hold both heads, got none named 'text_head.bias'"),
-        ({"text_head.bias": torch.ones(WIDTH + 1)}, "hold heads of one width, got the shapes"),
+        ({"text_head.bias": None}, "contain both heads, got none named 'text_head.bias'"),
+        ({"text_head.bias": torch.ones(WIDTH + 1)}, "contain heads of one width, got the shapes"),
         (
             {"text_head.bias": torch.full((WIDTH,), torch.nan)},
             "be finite, got NaN or infinity in .*: text_head.bias$",
         ),
-        ({"image_head.weight": torch.ones(WIDTH, 63)}, "hold an image head for the 64 values .*, got one for 63"),
+        ({"image_head.weight": torch.ones(WIDTH, 63)}, "contain an image head for the 64 values .*, got one for 63"),
     ],
 )
 def test_broken_heads(tmp_path, tensors, message):
@@ -212,7 +212,9 @@ def test_broken_heads(tmp_path, tensors, message):
 
 def test_files_of_something_else(tmp_path):
     torch.save({"state_dict": {}}, tmp_path / "other.pth")
-    with pytest.raises(ValueError, match="must be the authors' file with the key 'model', or a folder of ours"):
+    with pytest.raises(
+        ValueError, match="must be the authors' file with the key 'model', or a folder of vlgauge train rovist_vg"
+    ):
         grounding_model(tmp_path / "other.pth")
     torch.save({"model": {"image_encoder.linear.weight": 3}}, tmp_path / "numbers.pth")
     with pytest.raises(ValueError, match="`checkpoint` must contain a state dict"):
@@ -221,10 +223,10 @@ def test_files_of_something_else(tmp_path):
     with pytest.raises(ValueError, match=r"must contain tensors, got int under 'text_encoder\.linear\.bias'"):
         grounding_model(tmp_path / "more.pth")
     write_authors(tmp_path / "more.pth", extra=torch.ones(1))
-    with pytest.raises(ValueError, match="the authors' tensors, got 'extra' beside them"):
+    with pytest.raises(ValueError, match="the authors' tensors, got 'extra' next to them"):
         grounding_model(tmp_path / "more.pth")
     folder = write_ours(tmp_path / "mine", config={"image_encoder": "vlgauge-toy-clip"})
-    with pytest.raises(ValueError, match="must hold the two heads only, got '"):
+    with pytest.raises(ValueError, match="must contain the two heads only, got '"):
         grounding_model(folder)
 
 

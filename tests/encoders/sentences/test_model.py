@@ -210,7 +210,7 @@ def test_the_hub_is_asked_for_the_pinned_commit(monkeypatch, model_folder):
     [
         (lambda folder: (folder / "modules.json").unlink(), "with modules.json"),
         (lambda folder: (folder / "model.safetensors").unlink(), "weights as safetensors"),
-        (lambda folder: (folder / "tokenizer.json").unlink(), "must come with its tokenizer"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "must include its tokenizer"),
         (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "a list of modules in modules.json"),
         (lambda folder: pickled_head(folder / "2_Dense"), r"all its weights as safetensors, got .*pytorch_model\.bin"),
         (

@@ -81,7 +81,7 @@ def test_vectors_that_are_packed_badly_are_refused(tmp_path, damage):
 def test_only_a_line_feed_ends_a_word_of_the_list(tmp_path):
     (tmp_path / "w.txt").write_bytes("\ufeffdog\r\nhot\u2028dog\x0bcat\nCat\ncat\n".encode())
     with pytest.warns(
-        UserWarning, match=r"2 of 4 words in w\.txt are in no text: texts are lower-cased and split"
+        UserWarning, match=r"2 of 4 words in w\.txt occur in no text, because texts are lowercased and split"
     ) as caught:
         encoder = BagOfWords(str(tmp_path / "w.txt"))
     assert {warning.filename for warning in caught} == {__file__}

@@ -283,7 +283,7 @@ def test_joined_digits_are_refused():
         ({"preset": "other"}, "`preset` must be one of"),
         ({"variant": "paper"}, "`variant` must be one of"),
         ({"max_new_tokens": 0}, "`max_new_tokens` must be"),
-        ({"model": 3}, "`model` must be a folder, a Hub id with its commit, or a judge of your own, got 3"),
+        ({"model": 3}, "`model` must be a folder, a Hub id with its commit, or a custom judge, got 3"),
         ({"dtype": "int8"}, "`dtype` must be one of"),
         ({"adapter": 3}, "`adapter` must be a folder or a Hub id with its commit, got 3"),
     ],

@@ -134,9 +134,9 @@ def pickled(folder):
         (lambda f: (f / "config.json").write_text("{"), "`model` must contain JSON, got .*config.json"),
         (
             configure(auto_map={"AutoModel": "x.Y"}),
-            "`model` must be a model of the transformers library, got one with code",
+            "`model` must be a model of the transformers library, got one with custom code",
         ),
-        (without_tokenizer, "`model` must come with its tokenizer, got none"),
+        (without_tokenizer, "`model` must include its tokenizer, got none"),
         (pickled, "`model` must have all its weights as safetensors, got others or none"),
         (lambda f: (f / "adapter_config.json").write_text("{}"), "`model` must have all its weights as safetensors"),
         (without_tensor("classifier.weight"), "fails with: no weights for classifier.weight"),
@@ -231,5 +231,5 @@ def test_a_base_of_another_width_or_family_is_refused(tmp_path, folder, authors)
     with pytest.raises(ValueError, match="`base` must be a configuration of ALBERT, got 'bert'"):
         values_of(CHECKPOINT, path)
     without_tokenizer(path)
-    with pytest.raises(ValueError, match="`base` must come with its tokenizer"):
+    with pytest.raises(ValueError, match="`base` must include its tokenizer"):
         values_of(CHECKPOINT, path)

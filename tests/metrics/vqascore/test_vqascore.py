@@ -198,7 +198,7 @@ def test_what_the_module_refuses(chosen):
         module(CAPTIONS)
     with pytest.raises(ValueError, match="`captions` must be one per picture, got 3 and 1"):
         module(CAPTIONS, PICTURES[:1])
-    with pytest.raises(ValueError, match=r"`pixels` must be left out for 'local@.*', which makes patches of its own"):
+    with pytest.raises(ValueError, match=r"`pixels` must be left out for 'local@.*', which computes its own patches"):
         module(CAPTIONS[:1], pixels=torch.zeros(1, 3, 28, 28))
     with pytest.raises(ValueError, match="`model` must be one of the transformers library to be trained through"):
         VqaScore(profile="embedded", device="cpu")

@@ -87,7 +87,7 @@ def _guessed(name: str) -> ClipArchitecture:
             (f", or {row.name!r} for OpenAI's" for row in TABLE.values() if f"{name}-quickgelu" in row.aliases), ""
         )
         raise UsageError(
-            f"`backbone` {name!r} must say which weights of open_clip, as one of {', '.join(map(repr, pairs))}{ours}"
+            f"`backbone` {name!r} must name the weights of open_clip, one of {', '.join(map(repr, pairs))}{ours}"
         )
     names = [*TABLE, *(alias for row in TABLE.values() for alias in row.aliases)]
     close = get_close_matches(repository, names, n=1, cutoff=0.5)

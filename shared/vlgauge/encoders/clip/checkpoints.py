@@ -100,7 +100,7 @@ def clip_state(tensors: Mapping[str, torch.Tensor], row: ClipArchitecture, *, so
         plain = joined_positions(plain, row.first_positions, source)
     elif SECOND_POSITIONS in plain:
         raise UsageError(
-            f"`weights` must be those of {row.name}, got those of a Long-CLIP in {source!r}; pass the `backbone` "
+            f"`weights` must be weights of {row.name}, got weights of a Long-CLIP in {source!r}; pass the `backbone` "
             "'longclip-b', 'longclip-l' or 'specs'"
         )
     refuse_other_tensors(plain, wanted, row.architecture, source)

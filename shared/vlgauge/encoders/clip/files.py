@@ -83,7 +83,7 @@ def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | 
     path = weights_file.parent / TOKENIZER
     if not path.is_file():
         raise WeightsNotFoundError(
-            f"`weights` must have the model's {TOKENIZER} beside them, got {str(weights_file)!r} without"
+            f"`weights` must have the model's {TOKENIZER} next to them, got {str(weights_file)!r} without"
         )
     return path
 
@@ -108,7 +108,7 @@ def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> Clip
     kind = _FILTERS.get(found.get("resample")) if isinstance(found, dict) else None
     if sides != {row.size} or kind is None:
         raise UsageError(
-            f"`weights` must have the {PICTURE_SETTINGS} of {row.name} beside them, with {row.size} pixels and a "
+            f"`weights` must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a "
             f"bilinear or bicubic filter, got another in {str(path)!r}"
         )
     return replace(row, interpolation=kind)
@@ -121,7 +121,7 @@ def _on_hub(
     files = files or row.files
     if row.repository is None:
         raise WeightsNotFoundError(
-            f"`weights` must be a file for the backbone {row.name!r}, which is on no Hub, got None"
+            f"`weights` must be a file for the backbone {row.name!r}, which is not on the Hub, got None"
         )
 
     def missing(folder: str, why: str) -> str:

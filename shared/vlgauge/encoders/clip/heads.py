@@ -141,21 +141,21 @@ def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> 
     lacking = [name for name in REQUIRED if not metadata.get(name)]
     if lacking:
         raise UsageError(
-            f"`adapter` must say in its metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
+            f"`adapter` must have the metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
         )
     pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
     wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
     if set(tensors) != wanted:
         raise UsageError(
-            f"`adapter` must hold visual.proj, or the attention pool of a ResNet, and text_projection, got "
+            f"`adapter` must contain visual.proj, or the attention pool of a ResNet, and text_projection, got "
             f"{', '.join(sorted(tensors)) or 'nothing'} in {source}"
         )
     for name, tensor in tensors.items():
         if not np.issubdtype(tensor.dtype, np.floating) or not np.isfinite(tensor).all():
-            raise UsageError.about("adapter", f"must hold finite floats, got others in {name} of {source}")
+            raise UsageError.about("adapter", f"must contain finite floats, got others in {name} of {source}")
     heads = heads_of(tensors)
     shapes = [heads[name].shape for name in ("visual.proj", "text_projection") if name in heads]
     if any(len(shape) != 2 for shape in shapes) or len({shape[-1] for shape in shapes}) != 1:
-        raise UsageError.about("adapter", f"must hold two matrices of one embedding width, got {shapes} in {source}")
+        raise UsageError.about("adapter", f"must contain two matrices of one embedding width, got {shapes} in {source}")
     ours = {name: heads[name] for name in pool}
     return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)

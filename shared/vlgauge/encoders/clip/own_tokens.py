@@ -27,7 +27,7 @@ class OwnTokens:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises only this class
             raise UsageError(
-                f"`weights` must have the tokenizer of the model beside them, got {str(file)!r}, which fails with: "
+                f"`weights` must have the tokenizer of the model next to them, got {str(file)!r}, which fails with: "
                 f"{error}"
             ) from error
         self._tokenizer.no_padding()
@@ -36,7 +36,7 @@ class OwnTokens:
         n_tokens = self._tokenizer.get_vocab_size()
         if found != _SPECIAL or n_tokens > n_rows:
             raise UsageError(
-                f"`weights` must have their own tokenizer beside them, with <pad> 0, <eos> 1 and at most {n_rows} "
+                f"`weights` must have their own tokenizer next to them, with <pad> 0, <eos> 1 and at most {n_rows} "
                 f"tokens, got that of another model in {str(file)!r}: <pad> {found['<pad>']}, <eos> {found['<eos>']}, "
                 f"{n_tokens} tokens"
             )

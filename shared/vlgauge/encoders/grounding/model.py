@@ -186,9 +186,9 @@ def checkpoint_path(checkpoint: str | os.PathLike[str] | None, profile: str) -> 
     """
     if checkpoint is None and profile != "embedded":
         raise WeightsNotFoundError(
-            "`checkpoint` is missing: rovist_vg needs trained heads; give the authors' r2p_model_epoch2.pth.tar "
+            "`checkpoint` is missing: rovist_vg needs trained heads; pass the authors' r2p_model_epoch2.pth.tar "
             f"({AUTHORS_FILE}) or a folder made by vlgauge train rovist_vg, or choose "
-            f"{as_setting('profile', 'embedded')}, which knows drawn scenes only"
+            f"{as_setting('profile', 'embedded')}, which knows synthetic scenes only"
         )
     path = EMBEDDED if checkpoint is None else Path(checkpoint).expanduser()
     weights = path / WEIGHTS if path.is_dir() else path
@@ -239,7 +239,7 @@ def read_config(path: Path) -> dict[str, Any]:
 def _frozen_encoder(config: Mapping[str, Any], image: Mapping[str, Any], device: str) -> ImageEncoder:
     """Return the CLIP whose hidden states before the projection the image head was trained on."""
     if image:
-        raise UsageError.about("checkpoint", f"must hold the two heads only, got {next(iter(image))!r} beside them")
+        raise UsageError.about("checkpoint", f"must contain the two heads only, got {next(iter(image))!r} next to them")
     name = config["image_encoder"]
     toy = name == TOY_NAME
     encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
@@ -257,7 +257,7 @@ def _vit(image: Mapping[str, torch.Tensor], heads: Heads, device: str) -> ImageE
     pooled, taken = vit.config.pooler_output_size, heads.image_weight.shape[1]
     if pooled != taken:
         raise UsageError(
-            f"`checkpoint` must hold an image head for the {pooled} values of its transformer, got one for {taken}"
+            f"`checkpoint` must contain an image head for the {pooled} values of its transformer, got one for {taken}"
         )
     return VisionEncoder(vit, device)
 
@@ -270,7 +270,8 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
         state = state_dict_in(state, file)
     else:
         raise UsageError(
-            f"`checkpoint` must be the authors' file with the key 'model', or a folder of ours, got {str(file)!r} with "
+            f"`checkpoint` must be the authors' file with the key 'model', or a folder of vlgauge train rovist_vg, got "
+            f"{str(file)!r} with "
             f"{', '.join(map(str, content))[:100] if isinstance(content, Mapping) else type(content).__name__}"
         )
     names = [f"{_IMAGE_HEAD}weight", f"{_IMAGE_HEAD}bias", f"{_TEXT_HEAD}weight", f"{_TEXT_HEAD}bias"]
@@ -278,7 +279,7 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
     surplus = [name for name in state if name not in names and not name.startswith(_IMAGE)]
     if surplus:
         raise UsageError(
-            f"`checkpoint` must hold the authors' tensors, got {surplus[0]!r} beside them in {str(file)!r}"
+            f"`checkpoint` must contain the authors' tensors, got {surplus[0]!r} next to them in {str(file)!r}"
         )
     image = {name.removeprefix(_IMAGE): tensor for name, tensor in state.items() if name.startswith(_IMAGE)}
     return GroundingModel(heads, _vit(image, heads, device), local_name(sha256_of(file)), None)
@@ -287,9 +288,11 @@ def _read_authors(file: Path, device: str) -> GroundingModel:
 def _heads(tensors: Mapping[str, torch.Tensor], names: Sequence[str], source: Path) -> Heads:
     missing = [name for name in names if name not in tensors]
     if missing:
-        raise UsageError.about("checkpoint", f"must hold both heads, got none named {missing[0]!r} in {str(source)!r}")
+        raise UsageError.about(
+            "checkpoint", f"must contain both heads, got none named {missing[0]!r} in {str(source)!r}"
+        )
     heads = Heads(*(np.asarray(tensors[name].float().numpy(), dtype=np.float64) for name in names))
     shapes = [matrix.shape for matrix in vars(heads).values()]
     if [len(shape) for shape in shapes] != [2, 1, 2, 1] or len({shape[0] for shape in shapes}) != 1:
-        raise UsageError(f"`checkpoint` must hold heads of one width, got the shapes {shapes} in {str(source)!r}")
+        raise UsageError(f"`checkpoint` must contain heads of one width, got the shapes {shapes} in {str(source)!r}")
     return heads

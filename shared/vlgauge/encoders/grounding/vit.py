@@ -78,7 +78,7 @@ def vit_config(state: Mapping[str, torch.Tensor]) -> Any:
         middle = next(t.shape[0] for name, t in state.items() if re.search(r"(intermediate\.dense|fc1)\.weight$", name))
         pooled = state["pooler.dense.weight"].shape[0]
     except (KeyError, ValueError, StopIteration, IndexError) as error:
-        raise UsageError("`checkpoint` must hold a vision transformer with its pooling layer, got others") from error
+        raise UsageError("`checkpoint` must contain a vision transformer with its pooling layer, got others") from error
     return ViTConfig(
         hidden_size=width,
         num_hidden_layers=len(layers),
@@ -119,7 +119,7 @@ def build_vit(state: Mapping[str, torch.Tensor]) -> Any:
     wrong = [name for name in names.keys() & own.keys() if names[name].shape != own[name].shape]
     if missing or surplus or wrong:
         told = ", ".join([*(f"{n} is missing" for n in missing), *(f"{n} is too much" for n in surplus), *wrong][:3])
-        raise UsageError.about("checkpoint", f"must hold the tensors of a vision transformer, got others: {told}")
+        raise UsageError.about("checkpoint", f"must contain the tensors of a vision transformer, got others: {told}")
     model.load_state_dict(own)
     return model.eval().requires_grad_(False)
 

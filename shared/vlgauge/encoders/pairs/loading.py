@@ -86,8 +86,8 @@ class GivenScorer:
                     values = np.asarray(found_here, dtype=np.float64)
                 except (TypeError, ValueError):
                     raise UsageError(
-                        f"`model` must return one probability per pair, got {type(found_here).__name__} that holds "
-                        "something else"
+                        f"`model` must return one probability per pair, got {type(found_here).__name__} with other "
+                        "values"
                     ) from None
                 if values.shape != (len(batch),) or not ((values >= 0) & (values <= 1)).all():
                     raise UsageError(

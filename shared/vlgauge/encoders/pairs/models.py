@@ -155,11 +155,9 @@ def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
         raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
     settings = read_json(config, f"`{setting}`")
     if not isinstance(settings, dict) or "auto_map" in settings:
-        raise UsageError(
-            f"`{setting}` must be a model of the transformers library, got one with code of its own: {name!r}"
-        )
+        raise UsageError(f"`{setting}` must be a model of the transformers library, got one with custom code: {name!r}")
     if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
-        raise UsageError(f"`{setting}` must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError(f"`{setting}` must include its tokenizer, got none in {str(folder)!r}")
     weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
     if not weights or (folder / "adapter_config.json").exists():
         raise UsageError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
@@ -307,4 +305,4 @@ def _listed(keys: Any) -> str:
 
 def _hint() -> str:
     embedded = as_setting("profile", "embedded")
-    return f"or {embedded} for the small model that comes along, which knows drawn scenes only"
+    return f"or {embedded} for the bundled demo model, which knows synthetic scenes only"

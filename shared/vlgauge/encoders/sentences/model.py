@@ -130,7 +130,7 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
     entries = read_json(modules, "`encoder`")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise UsageError(
-            f"`encoder` must have a list of modules in modules.json, got something else in {str(folder)!r}"
+            f"`encoder` must have a list of modules in modules.json, got a file without it in {str(folder)!r}"
         )
     for entry in entries:
         # Modules of other packages would be imported and run.
@@ -141,13 +141,15 @@ def _described(folder: Path, identity: str | None = None) -> SentenceModel:
         raise UsageError.about("encoder", f"must have its weights as safetensors, got none in {str(folder)!r}")
     pickled = [path for path in folder.rglob("pytorch_model*.bin") if not list(path.parent.glob("*.safetensors"))]
     if pickled:
-        raise UsageError(f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it anew")
+        raise UsageError(
+            f"`encoder` must have all its weights as safetensors, got {str(pickled[0])!r}; save it again as safetensors"
+        )
     if adapter := next(folder.rglob("adapter_config.json"), None):
         raise UsageError(
             f"`encoder` must have all its weights in its folder, got the adapter {str(adapter)!r}; merge it"
         )
     if not any(next(folder.rglob(name), None) for name in ("tokenizer.json", "vocab.txt", "*.model")):
-        raise UsageError.about("encoder", f"must come with its tokenizer, got none in {str(folder)!r}")
+        raise UsageError.about("encoder", f"must include its tokenizer, got none in {str(folder)!r}")
     settings = sorted(path for pattern in ("*.json", "*.txt", "*.model") for path in folder.rglob(pattern))
     digest = joint_digest([*weights, *settings])
     return SentenceModel(identity or local_name(digest), folder, joint_digest(weights), digest)
