@@ -33,7 +33,7 @@ def test_missing_weights_are_told_at_once_and_without_network(no_sockets, monkey
         "an offline switch is set",
         "vlgauge prefetch clip:ViT-B/32",
         "pass a file as `weights`",
-        "or profile='embedded'",
+        'or profile="embedded"',
     ):
         assert part in message
     assert isinstance(caught.value, FileNotFoundError)
@@ -188,7 +188,7 @@ def test_missing_weights_of_the_paper_say_what_to_do(tmp_path, monkeypatch, back
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     with pytest.raises(WeightsNotFoundError) as raised:
         paper_adapter(backbone)
-    for part in (*parts, str(tmp_path), "`checkpoint`", "profile='embedded'"):
+    for part in (*parts, str(tmp_path), "`checkpoint`", 'profile="embedded"'):
         assert part in str(raised.value)
 
 

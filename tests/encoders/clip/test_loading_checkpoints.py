@@ -106,7 +106,7 @@ def test_without_a_checkpoint_clip_s_is_plain_and_pac_s_asks(tmp_path, weights, 
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path))
     encoder, head = clip_with_checkpoint(TINY, kind="clip_s", weights=weights, device="cpu")
     assert (encoder, head) == (clip_encoder(TINY, weights=weights, device="cpu"), None)
-    with pytest.raises(WeightsNotFoundError, match=r"weights of PAC-S for tiny are not in .* or profile='embedded'"):
+    with pytest.raises(WeightsNotFoundError, match=r'weights of PAC-S for tiny are not in .* or profile="embedded"'):
         clip_with_checkpoint(TINY, weights=weights)
     with pytest.raises(WeightsNotFoundError, match=r"605 MB.*1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae.*vlgauge convert"):
         clip_with_checkpoint()
