@@ -51,7 +51,6 @@ def lean_import(library: str) -> ModuleType:
 
 
 def _others_may_import() -> bool:
-    """Return whether another thread may import something."""
     return any(
         thread is not threading.current_thread() and thread.name not in _IMPORTS_NOTHING
         for thread in threading.enumerate()

@@ -64,6 +64,5 @@ def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[P
 
 
 def _parts_in(folder: Path) -> list[os.DirEntry[str]]:
-    """Return all partially written files in a folder."""
     with os.scandir(folder) as entries:
         return [entry for entry in entries if PART.fullmatch(entry.name)]

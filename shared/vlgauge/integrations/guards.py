@@ -108,7 +108,7 @@ def repeats_itself(text: str) -> bool:
 
     - one or two words occur three times in a row, or a longer phrase twice in a row
     - fewer than 2 sqrt(n) of n words are distinct (for n of at least 16, 1.5 sqrt(n) for n of at least 6)
-    - a third of its phrases of four words occurred before
+    - a third of its phrases of four words occurred before (for n of at least 12)
     - a letter or a symbol occurs ten times in a row, or letters are repeated as in "redredred"
     """
     folded = _folded(text)

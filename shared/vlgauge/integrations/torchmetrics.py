@@ -248,7 +248,6 @@ class VlgaugeMetric(torchmetrics.Metric):
 
 
 def _checked_score(metric: Any, score: str | None) -> str:
-    """Check that the metric can have the score, and return its name."""
     if not isinstance(metric, (str, Metric)):
         raise UsageTypeError(
             f"`metric` must be the name of a metric, or a metric from vlgauge.load, got {shown(metric)}"

@@ -211,7 +211,6 @@ def archive_rows(path: str, limits: RowLimits) -> Source:
 
 
 def _rows_of(table: ListedFile, limits: RowLimits) -> Rows:
-    """Read the rows of a table in an archive."""
     with tempfile.TemporaryDirectory(prefix="vlgauge-table-") as folder:
         path = Path(folder, f"table{Path(table.name).suffix.lower()}")
         path.write_bytes(table.content(limits.clip_bytes))
