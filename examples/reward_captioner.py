@@ -32,7 +32,7 @@ from transformers.utils import logging
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.integrations.guards import GUARDS
 from vlgauge.integrations.trl import combined_reward
 from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS

@@ -12,11 +12,11 @@ from packaging.utils import canonicalize_name
 from space import calls, card, thumbnail
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
+from vlgauge.api.prefetch.assets import hub_files_of
 from vlgauge.cli import plain_warnings
-from vlgauge.prefetching.assets import hub_files_of
-from vlgauge.settings import one_of
-from vlgauge.writing import write
+from vlgauge.core.validation import one_of
+from vlgauge.core.writing import write
+from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKBENCH = "workbench"
@@ -25,7 +25,7 @@ ORG = "vlgauge"
 
 _APP = '''"""The Space of {name}: what `{shown}` shows."""
 
-from vlgauge import workbench
+import vlgauge_workbench as workbench
 
 demo = workbench.app({word})
 if __name__ == "__main__":

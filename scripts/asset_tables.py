@@ -2,9 +2,9 @@
 
 import re
 
-from vlgauge.catalog import metric_names
-from vlgauge.prefetching.assets import Asset, ByHand, HubFiles, about, assets_of
-from vlgauge.weights.files import cache_folder
+from vlgauge.api.prefetch.assets import Asset, ByHand, HubFiles, about, assets_of
+from vlgauge.checkpoints.files import cache_folder
+from vlgauge.core.catalog import metric_names
 
 CACHE = "~/.cache/vlgauge"
 HEADING = "### Files from Outside"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
+from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
 _BECOMES = re.compile(r"^## \[Unreleased\]\n+Becomes (\d\S*)\.$", re.MULTILINE)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
-from vlgauge.writing import write
+from vlgauge.core.writing import write
+from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages whose install lines use the repository until the package is on the package index.

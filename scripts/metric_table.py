@@ -9,8 +9,8 @@ from pathlib import Path
 
 from asset_tables import with_section
 
-from vlgauge.catalog import card_fact, metric_facts, metrics_by_group
-from vlgauge.writing import write
+from vlgauge.core.catalog import card_fact, metric_facts, metrics_by_group
+from vlgauge.core.writing import write
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 CARD = "https://github.com/vlgauge/vlgauge/blob/main/metrics/{}/README.md"

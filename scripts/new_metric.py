@@ -11,8 +11,8 @@ from pathlib import Path
 from string import Template
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
-from vlgauge.writing import write
+from vlgauge.core.writing import write
+from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
 SKELETON = Path(__file__).parent / "skeleton"
@@ -124,7 +124,7 @@ def _of_script(path: Path, name: str) -> dict[str, str]:
     compute, more = _scoring(scoring, imported, path.stem)
     used |= more
     extra = name.replace("_", "-")
-    hint = f'  # From: "vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
+    hint = f'  # From: "vlgauge[{extra}]@git+{REPOSITORY}@v{vlgauge.__version__}"'
     imports = [f"from {node.module} import {one}" for one, node in used.items()]
     own = sorted(f"{line}{hint}" for line in imports if line.startswith("from vlgauge"))
     others = {line for line in imports if not line.startswith("from vlgauge")}

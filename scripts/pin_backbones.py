@@ -1,6 +1,6 @@
 """Pin backbones without a commit: query the Hub for the newest commits, and write commits and digests for the table.
 
-It reads file lists only and downloads no weights. `vlgauge.encoders.clip.architectures` reads the output file.
+It reads file lists only and downloads no weights. `vlgauge.models.clip.architectures` reads the output file.
 """
 
 import argparse
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.errors import NetworkError
-from vlgauge.files import DATA
-from vlgauge.network import hub_listing
-from vlgauge.writing import write
+from vlgauge.checkpoints.hub import hub_listing
+from vlgauge.core.errors import NetworkError
+from vlgauge.core.files import DATA
+from vlgauge.core.writing import write
+from vlgauge.models.clip.architectures import TABLE
 
 PINS = DATA / "backbone_pins.json"
 

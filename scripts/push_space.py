@@ -20,12 +20,12 @@ from assemble_space import ROOT, WORKBENCH, add_options, assembled, checked_org,
 from check_release import version_faults
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
+from vlgauge.checkpoints.hub import hub_requests
+from vlgauge.checkpoints.hub.proposals import refuse_offline
 from vlgauge.cli import plain_warnings
-from vlgauge.errors import NetworkError
-from vlgauge.network import hub_requests
-from vlgauge.network.proposals import refuse_offline
-from vlgauge.settings import one_of
+from vlgauge.core.errors import NetworkError
+from vlgauge.core.validation import one_of
+from vlgauge.families.base.metric import REPOSITORY
 
 # Exceptions of one Space, after which the others are still sent.
 _ERRORS = (ValueError, OSError, ImportError, RuntimeError)

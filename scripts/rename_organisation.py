@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vlgauge.catalog import metric_names
-from vlgauge.writing import write
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = "vlgauge"

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.catalog import metric_facts, metrics_by_group
-from vlgauge.lean_imports import lean_import
-from vlgauge.writing import write
+from vlgauge.core.catalog import metric_facts, metrics_by_group
+from vlgauge.core.lean_imports import lean_import
+from vlgauge.core.writing import write
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (

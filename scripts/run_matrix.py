@@ -3,7 +3,7 @@
 The order of summation differs between processors, so a test that asserts the last bit of a sum passes on some machines
 only. The libraries are configured as on older processors. Threads, hash seed and order of the tests vary as well.
 There are about a dozen runs, each as long as `make test`. Their output is stored in build/matrix.
-``scripts/run_matrix.py --only 3 tests/encoders`` repeats one run with some of the tests.
+``scripts/run_matrix.py --only 3 tests/models`` repeats one run with some of the tests.
 """
 
 import argparse

@@ -62,15 +62,21 @@ _WITH_MODELS = (
     *("rovist", "soft-spice", "specs", "spice", "spider"),
 )
 _JUDGES = ("clair", "fleur", "vqascore")  # require transformers 5
-_ROOMS = ("base", "distances", "leaderboard", "media", "network", "row_sources", "style")
-_ROOMS_WITH_MODELS = ("caption_sets", "clip_score", "encoders", "grounding")
-_FILES = ("test_files.py",)
+_FOLDERS = (
+    *("families/base", "families/ngram", "families/style", "leaderboard", "inputs/media", "checkpoints/hub"),
+    *("api/row_sources", "core"),
+)
+_FOLDERS_WITH_MODELS = ("families/caption_sets", "families/clip_score", "models", "families/grounding")
 GROUPS: Mapping[str, Group] = {
     # Metrics with few dependencies, with videos and pages.
     "light": Group(
         ("explain", "meteor", "video"),
-        tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_ROOMS, *_FILES)),
-        ("tests/base/test_images.py", "tests/base/test_dataset_map.py", "tests/media/test_images.py"),
+        tuple(f"tests/{name}" for name in (*(f"metrics/{name}" for name in _METRICS), *_FOLDERS)),
+        (
+            "tests/families/base/test_images.py",
+            "tests/families/base/test_dataset_map.py",
+            "tests/inputs/media/test_images.py",
+        ),
         (
             *("story_toy-rovist_c", "features_of_the_oracle", "nobody_listens", "a_hub_that_is_silent_is_waited_for"),
             "one_request_and_one_error_where_the_hub_is_down",
@@ -79,7 +85,7 @@ GROUPS: Mapping[str, Group] = {
     # Every metric that supports the older transformers that other packages require.
     "models": Group(
         (*_WITH_MODELS, "embedded", "explain", "punkt", "video"),
-        tuple(f"tests/{name}" for name in (*_ROOMS_WITH_MODELS, "base", "metrics", "weights")),
+        tuple(f"tests/{name}" for name in (*_FOLDERS_WITH_MODELS, "families/base", "metrics", "checkpoints")),
         tuple(f"tests/metrics/{name}" for name in _JUDGES),
         tuple(f"(test_metric and {name})" for name in _JUDGES),
     ),

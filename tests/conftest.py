@@ -20,9 +20,9 @@ from packaging.version import Version
 from script_modules import script_module
 
 import vlgauge_metrics
-from vlgauge.lean_imports import lean_import
-from vlgauge.pool import pool
-from vlgauge.weights import files
+from vlgauge.checkpoints import files
+from vlgauge.core.lean_imports import lean_import
+from vlgauge.core.pool import pool
 
 # Before anything imports evaluate, which reads them once. One folder per worker process.
 _HOME = tempfile.mkdtemp(prefix="vlgauge-tests-")
@@ -162,7 +162,7 @@ def plain_models_outlive_a_file():
 @pytest.fixture(scope="session", autouse=True)
 def told_of_the_toy():
     """As if the toys had warned already: which test is the first to use one depends on their order."""
-    from vlgauge.encoders.clip import toy
+    from vlgauge.models.clip import toy
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -173,7 +173,7 @@ def told_of_the_toy():
 @pytest.fixture(scope="session", autouse=True)
 def no_step_is_long():
     """As if every step ended at once: which of them writes a line depends on the machine."""
-    from vlgauge import progress
+    from vlgauge.core import progress
 
     progress.FIRST_LINE_SECONDS = math.inf
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from asset_tables import table as table_of_files
 from metric_table import table as metric_table
 
-from vlgauge.catalog import metric_facts, metric_folder, metric_names, metric_title
+from vlgauge.core.catalog import metric_facts, metric_folder, metric_names, metric_title
 from vlgauge.explain import explanation_of
-from vlgauge.studies.published import PAPERS, published_tables
+from vlgauge.research.studies.published import PAPERS, published_tables
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

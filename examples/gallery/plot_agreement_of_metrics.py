@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 import vlgauge
-from vlgauge.media.tables import located, read_rows
+from vlgauge.inputs.media.tables import located, read_rows
 
 EXAMPLES = Path("..")
 path = str(EXAMPLES / "captioned_scenes.jsonl")

@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import vlgauge
-from vlgauge.media.tables import read_rows
+from vlgauge.inputs.media.tables import read_rows
 
 EXAMPLES = Path("..")
 model, people = (read_rows(str(EXAMPLES / f"{side}_scores.csv")) for side in ("model", "human"))

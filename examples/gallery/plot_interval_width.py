@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.stats import bootstrap_interval
 
 stories = [story.sentences for story in scenes.stories(400, seed=2, split="test")]
 rovist_nr = vlgauge.load("rovist_nr", progress=False)

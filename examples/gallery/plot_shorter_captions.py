@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import vlgauge
-from vlgauge.media.tables import read_rows
+from vlgauge.inputs.media.tables import read_rows
 
 EXAMPLES = Path("..")
 rows = [row for row in read_rows(str(EXAMPLES / "captioned_scenes.jsonl")) if row["kind"] == "right"]

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import vlgauge
-from vlgauge.media.tables import read_rows
+from vlgauge.inputs.media.tables import read_rows
 
 EXAMPLES = Path("..")
 rows = read_rows(str(EXAMPLES / "styled_captions.csv"))

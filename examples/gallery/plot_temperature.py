@@ -12,7 +12,7 @@ import numpy as np
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.studies.temperature_curve import curve
+from vlgauge.research.studies.temperature_curve import curve
 
 rng = np.random.default_rng(0)
 temperatures = [0.1, 0.3, 0.6, 1.0, 1.5, 2.5, 4.0]

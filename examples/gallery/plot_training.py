@@ -16,7 +16,7 @@ sys.path.insert(0, "..")
 import train_captioner
 from transformers.utils import logging
 
-from vlgauge.scoring.figures import training_figure
+from vlgauge.api.figures import training_figure
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()

@@ -12,7 +12,7 @@ import numpy as np
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.studies.unique_versus_correct import unique_versus_correct
+from vlgauge.research.studies.unique_versus_correct import unique_versus_correct
 
 references = [scenes.captions(scene, seed=i, n=20) for i, scene in enumerate(scenes.scenes(40, seed=0, split="test"))]
 trm = vlgauge.load("trm", mean_aggregate=True, progress=False)

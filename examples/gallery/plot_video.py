@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 import vlgauge
 from vlgauge.explain import explain
-from vlgauge.media.tables import located, read_rows
+from vlgauge.inputs.media.tables import located, read_rows
 
 EXAMPLES = Path("..")
 path = str(EXAMPLES / "captioned_clips.jsonl")

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import vlgauge
-from vlgauge.media.tables import located, read_rows
+from vlgauge.inputs.media.tables import located, read_rows
 
 EXAMPLES = Path("..")
 path = EXAMPLES / "captioned_scenes.jsonl"

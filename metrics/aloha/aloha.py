@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import scene_graphs  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageTypeError  # From: "vlgauge[aloha] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import scene_graphs  # From: "vlgauge[aloha]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import MOST_CHOICES
 from .formula import best_matching

@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from vlgauge.corpus_values import Counted
-from vlgauge.distances.cider import ORDERS
-from vlgauge.distances.rouge_and_bleu import COUNT_COLUMNS
-from vlgauge.distances.rouge_and_bleu import counts_of_columns
-from vlgauge.distances.rouge_and_bleu import summed_bleu
-from vlgauge.distances.rouge_and_bleu import summed_bleu_4
-from vlgauge.distances.rouge_and_bleu import without_match
+from vlgauge.families.aggregation import Counted
+from vlgauge.families.ngram.cider import ORDERS
+from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS
+from vlgauge.families.ngram.rouge_bleu import counts_of_columns
+from vlgauge.families.ngram.rouge_bleu import summed_bleu
+from vlgauge.families.ngram.rouge_bleu import summed_bleu_4
+from vlgauge.families.ngram.rouge_bleu import without_match
 
 COUNTED = Counted(
     COUNT_COLUMNS,

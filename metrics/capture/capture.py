@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import scene_graphs  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageTypeError  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.signatures import local_name  # From: "vlgauge[capture] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.signatures import local_name  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import scene_graphs  # From: "vlgauge[capture]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import capture_score
 from .formula import f_measure

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import scene_graphs  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageTypeError  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import warn  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.signatures import local_name  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text.language import words  # From: "vlgauge[chair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageTypeError  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.signatures import local_name  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import warn  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import scene_graphs  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text.language import words  # From: "vlgauge[chair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import COUNTS
 from .formula import chair_i

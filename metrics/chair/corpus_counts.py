@@ -1,6 +1,6 @@
 """Summed counts from which CHAIR_i of a corpus is computed, because it is not a mean of scores."""
 
-from vlgauge.corpus_values import Counted
+from vlgauge.families.aggregation import Counted
 
 from .formula import chair_i
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-from vlgauge.files import DATA
-from vlgauge.scene_graphs import singular
-from vlgauge.text.language import words
+from vlgauge.core.files import DATA
+from vlgauge.families.scene_graphs import singular
+from vlgauge.inputs.text.language import words
 
 DIALECTS = ("2018", "opera", "fixed")
 Table = Mapping[str, str]

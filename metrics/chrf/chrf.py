@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import PartialResult  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[chrf] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.base import parts  # From: "vlgauge[chrf]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import COUNT_COLUMNS
 from .formula import best_references
@@ -60,7 +60,7 @@ class Chrf(base.CaptionMetric):
         self.lowercase = base.true_or_false("lowercase", lowercase)
         super().__init__(*args, **host)
 
-    def combine(self, partial: PartialResult) -> dict[str, Any]:
+    def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
         """Combine the partial results of all rows, with corpus chrF computed from the summed counts."""
         columns = np.array([partial.columns[f"chrf_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T
         return super().combine(partial) | {"chrf": _of_corpus(columns[~np.isnan(columns).any(axis=1)])}

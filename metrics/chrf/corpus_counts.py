@@ -1,6 +1,6 @@
 """Summed counts from which corpus chrF is computed, because it is not a mean of scores."""
 
-from vlgauge.corpus_values import Counted
+from vlgauge.families.aggregation import Counted
 
 from .formula import COUNT_COLUMNS
 from .formula import f_score

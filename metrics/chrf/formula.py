@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.progress import Progress
-from vlgauge.progress import reported
-from vlgauge.text.ngrams import Ints
-from vlgauge.text.ngrams import Tokens
-from vlgauge.text.ngrams import first_of_run
-from vlgauge.text.ngrams import ngram_sets
-from vlgauge.text.ngrams import token_ids
+from vlgauge.core.progress import Progress
+from vlgauge.core.progress import reported
+from vlgauge.inputs.text.ngrams import Ints
+from vlgauge.inputs.text.ngrams import Tokens
+from vlgauge.inputs.text.ngrams import first_of_run
+from vlgauge.inputs.text.ngrams import ngram_sets
+from vlgauge.inputs.text.ngrams import token_ids
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def best_references(
         predictions: Captions, one per row.
         references: References of each caption, at least one.
         word_order: 0, or 2 to count words too.
-        progress: Progress setting. See `vlgauge.progress`.
+        progress: Progress setting. See `vlgauge.core.progress`.
     """
     per_reference: list[list[float]] = []
     chosen, columns = [], [np.zeros((0, len(COUNT_COLUMNS)), np.int64)]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Counts  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import cider  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import warn  # From: "vlgauge[cider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import warn  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.base.parts import Counts  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import cider  # From: "vlgauge[cider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 CIDEr-D compares the n-grams of a caption with the n-grams of its references. N-grams that occur in the references of
@@ -32,7 +32,7 @@ Returns:
 
 Examples:
     >>> import evaluate
-    >>> from vlgauge.distances.cider import DocumentFrequency
+    >>> from vlgauge.families.ngram.cider import DocumentFrequency
     >>> cider = evaluate.load("vlgauge/cider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
     >>> result = cider.compute(predictions=["a dog runs"], references=[["a dog is running", "a dog runs fast"]])
     >>> print(round(result["cider"], 3))

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.core.files import DATA
 from vlgauge.explain.referenced import ReferencedCaption
-from vlgauge.files import DATA
-from vlgauge.media.tables import read_rows
-from vlgauge.text.ngrams import MAX_ORDER
+from vlgauge.families.ngram.cider import DocumentFrequency
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.inputs.text.ngrams import MAX_ORDER
 
 
 class Cider(ReferencedCaption):

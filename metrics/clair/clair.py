@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import judged  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import judges  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[clair] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import judged  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models import judges  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import HIGHEST
 from .formula import VARIANTS
@@ -71,8 +71,8 @@ class Clair(judged.TextJudgeMetric):
     )
 
     def __init__(self, *args: Any, variant: str = "released", max_new_tokens: int = LONGEST, **host: Any) -> None:
-        self.variant = settings.one_of("variant", variant, VARIANTS)
-        self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
+        self.variant = validation.one_of("variant", variant, VARIANTS)
+        self.max_new_tokens = validation.whole_number("max_new_tokens", max_new_tokens, 1)
         super().__init__(*args, **host)
 
     def _compute(

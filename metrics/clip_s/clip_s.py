@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from vlgauge import clip_score  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[clip-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[clip-s]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import clip_score  # From: "vlgauge[clip-s]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 CLIP-S is the scaled cosine similarity of the CLIP embeddings of a caption and its image. RefCLIP-S also uses
@@ -17,8 +17,8 @@ _INPUTS = clip_score.INPUTS.format(name="clip_s", w=2.5)
 class ClipS(clip_score.ClipScoreMetric):
     """CLIPScore w max(c, 0) with w = 2.5 (Hessel et al., 2021), and EMScore for videos.
 
-    c is the cosine similarity of caption and image. The formulas are in `vlgauge.clip_score.formula` and
-    `vlgauge.clip_score.emscore`.
+    c is the cosine similarity of caption and image. The formulas are in `vlgauge.families.clip_score.formula` and
+    `vlgauge.families.clip_score.emscore`.
     """
 
     about = (_DESCRIPTION, _INPUTS)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import results  # From: "vlgauge[d-hm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import results  # From: "vlgauge[d-hm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[d-hm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 d_HM is the distance of generated stories from human-written stories of the same images: the mean of the absolute

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import judged  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import judges  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[fleur] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import judged  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models import judges  # From: "vlgauge[fleur]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import VARIANTS
 from .formula import printed_number
@@ -106,12 +106,12 @@ class Fleur(judged.JudgeMetric):
         adapter: str | os.PathLike[str] | None = None,
         **host: Any,
     ) -> None:
-        self.preset = settings.one_of("preset", preset, PRESETS)
-        self.variant = settings.one_of("variant", variant, VARIANTS)
-        self.max_new_tokens = settings.whole_number("max_new_tokens", max_new_tokens, 1)
-        self.reasons = settings.true_or_false("reasons", reasons)
+        self.preset = validation.one_of("preset", preset, PRESETS)
+        self.variant = validation.one_of("variant", variant, VARIANTS)
+        self.max_new_tokens = validation.whole_number("max_new_tokens", max_new_tokens, 1)
+        self.reasons = validation.true_or_false("reasons", reasons)
         if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
-            raise UsageError(f"`adapter` must be a folder or a Hub id with its commit, got {settings.shown(adapter)}")
+            raise UsageError(f"`adapter` must be a folder or a Hub id with its commit, got {validation.shown(adapter)}")
         self.adapter = adapter
         super().__init__(*args, **host)
 

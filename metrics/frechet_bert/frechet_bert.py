@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import caption_sets  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import statistics  # From: "vlgauge[frechet-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import stats  # From: "vlgauge[frechet-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import caption_sets  # From: "vlgauge[frechet-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 Frechet-BERT compares the captions that a model samples for an image with human captions: the squared 2-Wasserstein
@@ -161,7 +161,7 @@ def tie_tolerances(gram: Floats) -> Floats:
         Tolerances, shape ``(S,)``.
     """
     variance: Floats = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
-    return statistics.TOLERANCE * variance
+    return stats.TOLERANCE * variance
 
 
 class FrechetBert(caption_sets.VectorSetMetric):
@@ -171,7 +171,7 @@ class FrechetBert(caption_sets.VectorSetMetric):
     papers = ("https://aclanthology.org/2024.lrec-main.453", "https://arxiv.org/abs/1706.08500")
 
     def score_group(
-        self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
+        self, vectors: npt.NDArray[np.floating], n: int, ways: stats.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Compute the scores and null distributions of examples with n candidates each.
 

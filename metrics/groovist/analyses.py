@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.errors import UsageError
-from vlgauge.grounding.features import per_story
-from vlgauge.settings import listed
-from vlgauge.settings import shown
-from vlgauge.text.language import words
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import listed
+from vlgauge.core.validation import shown
+from vlgauge.families.grounding.features import per_story
+from vlgauge.inputs.text.language import words
 
 Floats = npt.NDArray[np.float64]
 

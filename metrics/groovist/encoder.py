@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.encoders import ImageTextEncoder
-from vlgauge.encoders.clip import loading
-from vlgauge.encoders.clip.tokens import SPELLED
-from vlgauge.encoders.clip.tokens import spells_special
-from vlgauge.grounding.features import unit_vectors
-from vlgauge.media.pictures import PREPROCESSING
-from vlgauge.media.pictures import Picture
-from vlgauge.progress import Progress
-from vlgauge.regions import GIVEN
-from vlgauge.settings import warn
-from vlgauge.weights.preflight import Preflight
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.progress import Progress
+from vlgauge.core.validation import warn
+from vlgauge.families.grounding.features import unit_vectors
+from vlgauge.inputs.media.pictures import PREPROCESSING
+from vlgauge.inputs.media.pictures import Picture
+from vlgauge.models import ImageTextEncoder
+from vlgauge.models.clip import loading
+from vlgauge.models.clip.tokens import SPELLED
+from vlgauge.models.clip.tokens import spells_special
+from vlgauge.models.detectors import GIVEN
 
 Floats = npt.NDArray[np.float64]
 

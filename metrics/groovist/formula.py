@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.grounding import Evidence
-from vlgauge.grounding import Spots
-from vlgauge.grounding import best_regions
-from vlgauge.results import mean_of_defined
-from vlgauge.text.concreteness import UNKNOWN_WEIGHT
+from vlgauge.core.results import mean_of_defined
+from vlgauge.families.grounding import Evidence
+from vlgauge.families.grounding import Spots
+from vlgauge.families.grounding import best_regions
+from vlgauge.inputs.text.concreteness import UNKNOWN_WEIGHT
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from vlgauge import base  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import grounding  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.regions import GIVEN  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[groovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import grounding  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.detectors import GIVEN  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .analyses import MATCHING
 from .analyses import analysed
@@ -162,7 +162,7 @@ class Groovist(grounding.GroundingMetric):
         Raises:
             ValueError: If no story has both phrases and regions.
         """
-        own = {name: getattr(self, name) for name in settings.setting_names(type(self))}
+        own = {name: getattr(self, name) for name in validation.setting_names(type(self))}
         scorer = type(self)(keep_in_memory=True, **own | NEUTRAL)
         result: Any = scorer.compute(**data, return_details=True)
         return fitted_theta(result[f"{self.name}_details"], scorer.made_with, path)

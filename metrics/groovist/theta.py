@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 from typing import NoReturn
 
-from vlgauge.encoders.clip.toy import TOY_NAME
-from vlgauge.errors import MissingFileError
-from vlgauge.errors import UsageError
-from vlgauge.files import DATA
-from vlgauge.files import read_json
-from vlgauge.regions import GIVEN
-from vlgauge.settings import finite_number
-from vlgauge.settings import shown
-from vlgauge.settings import warn
-from vlgauge.weights.files import SourcesMissing
-from vlgauge.weights.preflight import Preflight
-from vlgauge.writing import write
+from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import MissingFileError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
+from vlgauge.core.files import read_json
+from vlgauge.core.validation import finite_number
+from vlgauge.core.validation import shown
+from vlgauge.core.validation import warn
+from vlgauge.core.writing import write
+from vlgauge.models.clip.toy import TOY_NAME
+from vlgauge.models.detectors import GIVEN
 
 # Mean phrase score of each dataset, on the scale of 2.5 times the cosine similarity of OpenAI's CLIP ViT-B/32.
 PUBLISHED = {"VIST": 0.6159241924121119, "AESOP": 0.5949957337433985, "VWP": 0.6193549522736276}

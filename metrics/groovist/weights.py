@@ -5,15 +5,15 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
-from vlgauge.errors import UsageError
-from vlgauge.settings import one_of
-from vlgauge.settings import shown
-from vlgauge.text.concreteness import PhraseWeights
-from vlgauge.text.concreteness import concreteness_table
-from vlgauge.text.concreteness import packaged_ratings
-from vlgauge.text.concreteness import wordnet_lemmas
-from vlgauge.text.story_idf import idf_table
-from vlgauge.weights.preflight import Preflight
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import one_of
+from vlgauge.core.validation import shown
+from vlgauge.inputs.text.concreteness import PhraseWeights
+from vlgauge.inputs.text.concreteness import concreteness_table
+from vlgauge.inputs.text.concreteness import packaged_ratings
+from vlgauge.inputs.text.concreteness import wordnet_lemmas
+from vlgauge.inputs.text.story_idf import idf_table
 
 SOURCE_SETTINGS = (
     *("dataset", "theta", "concreteness", "concreteness_path", "idf", "noun_phrases"),
@@ -72,7 +72,7 @@ def phrase_weigher(concreteness: str | None, lemmatizer: str, *, path: Any, idf:
             raise UsageError(
                 "`idf` must be a fitted table with `N` and `df`, or the stories of the corpus, got final weights, "
                 "which lack other words; fit one with "
-                "`vlgauge.text.story_idf.fit_idf(stories, lowercase=True)`"
+                "`vlgauge.inputs.text.story_idf.fit_idf(stories, lowercase=True)`"
             )
         return table.mean, table.identity
     ratings = concreteness_table(path)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.distances.meteor15 import formula
 from vlgauge.explain.marks import AGAINST, FOR, Mark, Piece, pieces, word_spans
 from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.referenced import ReferencedCaption
 from vlgauge.explain.shares import Share
-from vlgauge.text.porter import porter_stem
+from vlgauge.families.ngram.meteor15 import formula
+from vlgauge.inputs.text.porter import porter_stem
 
 _SAID = {"stem": "has the stem of", "synonym": "is a synonym of", "paraphrase": "is a paraphrase of"}
 _READING_OF_2007 = (
@@ -108,7 +108,7 @@ def costs_of(statistics: Any) -> dict[str, float]:
     """Compute the components of the loss, which add up to 1 with the score.
 
     Args:
-        statistics: Counts of a row, shape ``(21,)``, in the order of `vlgauge.distances.meteor15.formula.COLUMNS`.
+        statistics: Counts of a row, shape ``(21,)``, in the order of `vlgauge.families.ngram.meteor15.formula.COLUMNS`.
 
     Returns:
         Costs by "missing", stage and "chunks", in the order in which they are subtracted from 1.

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import PartialResult  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import meteor  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import meteor15  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import shown  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import shown  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.base import parts  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import meteor  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import meteor15  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 METEOR 1.5 matches the words of a caption with the words of a reference, by form, stem, synonym or paraphrase, and
@@ -85,7 +85,7 @@ class Meteor(base.TokenMetric):
             meteor15.sources.look_for_sources(found, self.lists, self.paraphrases)
         return found
 
-    def combine(self, partial: PartialResult) -> dict[str, Any]:
+    def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
         """Combine the partial results of all rows, with corpus METEOR computed from the summed counts."""
         result = super().combine(partial)
         if self.version == "2007":

@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Callable
 
-from vlgauge.distances.wordnet import (
-    synonyms,  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram.wordnet import (
+    synonyms,  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 )
-from vlgauge.text.porter import porter_stem  # From: "vlgauge[meteor] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import porter  # From: "vlgauge[meteor]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 
 def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
@@ -29,8 +29,8 @@ def meteor_score(reference: list[str], hypothesis: list[str]) -> float:
                     break
 
     match(lambda mine, theirs: mine == theirs)
-    here[:] = [(i, porter_stem(token)) for i, token in here]
-    there[:] = [(i, porter_stem(token)) for i, token in there]
+    here[:] = [(i, porter.porter_stem(token)) for i, token in here]
+    there[:] = [(i, porter.porter_stem(token)) for i, token in there]
     match(lambda mine, theirs: mine == theirs)
     match(lambda mine, theirs: theirs in synonyms(mine))
     if not matches:

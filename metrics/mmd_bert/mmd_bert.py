@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import caption_sets  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import statistics  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import shown  # From: "vlgauge[mmd-bert] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import stats  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import shown  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import caption_sets  # From: "vlgauge[mmd-bert]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 MMD-BERT compares the captions that a model samples for an image with human captions: the squared maximum mean
@@ -209,7 +209,7 @@ class MmdBert(caption_sets.VectorSetMetric):
         return fields
 
     def score_group(
-        self, vectors: npt.NDArray[np.floating], n: int, ways: statistics.Partitions | None
+        self, vectors: npt.NDArray[np.floating], n: int, ways: stats.Partitions | None
     ) -> tuple[caption_sets.Statistic, list[dict[str, Any]]]:
         """Compute the scores, null distributions and bandwidths of examples with n candidates each.
 

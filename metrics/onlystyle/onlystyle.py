@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import style  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[onlystyle] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import style  # From: "vlgauge[onlystyle]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 OnlyStyle measures how strongly a caption expresses a style: the mean of a contrastive weight over its 1- to 4-grams,

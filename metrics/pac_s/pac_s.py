@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge import clip_score  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[pac-s] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[pac-s]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[pac-s]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import clip_score  # From: "vlgauge[pac-s]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 PAC-S is the scaled cosine similarity of a caption and its image in a CLIP whose two projections were fine-tuned with
@@ -22,8 +22,8 @@ class PacS(clip_score.ClipScoreMetric):
     """CLIP-S with projections from positive-augmented contrastive learning and w = 2.
 
     The formulas are Eqs. 1 and 4, and Eqs. 5 and 6 for videos. Version "++" has the same formulas and a CLIP whose
-    encoders were also fine-tuned, with low-rank updates (Sarto et al., 2025). See `vlgauge.clip_score.formula` and
-    `vlgauge.clip_score.emscore`.
+    encoders were also fine-tuned, with low-rank updates (Sarto et al., 2025). See `vlgauge.families.clip_score.formula`
+    and `vlgauge.families.clip_score.emscore`.
     """
 
     about = (_DESCRIPTION, _INPUTS)
@@ -37,7 +37,7 @@ class PacS(clip_score.ClipScoreMetric):
     paper_prompt = ""
 
     def __init__(self, *args: Any, version: str = "1", **host: Any) -> None:
-        self.version = settings.one_of("version", version, VERSIONS)
+        self.version = validation.one_of("version", version, VERSIONS)
         super().__init__(*args, **host)
         if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
             raise UsageError("`version='++'` requires profile='paper' or a `checkpoint`, because it has no demo model")

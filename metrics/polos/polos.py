@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import clip_score  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.clip import loading  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.clip import towers  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.rated import models  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import as_setting  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.media import pictures  # From: "vlgauge[polos] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import as_setting  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import clip_score  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.media import pictures  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.clip import loading  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.clip import towers  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.rated import models  # From: "vlgauge[polos]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .scoring import cut_texts
 from .scoring import place_of
@@ -56,7 +56,7 @@ VARIANTS = ("itemwise", "released")
 
 
 class Polos(clip_score.ReferencedBackboneMetric):
-    """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.encoders.rated.head`."""
+    """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.models.rated.head`."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2402.18091",)
@@ -71,11 +71,11 @@ class Polos(clip_score.ReferencedBackboneMetric):
         dtype: str = "float32",
         **host: Any,
     ) -> None:
-        self.variant = settings.one_of("variant", variant, VARIANTS)
-        self.released_batch_size = settings.whole_number("released_batch_size", released_batch_size, 1)
+        self.variant = validation.one_of("variant", variant, VARIANTS)
+        self.released_batch_size = validation.whole_number("released_batch_size", released_batch_size, 1)
         self.text_encoder = None if text_encoder is None else str(text_encoder)
-        settings.one_of("long_text", long_text, ("truncate", "error"))
-        settings.one_of("dtype", dtype, (*towers.DTYPES, towers.RELEASED_HALF))
+        validation.one_of("long_text", long_text, ("truncate", "error"))
+        validation.one_of("dtype", dtype, (*towers.DTYPES, towers.RELEASED_HALF))
         super().__init__(
             *args, long_text=long_text, dtype="float32" if dtype == towers.RELEASED_HALF else dtype, **host
         )
@@ -140,7 +140,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         )
         self._warn_of_texts(rows)
         if (untold := cut & ~rows.pieces.is_long).any():
-            settings.warn(
+            validation.warn(
                 f"{np.count_nonzero(untold)} of {len(cut)} captions and references have more than "
                 f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were cut"
             )

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.clip_score import formula
-from vlgauge.clip_score import rows
-from vlgauge.encoders.hidden_layers import LayeredEncoder
-from vlgauge.encoders.rated.head import PolosRows
-from vlgauge.encoders.rated.head import pair_values
-from vlgauge.encoders.rated.models import PolosModels
-from vlgauge.encoders.rated.models import clip_texts
+from vlgauge.families.clip_score import formula
+from vlgauge.families.clip_score import rows
+from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.rated.head import PolosRows
+from vlgauge.models.rated.head import pair_values
+from vlgauge.models.rated.models import PolosModels
+from vlgauge.models.rated.models import clip_texts
 
 _TEXTS = 4096  # texts whose layers are in memory at the same time: 160 MB of RoBERTa
 
@@ -53,10 +53,10 @@ def score(
         pictures: Distinct images.
         picture_of: Index of the image of each row, shape ``(n,)``.
         released: Rows per batch of the authors' code. None to normalize over single texts.
-        half: See `vlgauge.encoders.rated.head.pair_values`.
+        half: See `vlgauge.models.rated.head.pair_values`.
         on_error: ``"nan"`` for undefined scores instead of an error if an image cannot be read.
         batch_size: Number of items per forward pass.
-        progress: See `vlgauge.progress`.
+        progress: See `vlgauge.core.progress`.
     """
     how = {"batch_size": batch_size, "progress": progress}
     texts, n = read.pieces.texts, read.n_rows

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import rouge_and_bleu  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text.ngrams import first_of_run  # From: "vlgauge[rouge-l] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import rouge_bleu  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import ngrams  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 ROUGE-L is the F-score of the longest common subsequence of tokens of a caption and its references. Precision and recall
@@ -51,12 +51,12 @@ class RougeL(base.TokenMetric):
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         texts, example, rows = self.numbered(predictions, references)
-        is_candidate = first_of_run(example)
+        is_candidate = ngrams.first_of_run(example)
         candidates, theirs = np.flatnonzero(is_candidate), np.flatnonzero(~is_candidate)
         of = example[theirs]
         with base.progress_bar(len(theirs), "Scoring captions", self.progress) as advance:
-            common = rouge_and_bleu.common_lengths(texts, candidates[of], theirs, advance)
-        bounds = np.flatnonzero(first_of_run(of))
+            common = rouge_bleu.common_lengths(texts, candidates[of], theirs, advance)
+        bounds = np.flatnonzero(ngrams.first_of_run(of))
         lengths = np.maximum(texts.lengths, 1)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
         if rows:
@@ -74,5 +74,5 @@ class RougeL(base.TokenMetric):
             }
             for (own, *captions), (lengths, precision, recall) in zip(texts.grouped(example), parts, strict=True)
         )
-        scores = rouge_and_bleu.coco_rouge_l(precisions, recalls)
+        scores = rouge_bleu.coco_rouge_l(precisions, recalls)
         return self.scored(len(predictions), rows, scores, details if return_details else None)

@@ -9,11 +9,11 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import base  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import catalog  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import errors  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import shown  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[rovist] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import catalog  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import errors  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import shown  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[rovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 RoViST is the sum of three scores of a visual story: visual grounding (RoViST-VG), coherence (RoViST-C) and

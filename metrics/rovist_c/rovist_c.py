@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.encoders.pairs import loading  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import language  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[rovist-c] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import language  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.pairs import loading  # From: "vlgauge[rovist-c]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 RoViST-C measures the coherence of a story: the mean probability, by a sentence-pair classifier, that a sentence follows
@@ -111,13 +111,13 @@ class RovistC(base.StoryMetric):
                 kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
                 raise UsageError.about(name, f"must be {kinds}, got {type(value).__name__}")
         if not isinstance(coherent_label, str):
-            coherent_label = settings.whole_number("coherent_label", coherent_label, 0)
+            coherent_label = validation.whole_number("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label
-        self.context = settings.one_of("context", context, CONTEXTS)
-        self.identical = settings.one_of("identical", identical, IDENTICAL)
+        self.context = validation.one_of("context", context, CONTEXTS)
+        self.identical = validation.one_of("identical", identical, IDENTICAL)
         self.sentences = language.checked_splitter(sentences)
-        self.truncation = settings.one_of("truncation", truncation, TRUNCATIONS)
-        self.batch_size = settings.whole_number("batch_size", batch_size, 1)
+        self.truncation = validation.one_of("truncation", truncation, TRUNCATIONS)
+        self.batch_size = validation.whole_number("batch_size", batch_size, 1)
         self.device = device
         super().__init__(*args, **host)
 
@@ -194,7 +194,7 @@ class RovistC(base.StoryMetric):
         values, cut = np.zeros(len(every)), np.zeros(len(every), dtype=bool)
         values[asked], cut[asked] = found.values, found.truncated
         if cut.any():
-            settings.warn(
+            validation.warn(
                 f"{int(cut.sum())} of {len(every)} sentence pairs exceed the maximum length of the model and "
                 "were truncated"
             )

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import language  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[rovist-nr] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-nr]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[rovist-nr]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import language  # From: "vlgauge[rovist-nr]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 RoViST-NR measures how little a story repeats itself: one minus the mean of the similarity between its sentences and the

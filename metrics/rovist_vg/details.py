@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge.grounding import Spots
+from vlgauge.families.grounding import Spots
 
 
 def story_details(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.text.story_idf import IdfTable
-from vlgauge.text.word_lookup import look_up
-from vlgauge.text.word_vectors import WordVectorFile
+from vlgauge.inputs.text.story_idf import IdfTable
+from vlgauge.inputs.text.word_lookup import look_up
+from vlgauge.inputs.text.word_vectors import WordVectorFile
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import grounding  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.regions import GIVEN  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import warn  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text.word_lookup import OOV  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[rovist-vg] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import warn  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import grounding  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import word_lookup  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models.detectors import GIVEN  # From: "vlgauge[rovist-vg]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .details import story_details
 from .formula import AGGREGATES
@@ -89,7 +89,7 @@ class RovistVg(grounding.GroundingMetric):
         self.checkpoint = checked_path("checkpoint", checkpoint)
         self.glove_path = checked_path("glove_path", glove_path)
         self.idf, self.nouns = idf, nouns
-        self.oov = base.one_of("oov", oov, OOV)
+        self.oov = base.one_of("oov", oov, word_lookup.OOV)
         self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
         self.scale = base.true_or_false("scale", scale)
         super().__init__(*args, **host)

@@ -4,23 +4,23 @@ import os
 from typing import Any
 from typing import NoReturn
 
-from vlgauge.encoders.grounding.model import AUTHORS_IDF
-from vlgauge.encoders.grounding.model import EMBEDDED
-from vlgauge.encoders.grounding.model import IDF
-from vlgauge.encoders.grounding.model import VECTORS
-from vlgauge.encoders.grounding.model import GroundingModel
-from vlgauge.encoders.grounding.model import grounding_model
-from vlgauge.encoders.grounding.model import look_for_model
-from vlgauge.errors import UsageError
-from vlgauge.media.pictures import PREPROCESSING
-from vlgauge.settings import shown
-from vlgauge.signatures import local_name
-from vlgauge.text.story_idf import IdfTable
-from vlgauge.text.story_idf import idf_table
-from vlgauge.text.word_vectors import WordVectorFile
-from vlgauge.text.word_vectors import word_vector_file
-from vlgauge.weights.files import SourcesMissing
-from vlgauge.weights.preflight import Preflight
+from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import local_name
+from vlgauge.core.validation import shown
+from vlgauge.inputs.media.pictures import PREPROCESSING
+from vlgauge.inputs.text.story_idf import IdfTable
+from vlgauge.inputs.text.story_idf import idf_table
+from vlgauge.inputs.text.word_vectors import WordVectorFile
+from vlgauge.inputs.text.word_vectors import word_vector_file
+from vlgauge.models.grounding.model import AUTHORS_IDF
+from vlgauge.models.grounding.model import EMBEDDED
+from vlgauge.models.grounding.model import IDF
+from vlgauge.models.grounding.model import VECTORS
+from vlgauge.models.grounding.model import GroundingModel
+from vlgauge.models.grounding.model import grounding_model
+from vlgauge.models.grounding.model import look_for_model
 
 SOURCE_SETTINGS = ("checkpoint", "glove_path", "idf", "nouns", "regions", "detector_weights")
 REQUIRED = "required"

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import scene_graphs  # From: "vlgauge[soft-spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[soft-spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import scene_graphs  # From: "vlgauge[soft-spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 Soft-SPICE compares each object, attribute and relation in a caption with the most similar one in its references, by the

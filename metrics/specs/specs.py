@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import clip_score  # From: "vlgauge[specs] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import clip_score  # From: "vlgauge[specs]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 SPECS is the cosine similarity of a long caption and its image, mapped to [0, 1], in a Long-CLIP that was trained to

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge import base  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import errors  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import scene_graphs  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[spice] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import errors  # From: "vlgauge[spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import scene_graphs  # From: "vlgauge[spice]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import KINDS
 from .formula import f_score

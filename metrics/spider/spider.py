@@ -7,11 +7,11 @@ from typing import Any
 
 import evaluate
 
-from vlgauge import base  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import catalog  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import signatures  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Counts  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[spider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import catalog  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import signatures  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.base.parts import Counts  # From: "vlgauge[spider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 SPIDEr is the mean of CIDEr-D, which compares words, and SPICE, which compares scene graphs. Our SPICE uses another
@@ -34,7 +34,7 @@ Returns:
 
 Examples:
     >>> import evaluate
-    >>> from vlgauge.distances.cider import DocumentFrequency
+    >>> from vlgauge.families.ngram.cider import DocumentFrequency
     >>> spider = evaluate.load("vlgauge/spider", df=DocumentFrequency({("a",): 90, ("dog",): 9}, 100))
     >>> graphs = {"predictions": ["( dog , run )"], "references": [["( dog , run )", "( dog , run ) , ( dog , fast )"]]}
     >>> result = spider.compute(

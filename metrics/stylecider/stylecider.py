@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from vlgauge import base  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import style  # From: "vlgauge[stylecider] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import style  # From: "vlgauge[stylecider]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 StyleCIDEr compares a caption with references by the n-grams that express a style: the cosine similarity of n-gram

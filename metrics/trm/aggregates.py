@@ -7,12 +7,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.distances.cider import SCALE
-from vlgauge.distances.rouge_and_bleu import BleuCounts
-from vlgauge.distances.rouge_and_bleu import coco_bleu
-from vlgauge.distances.rouge_and_bleu import coco_rouge_l
-from vlgauge.distances.rouge_and_bleu import common_subsequences
-from vlgauge.text.ngrams import ngram_counts
+from vlgauge.families.ngram.cider import SCALE
+from vlgauge.families.ngram.rouge_bleu import BleuCounts
+from vlgauge.families.ngram.rouge_bleu import coco_bleu
+from vlgauge.families.ngram.rouge_bleu import coco_rouge_l
+from vlgauge.families.ngram.rouge_bleu import common_subsequences
+from vlgauge.inputs.text.ngrams import ngram_counts
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.errors import UsageError
-from vlgauge.settings import shown
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import shown
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.signedinteger]

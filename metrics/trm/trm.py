@@ -15,18 +15,18 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge import base  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import caption_sets  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import statistics  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.base.parts import Counts  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import cider  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.distances import meteor15  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import shown  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.settings import warn  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.statistics import threads  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.text import coco_tokens  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.weights import preflight  # From: "vlgauge[trm] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge import stats  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.checkpoints import preflight  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import shown  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.validation import warn  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import caption_sets  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.base.parts import Counts  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import cider  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import meteor15  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.inputs.text import coco_tokens  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.stats import threads  # From: "vlgauge[trm]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .aggregates import aggregated
 from .distances import DISTANCES
@@ -223,7 +223,7 @@ class Trm(caption_sets.CaptionVectorMetric):
                 return ((pooled[row], self._compared.matrix(row, pooled[row])) for row in rows)
             return zip((pooled[row] for row in rows), matrices_of(examples[row] for row in rows), strict=True)
 
-        def scored(found: Sequence[tuple[Sequence[str], Floats]], n: int, ways: statistics.Partitions | None) -> Any:
+        def scored(found: Sequence[tuple[Sequence[str], Floats]], n: int, ways: stats.Partitions | None) -> Any:
             captions, matrices = zip(*found, strict=True)
             return self._score_group(np.stack(matrices), captions, tokens, n, ways)
 
@@ -296,7 +296,7 @@ class Trm(caption_sets.CaptionVectorMetric):
         captions: Sequence[Sequence[str]],
         tokens: Tokenizer,
         n: int,
-        ways: statistics.Partitions | None,
+        ways: stats.Partitions | None,
     ) -> tuple[dict[str, caption_sets.Statistic], list[dict[str, Any]]]:
         """Compute the statistics of examples with n candidates each, and their details."""
         candidates = np.arange(distances.shape[1])[None] < n if ways is None else ways.candidates

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge import judged  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import judges  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge import settings  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.errors import UsageError  # From: "vlgauge[vqascore] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core import validation  # From: "vlgauge[vqascore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.core.errors import UsageError  # From: "vlgauge[vqascore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import judged  # From: "vlgauge[vqascore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.models import judges  # From: "vlgauge[vqascore]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .formula import DEFINITIONS
 from .formula import mean_log_chance
@@ -69,7 +69,7 @@ class Vqascore(judged.PictureJudgeMetric):
         tower: Any = None,
         **host: Any,
     ) -> None:
-        self.definition = settings.one_of("definition", definition, DEFINITIONS)
+        self.definition = validation.one_of("definition", definition, DEFINITIONS)
         self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
         self.answer = checked_text("answer", answer)
         if _BLANK not in self.template + self.answer:
@@ -118,5 +118,5 @@ def checked_text(name: str, value: Any) -> str:
         ValueError: If it is not a string.
     """
     if not isinstance(value, str):
-        raise UsageError.about(name, f"must be a string, got {settings.shown(value)}")
+        raise UsageError.about(name, f"must be a string, got {validation.shown(value)}")
     return value

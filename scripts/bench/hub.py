@@ -95,11 +95,11 @@ class _Here:
 
 def one_round(how: str, n: int) -> None:
     """Print seconds until the first row, for all rows, and of the processor."""
-    from vlgauge.base.columns import Text
-    from vlgauge.base.video_columns import OneImage
-    from vlgauge.row_sources import RowReader
-    from vlgauge.row_sources import hub as hub_rows
-    from vlgauge.row_sources import reading as rows_reading
+    from vlgauge.api.row_sources import RowReader
+    from vlgauge.api.row_sources import hub as hub_rows
+    from vlgauge.api.row_sources import reading as rows_reading
+    from vlgauge.families.base.columns import Text
+    from vlgauge.families.base.video_columns import OneImage
 
     columns = [Text("predictions"), OneImage("images")]
     titles = {"predictions": ["caption"], "images": ["image"]}
@@ -129,7 +129,7 @@ def one_round(how: str, n: int) -> None:
     if len(reader.ids) != n:
         raise RuntimeError(f"{len(reader.ids)} rows of {n}: {reader.left_out[:1]}")
     if how == "sandbox":
-        from vlgauge.sandbox import stop_idle
+        from vlgauge.inputs.sandbox import stop_idle
 
         del reader
         stop_idle()  # Times of child processes are counted after they end.

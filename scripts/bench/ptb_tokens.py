@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.text.ptb import tokens as ptb
-from vlgauge.text.ptb.tokens import ptb_tokens
+from vlgauge.inputs.text.ptb import tokens as ptb
+from vlgauge.inputs.text.ptb.tokens import ptb_tokens
 
 TREEBANK = Path(__file__).resolve().parents[2] / "metrics" / "trm" / "treebank_tokens.py"
 LONG = 20_000  # number of characters

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 from hub import photograph
 from PIL import Image
 
-from vlgauge.encoders.features.memory import process_memory
 from vlgauge.integrations.batches import COUNTS, RowScorer
 from vlgauge.integrations.scored_batches import ScoredBatches
+from vlgauge.models.features.memory import process_memory
 
 N_WORDS = 2_000
 BATCH = 256

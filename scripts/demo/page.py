@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import vlgauge
-from vlgauge.catalog import metrics_by_group
+from vlgauge.core.catalog import metrics_by_group
 from vlgauge.explain.pages import fragment
 
 from .section import Section

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vlgauge.catalog import card_fact
+from vlgauge.core.catalog import card_fact
+from vlgauge.core.results import to_table
 from vlgauge.explain import Explanation
 from vlgauge.explain.examples import Example, examples_of, explained_examples
 from vlgauge.explain.plots import dots
-from vlgauge.results import to_table
 
 TONES = {"right": "good", "wrong": "bad"}
 

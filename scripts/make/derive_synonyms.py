@@ -3,8 +3,8 @@
 DIR contains index.*, data.* and *.exc, such as /usr/share/wordnet of Debian's package wordnet-base.
 """
 
-# Three files are written, identical in every run. Their format is documented in `vlgauge.distances.wordnet` and
-# `vlgauge.scene_graphs.synsets`, which read them.
+# Three files are written, identical in every run. Their format is documented in `vlgauge.families.ngram.wordnet` and
+# `vlgauge.families.scene_graphs.synsets`, which read them.
 
 import argparse
 import hashlib

@@ -14,7 +14,7 @@ import numpy as np
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.writing import write
+from vlgauge.core.writing import write
 
 TARGET = Path(vlgauge.__file__).parent / "data" / "groovist" / "theta_scenes.json"
 FORMAT = "groovist-theta-1"

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 import vlgauge
 from vlgauge import explain
-from vlgauge.writing import write
+from vlgauge.core.writing import write
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "docs" / "static"

@@ -6,7 +6,7 @@ A test compares them with the current scores. If a score is meant to change, run
 import json
 from pathlib import Path
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import examples_of, explained_examples
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "examples.json"

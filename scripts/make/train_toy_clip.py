@@ -21,9 +21,9 @@ from toy_clip.figures import figures, table
 from toy_clip.material import KINDS, material
 from toy_clip.training import PROMPT, SHARES, Batches, train
 
-from vlgauge.encoders.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compacted, toy_file, toy_state
-from vlgauge.training.options import add_overwrite, keep_finished
-from vlgauge.writing import write
+from vlgauge.core.writing import write
+from vlgauge.models.clip.toy import TOY_MODEL, TOY_NAME, TOY_ROW, compacted, toy_file, toy_state
+from vlgauge.research.training.options import add_overwrite, keep_finished
 
 WEIGHTS = "toy_clip.safetensors"
 RECORD = "toy_clip.json"

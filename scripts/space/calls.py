@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import vlgauge
-from vlgauge.base import Column, Metric
-from vlgauge.base.columns import Captions, Images, References, Story
-from vlgauge.base.components import COMPONENTS, Components
-from vlgauge.base.metric import REPOSITORY
-from vlgauge.base.video_columns import OneImage, Videos
-from vlgauge.workbench.about import python_call, shell_call
+from vlgauge.families.base import Column, Metric
+from vlgauge.families.base.columns import Captions, Images, References, Story
+from vlgauge.families.base.components import COMPONENTS, Components
+from vlgauge.families.base.metric import REPOSITORY
+from vlgauge.families.base.video_columns import OneImage, Videos
+from vlgauge_workbench.about import python_call, shell_call
 
 STORY = ["We went to the fair.", "The lights came on at dusk.", "A band played until ten."]
 MODEL = ["A dog is playing.", "A dog plays with a ball.", "A brown dog runs."]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from vlgauge.prefetching.assets import HubFiles
+from vlgauge.api.prefetch.assets import HubFiles
 
 PYTHON = "3.12"
 LONGEST_DESCRIPTION = 60

@@ -12,11 +12,11 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 import vlgauge
+from vlgauge.core.results import without_nan
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.explain.pages import fragment
 from vlgauge.explain.scale import NAMES, scale, show_among
-from vlgauge.media.images import image_cell, open_image
-from vlgauge.results import without_nan
+from vlgauge.inputs.media.images import image_cell, open_image
 
 TEMPLATES = Path(__file__).parent / "templates"
 _PLAIN = ("predictions", "references", "styles")

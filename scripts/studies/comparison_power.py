@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics import alpha, can_differ, enough_resamples
-from vlgauge.statistics.drawing import all_signs_fit, every_sign, random_signs
+from vlgauge.stats import alpha, can_differ, enough_resamples
+from vlgauge.stats.drawing import all_signs_fit, every_sign, random_signs
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -13,16 +13,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.caption_sets import Statistic
-from vlgauge.caption_sets.corpus_statistic import CorpusStatistic
-from vlgauge.statistics import (
-    TOLERANCE,
-    Partitions,
-    SetTest,
-    bootstrap_intervals,
-    calibrated_harmonic_pvalue,
-    partitions,
-)
+from vlgauge.families.caption_sets import Statistic
+from vlgauge.families.caption_sets.corpus_statistic import CorpusStatistic
+from vlgauge.stats import TOLERANCE, Partitions, SetTest, bootstrap_intervals, calibrated_harmonic_pvalue, partitions
 
 Floats = npt.NDArray[np.float64]
 Change: TypeAlias = Callable[[Floats, int], None]

@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.corpus_values import COUNTED, corpus_counts
-from vlgauge.statistics import bootstrap_interval, summed_intervals
+from vlgauge.families.aggregation import COUNTED, corpus_counts
+from vlgauge.stats import bootstrap_interval, summed_intervals
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.scene_graphs import synsets
+from vlgauge.families.scene_graphs import synsets
 from vlgauge.scenes.wording import COLOUR_WORDS, SHAPE_WORDS, SIZE_WORDS
 
 METRICS = ("spice", "soft_spice", "capture", "aloha", "chair")

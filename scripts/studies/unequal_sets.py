@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.statistics import partitions
+from vlgauge.stats import partitions
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,22 +7,22 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.catalog import folder_module, metric_folder
-from vlgauge.errors import UsageError
-from vlgauge.lean_imports import lean_import
-from vlgauge.progress import announce, progress_chosen
+from vlgauge.core.cache_dirs import use_writable_folders
+from vlgauge.core.catalog import folder_module, metric_folder
+from vlgauge.core.errors import UsageError
+from vlgauge.core.lean_imports import lean_import
+from vlgauge.core.progress import announce, progress_chosen
 from vlgauge.version import __version__
-from vlgauge.writable_folders import use_writable_folders
 
 if TYPE_CHECKING:
-    from vlgauge.base import Metric
-    from vlgauge.scoring.compare import compare
-    from vlgauge.scoring.score import score
+    from vlgauge.api.compare import compare
+    from vlgauge.api.score import score
+    from vlgauge.families.base import Metric
 
 __all__ = ["UsageError", "__version__", "compare", "load", "score"]
 
 # Module of each public name that is imported on first access.
-_LATER = {"compare": "vlgauge.scoring.compare", "score": "vlgauge.scoring.score"}
+_LATER = {"compare": "vlgauge.api.compare", "score": "vlgauge.api.score"}
 
 
 def __getattr__(name: str) -> Any:

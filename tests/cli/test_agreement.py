@@ -6,8 +6,8 @@ import math
 import pytest
 
 from vlgauge.cli import main
-from vlgauge.statistics import FEW_MARK, FEW_NOTE
-from vlgauge.statistics.rating_agreement import PVALUE_NOTE, agreement
+from vlgauge.stats import FEW_MARK, FEW_NOTE
+from vlgauge.stats.rating_agreement import PVALUE_NOTE, agreement
 
 STORIES = [
     "We went to the fair. The lights came on.",

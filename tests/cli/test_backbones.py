@@ -5,7 +5,7 @@ import json
 from script_modules import script_module
 
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.models.clip.architectures import TABLE
 
 
 def listed(capsys):
@@ -43,8 +43,8 @@ def test_all_files_of_a_backbone_are_looked_for(capsys):
 
 
 def test_pinning(monkeypatch, tmp_path, capsys):
-    from vlgauge.errors import NetworkError
-    from vlgauge.network import ListedFile
+    from vlgauge.checkpoints.hub import ListedFile
+    from vlgauge.core.errors import NetworkError
 
     pin = script_module("pin_backbones.py")
 
@@ -58,8 +58,8 @@ def test_pinning(monkeypatch, tmp_path, capsys):
     pins = json.loads((tmp_path / "pins.json").read_text("utf-8"))
     assert pins["longclip-b"] == {"revision": "0" * 40, "files": ["longclip-B.pt"], "sha256": "f" * 64}
     assert "specs" not in pins
-    monkeypatch.setattr("vlgauge.encoders.clip.architectures._PINS", pins)
-    from vlgauge.encoders.clip import architectures
+    monkeypatch.setattr("vlgauge.models.clip.architectures._PINS", pins)
+    from vlgauge.models.clip import architectures
 
     row = architectures._pinned(TABLE["longclip-b"])
     assert (row.revision, row.sha256, row.files) == ("0" * 40, "f" * 64, ("longclip-B.pt",))

@@ -9,21 +9,21 @@ import pytest
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
 BUGS = [KeyError("scores_of_rows"), TypeError("bug"), ValueError("bug"), IndexError("bug"), ImportError("bug")]
 # Layer -> a function of it that the command calls.
 SCORE = {
     "command": "vlgauge.cli.score.print_results",
-    "numbers": "vlgauge.scoring.numbers.numbers_of",
-    "columns": "vlgauge.base.metric.Metric._stored",
-    "reader": "vlgauge.media.tables._record",
-    "formula": "vlgauge.distances.cider.length_penalties",
-    "metric": "vlgauge.base.metric.Metric.signature",
+    "numbers": "vlgauge.api.numbers.numbers_of",
+    "columns": "vlgauge.families.base.metric.Metric._stored",
+    "reader": "vlgauge.inputs.media.tables._record",
+    "formula": "vlgauge.families.ngram.cider.length_penalties",
+    "metric": "vlgauge.families.base.metric.Metric.signature",
 }
 COMPARE = {
-    "statistics": "vlgauge.statistics.comparison._bounds",
+    "statistics": "vlgauge.stats.comparison._bounds",
     "leaderboard": "vlgauge.leaderboard.comparison.rank_groups",
 }
 

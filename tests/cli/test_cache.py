@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vlgauge.cli import main
-from vlgauge.encoders.features.disk import DiskStore
+from vlgauge.models.features.disk import DiskStore
 
 
 def run(capsys, *arguments):

@@ -15,8 +15,8 @@ from folders import EXAMPLES
 import vlgauge
 from vlgauge.cli import COMMANDS, main, one_line, score
 from vlgauge.cli.scoring import setting
-from vlgauge.media.tables import read_rows
-from vlgauge.statistics import bootstrap_interval
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.stats import bootstrap_interval
 
 ROWS = [
     {"id": "x", "text": "The dog ran home. The dog ran home.", "other": "NA"},
@@ -351,7 +351,7 @@ def test_list_imports_nothing_heavy():
 def test_a_command_on_text_imports_neither_transformers_nor_torch(run_python, tmp_path):
     code = """
 import sys
-from vlgauge.scoring.computing import load_metric
+from vlgauge.api.computing import load_metric
 load_metric("rovist_nr").compute(predictions=["A cat sat. A dog ran by."])
 assert not {"torch", "transformers"} & set(sys.modules)
 """
@@ -359,7 +359,7 @@ assert not {"torch", "transformers"} & set(sys.modules)
 
 
 def test_list_says_what_is_missing(monkeypatch, capsys):
-    from vlgauge import catalog
+    from vlgauge.core import catalog
 
     monkeypatch.setattr(catalog, "extra_is_present", lambda extra: False)
     assert main(["list"]) == 0

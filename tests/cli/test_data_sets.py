@@ -14,12 +14,12 @@ from hub_data_sets import Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, archive, parquet_of_clips, picture, repositories
 
 import vlgauge
+from vlgauge.api import sources
+from vlgauge.api.row_sources import RowLimits
+from vlgauge.api.row_sources.hub import HubRows
 from vlgauge.cli import data_sets, main
-from vlgauge.errors import NetworkError
+from vlgauge.core.errors import NetworkError
 from vlgauge.leaderboard.records import read_records
-from vlgauge.row_sources import RowLimits
-from vlgauge.row_sources.hub import HubRows
-from vlgauge.scoring import sources
 
 CLIP = ["--config", "image", "--profile", "embedded"]
 

@@ -47,7 +47,7 @@ def test_distances_of_two_tables_matched_by_id(scores, capsys):
 
 
 def test_the_interval_is_that_of_the_statistics(scores, capsys):
-    from vlgauge.statistics import bootstrap_interval
+    from vlgauge.stats import bootstrap_interval
 
     words = ("d-hm", "model.jsonl", "human.csv", "--resamples", "50", "--seed", "3")
     record = record_of(capsys, *words)

@@ -10,9 +10,9 @@ from coloured_study import NAMES, coloured_stories, loader
 from vlgauge import cli
 from vlgauge.cli import grounding
 from vlgauge.cli.inputs import ratings_of
-from vlgauge.statistics import FEW_MARK, FEW_NOTE
-from vlgauge.studies import groovist as study
-from vlgauge.text.story_idf import fit_idf
+from vlgauge.inputs.text.story_idf import fit_idf
+from vlgauge.research.studies import groovist as study
+from vlgauge.stats import FEW_MARK, FEW_NOTE
 
 
 @pytest.fixture

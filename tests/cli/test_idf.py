@@ -7,8 +7,8 @@ import pytest
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.text.story_idf import fit_idf, idf_table
+from vlgauge.families.ngram.cider import DocumentFrequency
+from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 
 STORIES = [["The dog ran home.", "It was night."], "The Dog slept.", ["A cat sat."]]
 

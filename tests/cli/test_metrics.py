@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from cli_stories import error_of, record_of, write_files
 
-from vlgauge.base import metric
+from vlgauge.api import columns
 from vlgauge.cli import main, scoring
-from vlgauge.media import tables
-from vlgauge.scoring import columns
+from vlgauge.families.base import metric
+from vlgauge.inputs.media import tables
 
 TWO = ("onlystyle", "stylecider")
 STYLED = ("captions.jsonl", "--predictions", "caption", "--styles", "style", "--references", "refs", "--config", "demo")

@@ -14,8 +14,8 @@ import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main, protocol, protocol_tables
 from vlgauge.cli.protocol_layouts import LAYOUTS, layouts
-from vlgauge.results import to_json
-from vlgauge.studies.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
+from vlgauge.core.results import to_json
+from vlgauge.research.protocols import PROTOCOLS, flickr8k, hallucination, metric_scores, read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
@@ -26,7 +26,7 @@ def test_help_says_what_the_files_of_each_protocol_hold(capsys):
         module = "flickr8k" if name.startswith("flickr8k") else name
         module = "hallucination" if name in ("hat", "nocaps_foil") else module
         module = "polaris" if name == "nebula" else module
-        reader = importlib.import_module(f"vlgauge.studies.protocols.{module}")
+        reader = importlib.import_module(f"vlgauge.research.protocols.{module}")
         files = {value for key, value in vars(reader).items() if key.endswith("_FILE")}
         other = {"flickr8k_expert": flickr8k.CF_FILE, "flickr8k_cf": flickr8k.EXPERT_FILE}
         other |= {"hat": hallucination.NOCAPS_FILE, "nocaps_foil": hallucination.HAT_FILE}
@@ -334,7 +334,7 @@ def test_rows_are_scored_in_their_order(here):
         def compute(self, **columns):
             return {"length_scores": [float(len(text)) for text in columns["predictions"]]}
 
-    from vlgauge.base.columns import Text
+    from vlgauge.families.base.columns import Text
 
     Length.columns = (Text("predictions"),)
     texts = ["a", "bbb", "cc"]

@@ -10,12 +10,12 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.api import computing
 from vlgauge.cli import main
-from vlgauge.corpus_values import corpus_interval
-from vlgauge.encoders.clip.encoder import ClipEncoder
-from vlgauge.pool import pool
-from vlgauge.scoring import computing
-from vlgauge.studies.protocols import read_flickr8k_expert
+from vlgauge.core.pool import pool
+from vlgauge.families.aggregation import corpus_interval
+from vlgauge.models.clip.encoder import ClipEncoder
+from vlgauge.research.protocols import read_flickr8k_expert
 
 pytestmark = pytest.mark.usefixtures("no_sockets", "few_documents")
 N = 6
@@ -206,7 +206,7 @@ def test_all_that_is_missing_is_told_before_anything_is_scored(protocol, monkeyp
         """What evaluate adds its own words to."""
         raise AssertionError("scored")
 
-    monkeypatch.setattr("vlgauge.base.metric.Metric.compute", score)
+    monkeypatch.setattr("vlgauge.families.base.metric.Metric.compute", score)
     error = protocol("--metric", "rouge_l,clip_s,pac_s", code=2)
     assert "ViT-B/32" in error
     assert "PAC-S" in error

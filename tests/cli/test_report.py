@@ -8,9 +8,9 @@ import pytest
 from demo_page import Elements
 from folders import EXAMPLES
 
-from vlgauge import catalog
 from vlgauge.cli import main, scoring
-from vlgauge.errors import UsageError
+from vlgauge.core import catalog
+from vlgauge.core.errors import UsageError
 from vlgauge.explain import differences
 
 STORIES = str(EXAMPLES / "stories.jsonl")
@@ -129,7 +129,7 @@ def test_a_page_that_fails_costs_no_scores(tmp_path, monkeypatch, capsys):
     def fail(*_, **__):
         raise UsageError("no page")
 
-    monkeypatch.setattr("vlgauge.scoring.pages.report", fail)
+    monkeypatch.setattr("vlgauge.api.pages.report", fail)
     words = ["score", "rovist_nr", STORIES, "--predictions", "story", "--report", str(tmp_path / "why.html")]
     identity = ["--record", str(tmp_path / "r.jsonl"), "--dataset", "me/stories", "--split", "test", "--model", "me/m"]
     assert main([*words, "--output", str(tmp_path / "keep.csv"), *identity]) == 2

@@ -7,9 +7,9 @@ import folders
 import pytest
 
 from vlgauge.cli import main
-from vlgauge.studies.style_corpora import read_table
-from vlgauge.studies.style_report import parted_by_group, style_report
-from vlgauge.style import StyleTable
+from vlgauge.families.style import StyleTable
+from vlgauge.research.studies.style_corpora import read_table
+from vlgauge.research.studies.style_report import parted_by_group, style_report
 
 EXAMPLES = folders.EXAMPLES / "styled_captions.csv"
 
@@ -70,7 +70,7 @@ def test_fit_of_other_columns_and_tokenizer(capsys, tmp_path):
 
 
 def test_fit_shows_a_bar_if_it_may(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("vlgauge.progress.DELAY_SECONDS", 0.0)
+    monkeypatch.setattr("vlgauge.core.progress.DELAY_SECONDS", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert "Splitting captions into words" in run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet")[2]
     assert run(capsys, "style-fit", EXAMPLES, "-o", tmp_path / "t.parquet", "--no-progress")[2] == ""

@@ -9,7 +9,7 @@ from folders import EXAMPLES
 
 from vlgauge.cli import COMMANDS, GROUPS, main
 from vlgauge.cli.terminal import folded
-from vlgauge.results import aligned, tables_within, to_table
+from vlgauge.core.results import aligned, tables_within, to_table
 
 SCORED = ["score", "bleu,rouge_l,clip_s", str(EXAMPLES / "captioned_scenes.jsonl"), "--profile", "embedded"]
 LEADERBOARD = [str(EXAMPLES / "leaderboard" / f"{name}.jsonl") for name in ("greedy", "sampler", "wanderer")]

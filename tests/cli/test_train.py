@@ -9,8 +9,8 @@ import pytest
 from folders import METRICS, ROOT
 
 from vlgauge.cli import build_parser, main, train
-from vlgauge.encoders.clip.heads import read_adapter
-from vlgauge.run_locks import only_run
+from vlgauge.core.run_locks import only_run
+from vlgauge.models.clip.heads import read_adapter
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
 WRITTEN = [DATA / "SOURCES.md", DATA / "toy_clip" / "toy_pac_s.md", METRICS / "pac_s" / "README.md"]

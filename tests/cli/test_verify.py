@@ -18,9 +18,9 @@ from tiny_clip import TINY, write_tiny
 import vlgauge
 from vlgauge import cli
 from vlgauge.cli import main, verify
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.studies.published import published_tables, rows
-from vlgauge.studies.verification import Data, Tools
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.research.studies.published import published_tables, rows
+from vlgauge.research.verification import Data, Tools
 
 GOOD = {"one": "A red square .", "two": "A dog runs on the grass ."}
 BAD = {"one": "Two cats sleep .", "two": "A bus ."}
@@ -106,7 +106,7 @@ def test_protocols_of_files_with_new_content(verified, tmp_path):
     code, record = verified("rouge_l", "length", "--data", tmp_path)
     assert code == 1
     found = {(one["table"], one["protocol"], one["column"]): one["ours"] for one in record["compared"]}
-    from vlgauge.studies.protocols import metric_scores, read_flickr8k_cf
+    from vlgauge.research.protocols import metric_scores, read_flickr8k_cf
 
     task = read_flickr8k_cf([tmp_path])
     (scores,) = metric_scores([vlgauge.load("rouge_l")], task.columns)
@@ -259,7 +259,7 @@ def test_exit_code_of_what_is_met(verified, tmp_path, monkeypatch):
     cells = ({"predictions": list(one.values()), "references": list(KNOWN.values())} for one in (GOOD, BAD))
     good, bad = (round(vlgauge.load("rouge_l").compute(**own)["rouge_l"], 4) for own in cells)
     same = [dataclasses.replace(row, values={"good captions": good, "bad captions": bad}) for row in kept]
-    monkeypatch.setattr("vlgauge.studies.verification.findings.rows", lambda: same)
+    monkeypatch.setattr("vlgauge.research.verification.findings.rows", lambda: same)
     code, record = verified("rouge_l", "--data", tmp_path)
     assert (code, record["not_checked"]) == (0, [])
     assert [one["verdict"] for one in record["compared"]] == ["same", "same"]

@@ -5,12 +5,12 @@ import torch
 from safetensors.torch import save_file
 from tiny_clip import TINY, rand_clip, tiny_state
 
+from vlgauge.checkpoints.files import sha256_of
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import load_checkpoint, read_state
-from vlgauge.encoders.clip.files import paper_adapter, paper_adapter_path
-from vlgauge.encoders.clip.heads import heads_digest, safetensors_metadata
-from vlgauge.weights.files import sha256_of
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.checkpoints import load_checkpoint, read_state
+from vlgauge.models.clip.files import paper_adapter, paper_adapter_path
+from vlgauge.models.clip.heads import heads_digest, safetensors_metadata
 
 
 def run(capsys, *arguments):

@@ -7,9 +7,9 @@ import pytest
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.errors import UsageError
-from vlgauge.training.rovist_c.stories import read_jsonl, read_rocstories
-from vlgauge.training.rovist_vg.pairs import read_csv
+from vlgauge.core.errors import UsageError
+from vlgauge.research.training.rovist_c.stories import read_jsonl, read_rocstories
+from vlgauge.research.training.rovist_vg.pairs import read_csv
 
 ROWS = [{"id": i, "predictions": "a dog runs" + " on" * i, "references": ["a dog is running"]} for i in range(3)]
 

@@ -6,7 +6,7 @@ import math
 import pytest
 from script_modules import example_module
 
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*are empty and were scored as such"),

@@ -6,9 +6,9 @@ import re
 import pytest
 from explained import scored
 
+from vlgauge.core.results import pvalue_text
 from vlgauge.explain import explain
 from vlgauge.explain.caption_sets import caption_cloud, null_columns
-from vlgauge.results import pvalue_text
 
 
 def found(p, *others, n=5, m=5, exact=True, ways=252, signature="mmd_bert|v:1", corpus=None):

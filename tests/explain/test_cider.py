@@ -3,8 +3,8 @@
 import pytest
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency
 from vlgauge.explain import explain
+from vlgauge.families.ngram.cider import DocumentFrequency
 
 DF = DocumentFrequency({("a",): 90, ("dog",): 9}, 100)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from folders import TESTS
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import ROLES, examples_of, explained_examples
 
 EXAMPLES = {name: examples_of(name) for name in metric_names()}

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from vlgauge.catalog import folder_module
+from vlgauge.core.catalog import folder_module
 from vlgauge.explain import Explanation, explain, explanation_of
 
 OWN = """
@@ -79,7 +79,7 @@ def test_one_class_explains_a_metric(own, old, new, n):
 
 def test_the_classes_are_found_without_evaluate(run_python, tmp_path):
     code = """
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain import explanation_of
 print([explanation_of(name).name for name in metric_names()] == metric_names())
 print([name for name in ("evaluate", "torch") if name in sys.modules])

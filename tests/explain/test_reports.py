@@ -9,10 +9,10 @@ from browser import check_layout, leafed, opened
 from demo_page import Elements
 from explained import HOSTILE, poisoned, scored
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.results import to_json
 from vlgauge.explain import Differing, Row, differences, explain, explanation_of, report
 from vlgauge.explain.pages import TEMPLATES
-from vlgauge.results import to_json
 
 TOYS = {"rovist_c", "groovist", "rovist_vg", "rovist"}
 TOYS |= {"clip_s", "pac_s", "polos", "specs", "fleur", "vqascore", "clair"}

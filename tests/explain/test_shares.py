@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import explained_examples
 from vlgauge.explain.shares import Share, share_bars
 

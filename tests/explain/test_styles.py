@@ -4,10 +4,10 @@ import pytest
 from explained import scored
 
 import vlgauge
-from vlgauge.catalog import folder_module
+from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explain
 from vlgauge.explain.styled import covering, share_mark, weights, weights_note
-from vlgauge.style import StyleTable
+from vlgauge.families.style import StyleTable
 
 CAPTION = "Love <b>it</b> & hate it."
 

@@ -10,7 +10,7 @@ from metric_checks import class_of, family_of
 from own_cases import own, usual
 
 from vlgauge import scenes
-from vlgauge.catalog import metric_folder, metric_names
+from vlgauge.core.catalog import metric_folder, metric_names
 
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
 WORDS = ("a", "the", "dog", "cat", "runs", "sits", "on", "grass", "red", "two", "big", "and", "with", "under", "tree")

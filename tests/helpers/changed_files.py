@@ -20,10 +20,10 @@ from PIL import Image
 from scipy.io import savemat
 from small_videos import video_frames, write_video
 
-from vlgauge.errors import NetworkError
-from vlgauge.media.images import image_cell, open_image
-from vlgauge.media.tables import read_rows
-from vlgauge.studies.protocols.matlab import read_matlab
+from vlgauge.core.errors import NetworkError
+from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.research.protocols.matlab import read_matlab
 
 ROWS = [{"id": f"s{i}", "predictions": f"A dog ran {i} times.", "l": ["a", "b"], "n": i / 3} for i in range(40)]
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
@@ -75,8 +75,8 @@ def as_matlab(path):
 
 def as_archive(path):
     """Every row of an archive."""
-    from vlgauge.media.limits import RowLimits
-    from vlgauge.row_sources.grouped_files import tar_rows
+    from vlgauge.api.row_sources.grouped_files import tar_rows
+    from vlgauge.inputs.media.limits import RowLimits
 
     source = tar_rows(str(path), RowLimits())
     for row in source.rows(list(source.kinds)):
@@ -86,7 +86,7 @@ def as_archive(path):
 
 def as_weights(path):
     """The tensors of a file of weights."""
-    from vlgauge.weights.reading import read_tensors
+    from vlgauge.checkpoints.reading import read_tensors
 
     read_tensors(path)
 

@@ -5,9 +5,9 @@ from collections import Counter
 
 import numpy as np
 
-from vlgauge.encoders import TextHidden
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.tokens import ClipTokens
+from vlgauge.models import TextHidden
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.tokens import ClipTokens
 
 
 def grey(value, size=(4, 4)):

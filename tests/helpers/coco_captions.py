@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 
 import vlgauge
-from vlgauge.text.ngrams import token_ids
+from vlgauge.inputs.text.ngrams import token_ids
 
 COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
 needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material beside the checkout")

@@ -4,7 +4,7 @@ from fake_clip import FakeClip
 from PIL import Image
 
 import vlgauge
-from vlgauge.studies import groovist as study
+from vlgauge.research.studies import groovist as study
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "yellow": (255, 255, 0)}
 NAMES = list(COLOURS)

@@ -2,7 +2,7 @@
 
 import time
 
-from vlgauge.lean_imports import lean_import
+from vlgauge.core.lean_imports import lean_import
 
 
 def serve(connection):

@@ -9,8 +9,8 @@ from own_cases import own, usual
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.catalog import metric_folder
-from vlgauge.media.tables import located, read_rows
+from vlgauge.core.catalog import metric_folder
+from vlgauge.inputs.media.tables import located, read_rows
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",

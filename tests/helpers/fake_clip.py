@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vlgauge.encoders import TextHidden
+from vlgauge.models import TextHidden
 
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "black": (-1, -1, -1)}
 

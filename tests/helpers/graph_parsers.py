@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from vlgauge.scene_graphs import Graph
-from vlgauge.text.english import found_folder, import_spacy
+from vlgauge.families.scene_graphs import Graph
+from vlgauge.inputs.text.english import found_folder, import_spacy
 
 
 class WordParser:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from folders import GOLDEN, ROOT
 
-from vlgauge.distances.meteor15.formula import STAGES
-from vlgauge.distances.meteor15.lists import EXCEPTIONS, FUNCTION_WORDS, PREFIXES, SYNSETS
+from vlgauge.families.ngram.meteor15.formula import STAGES
+from vlgauge.families.ngram.meteor15.lists import EXCEPTIONS, FUNCTION_WORDS, PREFIXES, SYNSETS
 
 ORACLE = ROOT.parent / "shared" / "oracles" / "meteor15" / "oracle.json.gz"  # beside the checkout, not part of it
 needs_oracle = pytest.mark.skipif(not ORACLE.exists(), reason="needs the reference material beside the checkout")

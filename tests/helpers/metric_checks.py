@@ -19,11 +19,12 @@ from folders import ROOT, TOYS
 from packaging.version import Version
 
 import vlgauge
-from vlgauge import base, caption_sets, catalog, clip_score, judged, scene_graphs, style
-from vlgauge.base.metric import FACTS_OF_CARDS, REPOSITORY
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.lean_imports import lean_import
-from vlgauge.settings import setting_names
+from vlgauge.core import catalog
+from vlgauge.core.lean_imports import lean_import
+from vlgauge.core.validation import setting_names
+from vlgauge.families import base, caption_sets, clip_score, judged, scene_graphs, style
+from vlgauge.families.base.metric import FACTS_OF_CARDS, REPOSITORY
+from vlgauge.families.ngram.cider import DocumentFrequency
 
 evaluate = lean_import("evaluate")
 TOY = TOYS / "story_toy"
@@ -185,7 +186,7 @@ def check_reading(folder):
 
 def check_hint(folder):
     extra = folder.name.replace("_", "-")
-    hint = f'"vlgauge[{extra}] @ git+{REPOSITORY}@v{vlgauge.__version__}"'
+    hint = f'"vlgauge[{extra}]@git+{REPOSITORY}@v{vlgauge.__version__}"'
     seen = evaluate.loading.get_imports(str(folder / f"{folder.name}.py"))
     assert {source for _, name, source, _ in seen if name == "vlgauge"} == {hint}
 
@@ -358,7 +359,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import evaluate
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
 for folder in json.loads(FOLDERS):
     try:
         print(evaluate.load(folder).name, *attempts)

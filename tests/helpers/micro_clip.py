@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 from vlgauge.cli import main
-from vlgauge.encoders.clip import architectures
-from vlgauge.training.pac_s import data
+from vlgauge.models.clip import architectures
+from vlgauge.research.training.pac_s import data
 
 MICRO_CONFIG = {
     "embed_dim": 16,

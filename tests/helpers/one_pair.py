@@ -1,7 +1,7 @@
 """Distances of the captions of one example, which the package computes for many at a time."""
 
-from vlgauge.distances.cider import cider_d_of_examples
-from vlgauge.distances.meteor import meteor_matrices, meteor_scores
+from vlgauge.families.ngram.cider import cider_d_of_examples
+from vlgauge.families.ngram.meteor import meteor_matrices, meteor_scores
 
 
 def cider_d(texts, df):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture
+from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.models.clip.architectures import TABLE
 
 # Their code ignores the tag of orientation, which is applied here.
 TURNED = "11_rgb_exif6_80x50.jpg"

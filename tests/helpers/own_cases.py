@@ -7,8 +7,8 @@ from functools import cache
 from folders import TESTS
 
 from vlgauge import load
+from vlgauge.core.validation import setting_names
 from vlgauge.explain import explanation_of
-from vlgauge.settings import setting_names
 
 
 @cache

@@ -8,9 +8,9 @@ import numpy as np
 from oracle_backbones import maker, tiny_clip_row
 from safetensors.numpy import load_file, save_file
 
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.rated import models as polos_models
-from vlgauge.encoders.rated.files import head_of, metadata_of, write_head
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.rated import models as polos_models
+from vlgauge.models.rated.files import head_of, metadata_of, write_head
 
 ROW = tiny_clip_row("ViT-B/32", {"d": 512, "res": 224, "vl": 1, "vw": 64, "p": 32, "ctx": 77, "tw": 64, "tl": 2})
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vlgauge.studies.protocols import CaptionPairs, RatedCaptions, judge
+from vlgauge.research.protocols import CaptionPairs, RatedCaptions, judge
 
 
 def rated(ratings, groups=None, **more):

@@ -3,8 +3,8 @@
 import os
 import signal
 
-from vlgauge.base import rounds
-from vlgauge.lean_imports import lean_import
+from vlgauge.core.lean_imports import lean_import
+from vlgauge.families.base import distributed
 
 
 def serve(connection):
@@ -37,17 +37,17 @@ def die(*_, **__):
 def die_at(metric, point):
     """Let this process die at a point that only it knows when it reaches."""
     if point == "meeting":
-        rounds.meet = die
+        distributed.meet = die
     elif point == "answering":
-        whole = rounds._tell
+        whole = distributed._tell
         # Another process finds its answer, and never hears of this one again.
-        rounds._tell = lambda path, value: (whole(path, value), die())
+        distributed._tell = lambda path, value: (whole(path, value), die())
     elif point == "scoring":
         metric._compute = die
     elif point == "publishing":
         os.replace = lambda source, target: die() if target.suffix == ".rows" else os.rename(source, target)
     elif point == "published":
-        whole_publish = rounds.publish
-        rounds.publish = lambda *arguments: (whole_publish(*arguments), die())
+        whole_publish = distributed.publish
+        distributed.publish = lambda *arguments: (whole_publish(*arguments), die())
     else:
         raise ValueError(point)

@@ -5,8 +5,8 @@ import sys
 import threading
 import time
 
-from vlgauge.errors import NetworkError, UsageError
-from vlgauge.files import TooMuch
+from vlgauge.core.errors import NetworkError, UsageError
+from vlgauge.core.files import TooMuch
 
 
 def _print_much():

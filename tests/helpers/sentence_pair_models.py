@@ -10,8 +10,8 @@ from transformers import (
     BertForSequenceClassification,
 )
 
-from vlgauge.encoders.pairs.loading import pair_scorer
-from vlgauge.encoders.pairs.models import read_authors_checkpoint
+from vlgauge.models.pairs.loading import pair_scorer
+from vlgauge.models.pairs.models import read_authors_checkpoint
 
 PAIRS = [("A dog ran.", "It stopped."), ("It stopped.", "A dog ran."), ("Rain.", "the dog ran home . again and again")]
 SIZES = {"vocab_size": 400, "max_position_embeddings": 64}

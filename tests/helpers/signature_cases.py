@@ -16,11 +16,11 @@ from tiny_rovist_c import TINY as TINY_ORDER
 from tiny_vit import TEXT_WIDTH, write_ours
 
 import vlgauge
-from vlgauge.catalog import metric_folder
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.settings import setting_names
-from vlgauge.style import StyleTable
+from vlgauge.core.catalog import metric_folder
+from vlgauge.core.validation import setting_names
+from vlgauge.families.ngram.cider import DocumentFrequency
+from vlgauge.families.style import StyleTable
+from vlgauge.models.clip.heads import heads_digest
 
 STORIES = ["The dog saw a cat.", "A bird sang."]
 CAPTIONS = {"predictions": ["a dog"], "images": PICTURES[:1]}

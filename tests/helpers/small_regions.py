@@ -3,8 +3,8 @@
 import numpy as np
 from PIL import Image
 
-from vlgauge import regions
-from vlgauge.media.images import image_cell
+from vlgauge.inputs.media.images import image_cell
+from vlgauge.models import detectors
 
 SIZE = (30, 20)
 
@@ -19,4 +19,4 @@ def cell(seed=0, size=SIZE):
 
 
 def given(entries, cells=None, **options):
-    return regions.regions_of([cells], [entries], **options)[0]
+    return detectors.regions_of([cells], [entries], **options)[0]

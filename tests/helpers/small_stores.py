@@ -4,9 +4,9 @@ import hashlib
 
 import numpy as np
 
-from vlgauge.encoders.features import disk
-from vlgauge.encoders.features.disk import DiskStore, preprocess_id
-from vlgauge.writing import PART
+from vlgauge.core.writing import PART
+from vlgauge.models.features import disk
+from vlgauge.models.features.disk import DiskStore, preprocess_id
 
 DIGEST = "ab" * 32
 PREPROCESS = preprocess_id({"size": 224})

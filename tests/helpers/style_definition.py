@@ -13,8 +13,8 @@ import folders
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from vlgauge.studies.style_corpora import read_goemotions
-from vlgauge.style import StyleTable
+from vlgauge.families.style import StyleTable
+from vlgauge.research.studies.style_corpora import read_goemotions
 
 ORDERS = (1, 2, 3, 4)
 GOLDEN = json.loads((folders.GOLDEN / "stylem.json").read_text("utf-8"))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from folders import METRICS
 
-from vlgauge import style
+from vlgauge.families import style
 
 VARIANTS = ("paper", "released")
 ONLYSTYLE = SimpleNamespace(**runpy.run_path(str(METRICS / "onlystyle" / "onlystyle.py")))

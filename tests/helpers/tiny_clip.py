@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from folders import GOLDEN
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture
+from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.models.clip.architectures import ClipArchitecture
 
 PAC_S = GOLDEN / "pac_s"
 IMAGES = PAC_S / "images"

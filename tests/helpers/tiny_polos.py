@@ -5,9 +5,9 @@ import string
 import numpy as np
 from tiny_clip import TINY
 
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.rated import models as polos_models
-from vlgauge.encoders.rated.files import head_of, metadata_of, write_head
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.rated import models as polos_models
+from vlgauge.models.rated.files import head_of, metadata_of, write_head
 
 WIDTH, LAYERS = 16, 2
 

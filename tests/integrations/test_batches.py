@@ -13,16 +13,16 @@ import pytest
 from apart_cases import CASES, EMBEDDED, captioned, clips, drawn, sets, stories
 
 import vlgauge
-from vlgauge import catalog
-from vlgauge.base.parts import PartialResult
-from vlgauge.corpus_values import COUNTED
-from vlgauge.encoders.features.memory import process_memory
+from vlgauge.core import catalog
+from vlgauge.core.pool import pool
+from vlgauge.families.aggregation import COUNTED
+from vlgauge.families.base.parts import PartialResult
+from vlgauge.families.set_sizes import signed_sizes
+from vlgauge.families.style import StyleTable
 from vlgauge.integrations.batches import OF_BATCH, RowScorer
 from vlgauge.integrations.scored_batches import ScoredBatches
-from vlgauge.judges.served import ServedJudge
-from vlgauge.pool import pool
-from vlgauge.set_sizes import signed_sizes
-from vlgauge.style import StyleTable
+from vlgauge.models.features.memory import process_memory
+from vlgauge.models.judges.served import ServedJudge
 
 
 def forget():
@@ -338,7 +338,7 @@ def test_boxed_rows_are_not_decoded_here_and_have_the_same_numbers(monkeypatch):
         return scorers[how].combine([scorers[how].score_rows(rows)])
 
     direct = scored_by("direct")
-    monkeypatch.setattr("vlgauge.media.images.decoded_image", None)
+    monkeypatch.setattr("vlgauge.inputs.media.images.decoded_image", None)
     assert scored_by("boxed") == direct
     assert scorers["boxed"].described() == scorers["direct"].described()
     with pytest.raises(TypeError):

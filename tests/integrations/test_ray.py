@@ -17,11 +17,11 @@ from folders import ROOT
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.errors import MissingExtraError, UsageError
+from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.run_locks import only_run
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, score_files
-from vlgauge.run_locks import only_run
 
 N_ROWS = 40
 WORDS = ["dog", "cat", "runs", "sits", "red"]

@@ -10,10 +10,10 @@ import pytest
 import spacy
 import torch
 
-from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.families.style import StyleTable
 from vlgauge.integrations.run_identity import contents_of, identified_settings
-from vlgauge.judges.served import ServedJudge
-from vlgauge.style import StyleTable
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.judges.served import ServedJudge
 
 
 def test_other_content_of_the_same_size_and_time_is_another_file(tmp_path):

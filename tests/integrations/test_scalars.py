@@ -9,7 +9,7 @@ import pytest
 from folders import ROOT
 
 import vlgauge
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.integrations.scalars import greater_is_better, scalars
 
 

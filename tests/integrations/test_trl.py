@@ -13,10 +13,10 @@ from trl import GRPOConfig, GRPOTrainer
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import parse_signature
+from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.integrations.trl import caption_reward, combined_reward, completion_text
-from vlgauge.signatures import parse_signature
 
 SCENES = scenes.scenes(8, seed=0, split="test")
 CAPTIONS = [scenes.captions(scene, seed=0)[0] for scene in SCENES]

@@ -8,9 +8,9 @@ import scipy.stats
 from coco_captions import random_examples
 from made_runs import bleu_run, made_run, made_signature, three_systems
 
-from vlgauge.corpus_values import COUNTED, corpus_counts, corpus_interval
+from vlgauge.families.aggregation import COUNTED, corpus_counts, corpus_interval
 from vlgauge.leaderboard import compare, rank_groups, rows_that_differ
-from vlgauge.statistics import bootstrap_interval, holm
+from vlgauge.stats import bootstrap_interval, holm
 
 NAN = math.nan
 

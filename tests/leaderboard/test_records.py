@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from made_runs import bleu_run, made_run, made_signature
 
-from vlgauge.catalog import score_title
-from vlgauge.corpus_values import corpus_interval
-from vlgauge.files import limits
+from vlgauge.core.catalog import score_title
+from vlgauge.core.files import limits
+from vlgauge.families.aggregation import corpus_interval
 from vlgauge.leaderboard import Dataset, Model, Source, append_records, parse_records, read_records, record_of
 from vlgauge.leaderboard.record import parse_record
-from vlgauge.statistics import METHOD, bootstrap_interval
+from vlgauge.stats import METHOD, bootstrap_interval
 
 MODEL = Model("org/teller", "Teller", "a" * 40)
 DATASET = Dataset("org/vist", "VIST", "default", "test", "b" * 40)

@@ -11,9 +11,9 @@ from made_runs import run_of_record
 from packaging.version import Version
 
 from vlgauge.cli import main
+from vlgauge.core.results import to_json
+from vlgauge.inputs.sandbox import workers
 from vlgauge.leaderboard import read_records
-from vlgauge.results import to_json
-from vlgauge.sandbox import workers
 
 pytestmark = pytest.mark.sending
 

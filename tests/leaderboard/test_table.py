@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from made_runs import bleu_run, made_run, three_systems
 
-from vlgauge.corpus_values import COUNTED
+from vlgauge.families.aggregation import COUNTED
 from vlgauge.leaderboard import compare
 from vlgauge.leaderboard.table import Cell, Table, differences_table, pairs_table, render, systems_table
 

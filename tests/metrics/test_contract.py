@@ -31,7 +31,7 @@ from metric_checks import (
 )
 from script_modules import script_module
 
-from vlgauge import catalog
+from vlgauge.core import catalog
 
 FOLDERS = {name: catalog.metric_folder(name) for name in catalog.metric_names()}
 pytestmark = pytest.mark.usefixtures("no_sockets")
@@ -78,7 +78,7 @@ def test_sockets_are_refused_here(no_sockets):
 # -- around the metrics -----------------------------------------------------------------------------------------------
 def test_packages_of_setup_cfg_are_the_folders():
     folders = {path.parent.relative_to(ROOT / "shared") for path in (ROOT / "shared" / "vlgauge").rglob("*.py")}
-    expected = {".".join(folder.parts) for folder in folders} | {"vlgauge_metrics"}
+    expected = {".".join(folder.parts) for folder in folders} | {"vlgauge_metrics", "vlgauge_workbench"}
     assert SETUP["options"]["packages"].split() == sorted(expected)
 
 

@@ -13,9 +13,9 @@ from folders import SCRIPTS
 from markupsafe import escape
 from script_modules import script_module
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.signatures import TOY_NUMBERS
 from vlgauge.explain.examples import ROLES
-from vlgauge.signatures import TOY_NUMBERS
 
 # Metrics without a torch that would have to be imported, of four families, and the page of them alone.
 FEW = ("rovist_nr", "trm", "stylecider", "chair", "bleu")

@@ -6,8 +6,8 @@ import pytest
 from folders import ROOT
 from packaging.version import Version
 
-from vlgauge.catalog import metric_facts, metric_names
 from vlgauge.cli import main
+from vlgauge.core.catalog import metric_facts, metric_names
 
 PAGES = [path for path in sorted(ROOT.glob("docs/**/*.md")) if path.parent.name not in ("metrics", "gallery")]
 DOCUMENTS = [

@@ -9,7 +9,7 @@ from folders import METRICS
 import vlgauge
 import vlgauge_metrics
 from vlgauge.cli import main
-from vlgauge.workbench import scoring
+from vlgauge_workbench import scoring
 
 STORIES = ["The dog ran home. The dog ran home.", "A bird sang. Two cats slept."]
 FORMULA = METRICS / "rovist_nr" / "rovist_nr.py"

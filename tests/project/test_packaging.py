@@ -14,7 +14,7 @@ from folders import ROOT
 
 import vlgauge
 
-SOURCES = ("LICENSE", "README.md", "metrics", "pyproject.toml", "setup.cfg", "shared")
+SOURCES = ("LICENSE", "README.md", "metrics", "pyproject.toml", "setup.cfg", "shared", "spaces/workbench")
 
 
 def sources():
@@ -78,6 +78,7 @@ def files_below(folder):
 
 def test_wheel_has_every_file_of_the_package_and_of_the_metrics(source, wheel):
     assert files_below(wheel / "vlgauge") == files_below(source / "shared" / "vlgauge")
+    assert files_below(wheel / "vlgauge_workbench") == files_below(source / "spaces" / "workbench") - {"README.md"}
     assert files_below(wheel / "vlgauge_metrics") == files_below(source / "metrics") - {"ruff.toml"}
 
 
@@ -85,6 +86,7 @@ def test_wheel_has_nothing_else_at_the_top(wheel):
     assert {path.name for path in wheel.iterdir()} == {
         "vlgauge",
         "vlgauge_metrics",
+        "vlgauge_workbench",
         f"vlgauge-{vlgauge.__version__}.dist-info",
     }
 
@@ -101,7 +103,7 @@ def test_metadata_name_extras_command_and_licence(wheel, names):
 
 def test_metrics_of_the_wheel_load_score_and_are_explained(run_wheel, wheel, names):
     code = f"""
-import json, vlgauge, vlgauge.catalog
+import json, vlgauge, vlgauge.core.catalog
 from vlgauge.explain import explain
 for name in {names!r}:
     assert vlgauge.load(name).name == name
@@ -114,7 +116,7 @@ for name, row in (("rovist_nr", ["The dog ran home.", "The dog ran home."]), ("t
     explained = explain(name, columns, result)
     assert explained.html()
     files.append(sys.modules[type(explained).__module__].__file__)
-print(json.dumps([vlgauge.__file__, str(vlgauge.catalog.metrics_root()), *files]))
+print(json.dumps([vlgauge.__file__, str(vlgauge.core.catalog.metrics_root()), *files]))
 """
     explanations = [str(wheel / "vlgauge_metrics" / name / "explanation.py") for name in ("rovist_nr", "trm")]
     expected = [str(wheel / "vlgauge" / "__init__.py"), str(wheel / "vlgauge_metrics"), *explanations]

@@ -10,9 +10,9 @@ SHARED = ROOT / "shared" / "vlgauge"
 # Documented, in spite of the underscore.
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_getframe", "_make", "_replace"}
 ALLOWED = {
-    "base/host.py": {"_init_writer", "_module_info"},  # the adapter to evaluate
-    "encoders/clip/tokens.py": {"_tokenizer"},  # the CLIP loader
-    "encoders/clip/towers.py": {"_embeds", "_pool"},
+    "families/base/evaluate_adapter.py": {"_init_writer", "_module_info"},  # the adapter to evaluate
+    "models/clip/tokens.py": {"_tokenizer"},  # the CLIP loader
+    "models/clip/towers.py": {"_embeds", "_pool"},
     "integrations/ray.py": {"_temp_dir", "_node_ip_address"},  # keep ray.init on this machine
 }
 # Uses that are still to be replaced by public names.
@@ -30,6 +30,7 @@ def trees():
     """Return the syntax tree of each module of the package, by its path."""
     files = {path.relative_to(SHARED).as_posix(): path for path in SHARED.rglob("*.py")}
     files |= {path.relative_to(ROOT).as_posix(): path for path in METRICS.rglob("*.py")}
+    files |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "spaces").rglob("*.py")}
     assert len(files) > 200
     return {name: ast.parse(path.read_text("utf-8")) for name, path in files.items()}
 

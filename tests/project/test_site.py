@@ -12,9 +12,9 @@ from browser import SIZES, browser, opened
 from folders import ROOT
 from script_modules import script_module
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain import explanation_of
-from vlgauge.studies.published import published_tables
+from vlgauge.research.studies.published import published_tables
 
 DOCS = ROOT / "docs"
 WRITTEN = [path for path in sorted(DOCS.rglob("*.md")) if path.parts[-2] not in ("metrics", "gallery")]

@@ -8,8 +8,8 @@ import pytest
 from folders import METRICS, ROOT
 
 import vlgauge
-from vlgauge.catalog import metric_names
-from vlgauge.settings import setting_names
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.validation import setting_names
 
 CODE = sorted([*(ROOT / "shared" / "vlgauge").rglob("*.py"), *METRICS.glob("*/*.py")])
 PAGES = sorted([*METRICS.glob("*/README.md"), ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

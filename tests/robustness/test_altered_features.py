@@ -9,7 +9,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from small_stores import assert_holds, files_in, key, parts_in, store_at, vectors
 
-from vlgauge.encoders.features import disk
+from vlgauge.models.features import disk
 
 WARNING = r"1 of 4 vectors in .* were altered after they were written; they are computed again"
 
@@ -158,10 +158,10 @@ def test_altered_vectors_are_not_merged(tmp_path):
 def test_scores_do_not_move(tmp_path):
     from PIL import Image
 
-    from vlgauge.encoders.clip.loading import clip_encoder
-    from vlgauge.encoders.features.memory import process_memory
-    from vlgauge.media.images import image_cell
-    from vlgauge.media.pictures import ImagePicture
+    from vlgauge.inputs.media.images import image_cell
+    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.models.clip.loading import clip_encoder
+    from vlgauge.models.features.memory import process_memory
 
     pictures = [ImagePicture(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
     encoder = clip_encoder(profile="embedded", device="cpu", feature_cache=tmp_path)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import vlgauge
-from vlgauge.style import StyleTable
+from vlgauge.families.style import StyleTable
 
 # What a reader may take beside its imports.
 MOST_EXTRA = 500  # MB
@@ -73,7 +73,7 @@ def test_weights(tmp_path):
     made.torch_file(paths["fine"], 2**18, (2**9, 2**9), (2**9, 1))
     assert paths["packed"].stat().st_size < 2**20
     found = results(
-        "from vlgauge.weights.reading import read_tensors",
+        "from vlgauge.checkpoints.reading import read_tensors",
         "[tensor.numpy().copy() for tensor in read_tensors(path).values()]",
         paths,
     )
@@ -103,7 +103,9 @@ def test_tables(tmp_path):
     paths |= {name: tmp_path / f"{name}.jsonl" for name in ("keys", "deep")}
     paths["keys"].write_text(made.many_keys(100_000))
     paths["deep"].write_text("[" * 100_000 + "]" * 100_000)
-    found = results("from vlgauge.media.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths)
+    found = results(
+        "from vlgauge.inputs.media.tables import read_rows\nimport pyarrow.parquet", "read_rows(path)", paths
+    )
     expected = {
         "rows": "FILE must have at most 1,000,000 rows, got more",
         "texts": "texts.parquet', cannot be read within 512 MB and 10 s",
@@ -128,6 +130,6 @@ def test_style_tables(tmp_path):
         paths[name].write_bytes(paths[told].read_bytes())
         made.understate(paths[name])
     assert max(path.stat().st_size for path in paths.values()) < 10_000
-    found = results("from vlgauge.style import StyleTable", "StyleTable.load(path)", paths)
+    found = results("from vlgauge.families.style import StyleTable", "StyleTable.load(path)", paths)
     message = "unpacks to far more than one of its"
     check(found, {"fine": "nothing"} | dict.fromkeys(("text", "list", "understated", "unlisted"), message))

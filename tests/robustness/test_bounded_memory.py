@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from vlgauge.media import frames
-from vlgauge.remembered import Remembered, remembered_for_words
-from vlgauge.text import concreteness, word_vectors
-from vlgauge.text.concreteness import PhraseWeights
-from vlgauge.weights import files
+from vlgauge.checkpoints import files
+from vlgauge.core.lru_cache import Remembered, remembered_for_words
+from vlgauge.inputs.media import frames
+from vlgauge.inputs.text import concreteness, word_vectors
+from vlgauge.inputs.text.concreteness import PhraseWeights
 
 
 def test_the_least_recently_used_go():
@@ -75,7 +75,7 @@ def test_rows_of_word_vectors(tmp_path, monkeypatch):
 
 
 def test_texts_of_any_length_count_as_their_vectors():
-    from vlgauge.encoders.sentences.model import sentence_encoder
+    from vlgauge.models.sentences.model import sentence_encoder
 
     encoder = sentence_encoder(profile="embedded", device="cpu")
     encoder.store.clear()

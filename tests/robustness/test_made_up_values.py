@@ -10,9 +10,9 @@ import pytest
 from metric_checks import ROWS, class_of, family_of
 
 import vlgauge
-from vlgauge import catalog
-from vlgauge.catalog import metric_folder
-from vlgauge.settings import HOST_KEYWORDS, setting_names
+from vlgauge.core import catalog
+from vlgauge.core.catalog import metric_folder
+from vlgauge.core.validation import HOST_KEYWORDS, setting_names
 
 MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
 MOST_CHARACTERS = 4300  # the longest path, and a sentence

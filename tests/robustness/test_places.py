@@ -7,8 +7,8 @@ import pytest
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.results import printable, to_table
-from vlgauge.settings import LONGEST_SHOWN, finite_number, one_of, shown, true_or_false, whole_number
+from vlgauge.core.results import printable, to_table
+from vlgauge.core.validation import LONGEST_SHOWN, finite_number, one_of, shown, true_or_false, whole_number
 
 
 class Unshown:

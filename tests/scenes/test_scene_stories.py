@@ -9,9 +9,9 @@ import pytest
 from claims import true_of
 
 from vlgauge import scenes
+from vlgauge.inputs.text.noun_phrases import phrase_source
 from vlgauge.scenes.content import OPPOSITES, single_scenes
 from vlgauge.scenes.stories import PLOTS
-from vlgauge.text.noun_phrases import phrase_source
 
 NOUNS = ["circle", "disc", "square", "box", "triangle", "star", "cross", "ring", "hoop"]
 PLACE_WORDS = (

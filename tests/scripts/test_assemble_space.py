@@ -18,11 +18,11 @@ from PIL import Image
 from script_modules import script_module
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
-from vlgauge.catalog import metric_folder, metric_names
+from vlgauge.api.prefetch.assets import HubFiles, hub_files_of
+from vlgauge.core.catalog import metric_folder, metric_names
 from vlgauge.explain.examples import ROLES
-from vlgauge.media.tables import read_rows
-from vlgauge.prefetching.assets import HubFiles, hub_files_of
+from vlgauge.families.base.metric import REPOSITORY
+from vlgauge.inputs.media.tables import read_rows
 
 assemble = script_module("assemble_space.py")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

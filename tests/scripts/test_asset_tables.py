@@ -8,16 +8,16 @@ import pytest
 from folders import ROOT
 
 import vlgauge
-from vlgauge.catalog import metric_folder, metric_names
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.files import RELEASES
-from vlgauge.encoders.grounding.model import AUTHORS_FILE as GROUNDING_FILE
-from vlgauge.encoders.grounding.model import AUTHORS_IDF as GROUNDING_IDF
-from vlgauge.encoders.pairs.models import AUTHORS_FILE, BASE
-from vlgauge.encoders.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
-from vlgauge.prefetching.assets import HubFiles, about, assets_of
-from vlgauge.settings import setting_names
-from vlgauge.text.noun_phrases import INSTALL_PAPER
+from vlgauge.api.prefetch.assets import HubFiles, about, assets_of
+from vlgauge.core.catalog import metric_folder, metric_names
+from vlgauge.core.validation import setting_names
+from vlgauge.inputs.text.noun_phrases import INSTALL_PAPER
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.files import RELEASES
+from vlgauge.models.grounding.model import AUTHORS_FILE as GROUNDING_FILE
+from vlgauge.models.grounding.model import AUTHORS_IDF as GROUNDING_IDF
+from vlgauge.models.pairs.models import AUTHORS_FILE, BASE
+from vlgauge.models.sentences.model import MINILM, MINILM_REVISION, MINILM_SHA256
 
 
 @pytest.mark.parametrize("name", metric_names())

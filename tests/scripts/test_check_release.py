@@ -34,7 +34,7 @@ def root(tmp_path):
     (tmp_path / "CHANGELOG.md").write_text(f"## [Unreleased]\n\n## [{vlgauge.__version__}] - 2026-12-01\n")
     script = tmp_path / "metrics" / "one" / "one.py"
     script.parent.mkdir(parents=True)
-    script.write_text(f'from vlgauge import base  # From: "vlgauge[one] @ {SOURCE}"\n')
+    script.write_text(f'from vlgauge.families import base  # From: "vlgauge[one] @ {SOURCE}"\n')
     return tmp_path
 
 

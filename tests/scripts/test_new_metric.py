@@ -10,11 +10,11 @@ from folders import ROOT
 from metric_checks import check_class, check_files, check_hint, check_imports, check_names_are_free, check_signatures
 from script_modules import script_module
 
-from vlgauge import catalog
-from vlgauge.catalog import metric_names
-from vlgauge.corpus_values import COUNTED
+from vlgauge.core import catalog
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import ROLES, examples_of
+from vlgauge.families.aggregation import COUNTED
 
 new_metric = script_module("new_metric.py")
 STEPS = ["the_script_says", "worked_by_hand", "plain_loops", "every_error_message", "golden", "examples", "explained"]

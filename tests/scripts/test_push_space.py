@@ -10,12 +10,12 @@ from local_hub import be_online
 from script_modules import script_module
 
 import vlgauge
-from vlgauge.base.metric import REPOSITORY
+from vlgauge.families.base.metric import REPOSITORY
 
 push = script_module("push_space.py")
 VERSION = vlgauge.__version__
 TAG = f"release-{VERSION}"
-HINT = f'from vlgauge import base  # From: "vlgauge[x] @ git+{REPOSITORY}@v{VERSION}"\n'
+HINT = f'from vlgauge.families import base  # From: "vlgauge[x]@git+{REPOSITORY}@v{VERSION}"\n'
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_dry_run_asks_nobody_and_shows_everything(hub, capsys):
     assert '  README.md: sdk: "gradio"\n' in out
     assert '  README.md: models: ["timm/vit_base_patch32_clip_224.openai"]\n' in out
     assert f"  requirements.txt: vlgauge[clip-s,workbench] @ git+{REPOSITORY}@v{VERSION}\n" in out
-    assert f'  # From: "vlgauge[clip-s] @ git+{REPOSITORY}@v{VERSION}"\n' in out
+    assert f'  # From: "vlgauge[clip-s]@git+{REPOSITORY}@v{VERSION}"\n' in out
 
 
 def test_a_dry_run_of_all_asks_nobody(hub, small, capsys):

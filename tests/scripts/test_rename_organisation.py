@@ -46,7 +46,7 @@ def test_every_place_is_renamed_and_can_be_named_back(copy, listed, capsys):
     assert [name for name, content in after.items() for part in left if part.encode() in content] == []
     for name, part in (
         ("setup.cfg", "https://github.com/some-group/vlgauge"),
-        ("shared/vlgauge/base/metric.py", 'REPOSITORY = "https://github.com/some-group/vlgauge"'),
+        ("shared/vlgauge/families/base/metric.py", 'REPOSITORY = "https://github.com/some-group/vlgauge"'),
         ("metrics/trm/trm.py", 'evaluate.load("some-group/trm"'),
         ("metrics/trm/trm.py", "git+https://github.com/some-group/vlgauge@v"),
         ("README.md", "https://some-group.github.io/vlgauge/start.html"),

@@ -61,7 +61,7 @@ def test_the_table_says_what_was_installed_and_how_the_tests_ended(versions, mon
     assert tools.partition("--constraint ")[2].split()[0] == str(tmp_path / "lowest-light.txt")
     assert (tmp_path / "lowest-light.txt").read_text() == "numpy==2.0.0\npyarrow==21.0.0\n"
     assert re.search(r"--resolution lowest-direct -e.*\[explain,meteor,video\]$", installs[0])
-    assert [words for words in ran if "-m pytest" in words and "--ignore=tests/base/test_images.py" in words]
+    assert [words for words in ran if "-m pytest" in words and "--ignore=tests/families/base/test_images.py" in words]
     capsys.readouterr()
 
 

@@ -5,7 +5,7 @@ import ast
 import pytest
 from script_modules import script_module
 
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 
 assemble = script_module("assemble_space.py")
 

@@ -22,7 +22,7 @@ import vlgauge
 if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
 with loops_of_gradio_left_open(), warnings.catch_warnings():
-    from vlgauge import workbench
+    import vlgauge_workbench
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def address(space, tmp_path_factory):
         with loops_of_gradio_left_open():
             spec.loader.exec_module(module)
             # As app.py, but beside the tests.
-            workbench.launch(module.demo, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+            vlgauge_workbench.launch(module.demo, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield module.demo.local_url.rstrip("/")
         finally:

@@ -16,7 +16,7 @@ if importlib.util.find_spec("gradio") is None:
     pytest.skip("gradio is not installed", allow_module_level=True)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    importlib.import_module("vlgauge.workbench")
+    importlib.import_module("vlgauge_workbench")
     gc.collect()
 
 
@@ -44,14 +44,14 @@ def nothing_of_gradio_is_left():
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
     """Address of a workbench, which ends with the tests."""
-    from vlgauge import workbench
+    import vlgauge_workbench
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
         with loops_of_gradio_left_open():
-            page = workbench.app(results=[str(GOLDEN / "leaderboard" / "results.jsonl")])
-            workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+            page = vlgauge_workbench.app(results=[str(GOLDEN / "leaderboard" / "results.jsonl")])
+            vlgauge_workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield page.local_url
         finally:
@@ -74,11 +74,11 @@ def wait_until():
 @pytest.fixture(scope="session")
 def built():
     """`built(...)`: the page of a workbench that is not served; it takes seconds to make."""
-    from vlgauge import workbench
+    import vlgauge_workbench
 
     def build(**options):
         with loops_of_gradio_left_open():
-            return workbench.app(**options)
+            return vlgauge_workbench.app(**options)
 
     return build
 

@@ -12,11 +12,11 @@ import pytest
 from starlette.requests import Request
 
 import vlgauge
-from vlgauge.catalog import metric_names
+from vlgauge.api.prefetch import assets
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.signatures import TOY_NUMBERS
 from vlgauge.explain.examples import PICTURES
-from vlgauge.prefetching import assets
-from vlgauge.signatures import TOY_NUMBERS
-from vlgauge.workbench import about, inputs, profiles, scoring
+from vlgauge_workbench import about, inputs, profiles, scoring
 
 CALLED = [("rovist_nr", ""), ("clip_s", "image"), ("clip_s", "video")]
 

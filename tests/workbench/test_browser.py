@@ -11,12 +11,12 @@ from browser import FAINT, FAINT_FRAMES, NAMELESS, SIZES, opened, watched
 from folders import EXAMPLES, GOLDEN
 from made_runs import made_run
 
-from vlgauge.workbench import runs
-from vlgauge.workbench.app import _head
-from vlgauge.workbench.compare_snippets import Asked
-from vlgauge.workbench.compared_systems import Given, compare_systems
-from vlgauge.workbench.pages import page_of_compared
-from vlgauge.workbench.scoring import metric_of
+from vlgauge_workbench import runs
+from vlgauge_workbench.app import _head
+from vlgauge_workbench.compare_snippets import Asked
+from vlgauge_workbench.compared_systems import Given, compare_systems
+from vlgauge_workbench.pages import page_of_compared
+from vlgauge_workbench.scoring import metric_of
 
 pytestmark = pytest.mark.browser
 

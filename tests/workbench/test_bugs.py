@@ -6,14 +6,14 @@ import re
 import gradio as gr
 import pytest
 
-from vlgauge.errors import UsageError
-from vlgauge.workbench import scoring
-from vlgauge.workbench.errors import in_one_sentence
+from vlgauge.core.errors import UsageError
+from vlgauge_workbench import scoring
+from vlgauge_workbench.errors import in_one_sentence
 
 CALL = ("bleu", "embedded", "", {"predictions": "A dog ran.", "references": ["A dog sat."]}, "example")
 PLACES = {
-    "page": "vlgauge.workbench.scoring.metric_of",
-    "metric": "vlgauge.base.metric.Metric.signature",
+    "page": "vlgauge_workbench.scoring.metric_of",
+    "metric": "vlgauge.families.base.metric.Metric.signature",
 }
 
 
@@ -22,7 +22,7 @@ def logged(monkeypatch):
     records = []
     handler = logging.Handler()
     handler.emit = lambda record: records.append(record.getMessage())
-    monkeypatch.setattr(logging.getLogger("vlgauge.workbench"), "handlers", [handler])
+    monkeypatch.setattr(logging.getLogger("vlgauge_workbench"), "handlers", [handler])
     return records
 
 

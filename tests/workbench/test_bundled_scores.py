@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from vlgauge.catalog import metric_facts
+from vlgauge.core.catalog import metric_facts
 from vlgauge.explain.scale import show_among
-from vlgauge.workbench import one, scoring
-from vlgauge.workbench.bundled_scores import bundled, bundled_scores, place_of
+from vlgauge_workbench import one, scoring
+from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
 
 HIGHER = (("a", 3.0), ("b", 2.0), ("c", 1.0))
 LOWER = HIGHER[::-1]

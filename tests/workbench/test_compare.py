@@ -14,11 +14,11 @@ from made_runs import made_run
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
-from vlgauge.encoders.clip import encoder
-from vlgauge.media.tables import read_rows
-from vlgauge.workbench import bundled_systems, compare, compared_systems, errors, scoring
-from vlgauge.workbench.compare_snippets import compare_link, compare_snippets
-from vlgauge.workbench.pages import page_of_compared
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.models.clip import encoder
+from vlgauge_workbench import bundled_systems, compare, compared_systems, errors, scoring
+from vlgauge_workbench.compare_snippets import compare_link, compare_snippets
+from vlgauge_workbench.pages import page_of_compared
 
 BOARD = EXAMPLES / "leaderboard"
 NONE = compare.NONE
@@ -239,7 +239,7 @@ def test_scores_that_were_kept_are_compared_without_scoring(tmp_path, ending, mo
     for name in ("sampler", "greedy"):
         output = str(tmp_path / f"{name}{ending}")
         assert main(["score", "rovist_nr", str(BOARD / f"{name}.jsonl"), "--output", output]) == 0
-    monkeypatch.setattr("vlgauge.scoring.systems.compute_all", None)
+    monkeypatch.setattr("vlgauge.api.systems.compute_all", None)
     files = sorted(tmp_path.iterdir())
     assert len(files) == (4 if ending == ".csv" else 2)
     page = compared("rovist_nr", files)

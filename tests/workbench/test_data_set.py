@@ -18,19 +18,19 @@ from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import COLOURS, COMMITS, N_ROWS, hostile_rows, parquet_of_clips, picture, repositories
 
 import vlgauge
-from vlgauge.errors import NetworkError
+from vlgauge.api.row_sources import Origin, RowLimits
+from vlgauge.api.row_sources.tables import archive_rows, uploaded_rows
+from vlgauge.core.errors import NetworkError
 from vlgauge.explain import examples
+from vlgauge.inputs.media import images
+from vlgauge.inputs.media.tables import read_rows
 from vlgauge.leaderboard import read_records, read_run
-from vlgauge.media import images
-from vlgauge.media.tables import read_rows
-from vlgauge.row_sources import Origin, RowLimits
-from vlgauge.row_sources.tables import archive_rows, uploaded_rows
-from vlgauge.statistics import bootstrap_interval
-from vlgauge.workbench import data_set, runs, stopping, uploads
-from vlgauge.workbench.chosen import Chosen
-from vlgauge.workbench.data_set_call import score_dataset_of
-from vlgauge.workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
-from vlgauge.workbench.presets import PRESETS
+from vlgauge.stats import bootstrap_interval
+from vlgauge_workbench import data_set, runs, stopping, uploads
+from vlgauge_workbench.chosen import Chosen
+from vlgauge_workbench.data_set_call import score_dataset_of
+from vlgauge_workbench.hosting import OWN_MACHINE, SPACE, Hosting, hosting_of
+from vlgauge_workbench.presets import PRESETS
 
 CLIP = ("clip_s", "image", "embedded")
 PICTURES = {"predictions": ["caption"], "images": ["image"], "references": ["refs"]}

@@ -12,9 +12,12 @@ import pandas as pd
 import pytest
 
 import vlgauge
+from vlgauge.api.forest import finding_of_two
+from vlgauge.api.numbers import numbers_table
 from vlgauge.cli import main
 from vlgauge.cli.compare import as_record
-from vlgauge.corpus_values import number_title
+from vlgauge.core.results import to_json
+from vlgauge.families.aggregation import number_title
 from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.record_groups import record_groups
 from vlgauge.leaderboard.record_tables import records_table
@@ -27,11 +30,8 @@ from vlgauge.leaderboard.table import (
     title,
     verdict,
 )
-from vlgauge.results import to_json
-from vlgauge.scoring.forest import finding_of_two
-from vlgauge.scoring.numbers import numbers_table
-from vlgauge.workbench import compare as page
-from vlgauge.workbench.pages import page_of_compared
+from vlgauge_workbench import compare as page
+from vlgauge_workbench.pages import page_of_compared
 
 METRICS = ["rovist_nr", "bleu", "chair"]
 MODELS = {"one": "org/one", "two": "org/two"}

@@ -9,7 +9,7 @@ import pytest
 from folders import TESTS
 
 from vlgauge.leaderboard import read_records
-from vlgauge.workbench import leaderboard
+from vlgauge_workbench import leaderboard
 
 RESULTS = str(TESTS / "golden" / "leaderboard" / "results.jsonl")
 

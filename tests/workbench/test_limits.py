@@ -24,9 +24,9 @@ from gradio_client.exceptions import AppError
 from gradio_loops import close_at_once, loops_of_gradio_left_open
 
 import vlgauge
-from vlgauge import workbench
+import vlgauge_workbench
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import downloads, scoring
+from vlgauge_workbench import downloads, scoring
 
 
 def bomb(width, height):
@@ -186,7 +186,9 @@ def test_an_upload_above_the_limit_is_refused():
     with loops_of_gradio_left_open():
         with gr.Blocks() as page:
             pass
-        workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, max_file_size="10kb")
+        vlgauge_workbench.launch(
+            page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, max_file_size="10kb"
+        )
     try:
         assert uploaded(page.local_url, bytes(9_000))
         with pytest.raises(urllib.error.HTTPError, match="413"):

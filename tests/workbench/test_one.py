@@ -14,10 +14,10 @@ from PIL import Image
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.catalog import metric_names
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain import explanation_of
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import inputs, one, scoring, uploads
+from vlgauge_workbench import inputs, one, scoring, uploads
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
 

@@ -4,9 +4,9 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from vlgauge.catalog import metric_names
-from vlgauge.workbench import one, picker
-from vlgauge.workbench.app import _opened, _picked, _set
+from vlgauge.core.catalog import metric_names
+from vlgauge_workbench import one, picker
+from vlgauge_workbench.app import _opened, _picked, _set
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from gradio_loops import close_at_once, loops_of_gradio_left_open
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_data_sets import N_ROWS, repositories
 
-from vlgauge.row_sources.hub import HubRows
-from vlgauge.workbench import about, runs, scoring, stopping
+from vlgauge.api.row_sources.hub import HubRows
+from vlgauge_workbench import about, runs, scoring, stopping
 
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
   one => one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
@@ -22,7 +22,7 @@ FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A workbench with the limits of a Space, and a Hub of its own."""
-    from vlgauge import workbench
+    import vlgauge_workbench
 
     home = tmp_path_factory.mktemp("home")
     results = {"results.jsonl": (GOLDEN / "leaderboard" / "results.jsonl").read_bytes()}
@@ -31,8 +31,8 @@ def address(tmp_path_factory):
         patched.setenv("GRADIO_TEMP_DIR", str(home / "gradio"))
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
         with loops_of_gradio_left_open():
-            page = workbench.app("clip_s", is_space=True)
-            workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
+            page = vlgauge_workbench.app("clip_s", is_space=True)
+            vlgauge_workbench.launch(page, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield page.local_url
         finally:

@@ -7,10 +7,10 @@ import gradio as gr
 import pytest
 from hub_data_sets import Repository, hub_of_data_sets
 
-from vlgauge.row_sources.hub import pinned
-from vlgauge.workbench import data_set, presets, runs
-from vlgauge.workbench.hosting import OWN_MACHINE
-from vlgauge.workbench.scoring import metric_of
+from vlgauge.api.row_sources.hub import pinned
+from vlgauge_workbench import data_set, presets, runs
+from vlgauge_workbench.hosting import OWN_MACHINE
+from vlgauge_workbench.scoring import metric_of
 
 KNOWN = "lmms-lab-encoder/NoCaps"
 

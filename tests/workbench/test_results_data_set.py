@@ -9,14 +9,14 @@ from folders import GOLDEN
 from hub_data_sets import TOKEN, Repository, hub_of_data_sets
 from made_runs import made_run, three_systems
 
-from vlgauge.errors import NetworkError
+from vlgauge.core.errors import NetworkError
 from vlgauge.leaderboard import Dataset, Model, compare, read_records, record_of
 from vlgauge.leaderboard.exporters import results_repository
 from vlgauge.leaderboard.run_files import run_files
 from vlgauge.leaderboard.score_files import score_file, score_path
 from vlgauge.leaderboard.table import groups_text
-from vlgauge.workbench import leaderboard, results_data_set
-from vlgauge.workbench.hosting import SPACE
+from vlgauge_workbench import leaderboard, results_data_set
+from vlgauge_workbench.hosting import SPACE
 
 FILE = GOLDEN / "leaderboard" / "results.jsonl"
 OLD, NEW = "a" * 40, "b" * 40

@@ -9,11 +9,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from vlgauge.catalog import metric_names
 from vlgauge.cli import main
+from vlgauge.core.catalog import metric_names
 from vlgauge.explain.examples import PICTURES
-from vlgauge.workbench import one, scoring, snippets
-from vlgauge.workbench.bundled_scores import bundled
+from vlgauge_workbench import one, scoring, snippets
+from vlgauge_workbench.bundled_scores import bundled
 
 FORMS = [(name, config) for name in metric_names() for config in scoring.metric_of(name).configs or ("",)]
 

@@ -11,7 +11,7 @@ import gradio as gr
 import pytest
 
 import vlgauge
-from vlgauge.workbench import scoring, stopping
+from vlgauge_workbench import scoring, stopping
 
 CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "embedded"]}
 

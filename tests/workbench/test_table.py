@@ -2,7 +2,7 @@
 
 import pytest
 
-from vlgauge.workbench import inputs, scoring, table
+from vlgauge_workbench import inputs, scoring, table
 
 
 def test_a_name_that_two_uploads_have_is_refused():

@@ -3,9 +3,9 @@
 import gradio as gr
 import pytest
 
-from vlgauge.workbench.data_set_call import score_dataset_of
-from vlgauge.workbench.errors import in_one_sentence, without_tokens
-from vlgauge.workbench.hosting import OWN_MACHINE
+from vlgauge_workbench.data_set_call import score_dataset_of
+from vlgauge_workbench.errors import in_one_sentence, without_tokens
+from vlgauge_workbench.hosting import OWN_MACHINE
 
 TOKEN = "hf_" + "Ab1" * 11
 

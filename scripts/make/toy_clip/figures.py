@@ -11,7 +11,7 @@ from torch.nn import functional
 from toy_clip.codes import token_ids
 from toy_clip.material import pixels_of
 from toy_clip.training import PROMPT, new_model, normalised, text_features
-from vlgauge.encoders.clip.toy import TOY_MODEL
+from vlgauge.models.clip.toy import TOY_MODEL
 from vlgauge.scenes.clips import clips
 from vlgauge.scenes.content import Scene, changed, scenes
 from vlgauge.scenes.drawing import draw_scene

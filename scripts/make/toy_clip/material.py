@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from toy_clip.codes import claim_row, ground_row, scene_row, token_ids
-from vlgauge.encoders.clip.pixels import square
-from vlgauge.encoders.clip.toy import TOY_ROW
+from vlgauge.models.clip.pixels import square
+from vlgauge.models.clip.toy import TOY_ROW
 from vlgauge.scenes.clips import SceneClip, clips
 from vlgauge.scenes.content import BACKGROUNDS, Scene, changed, scenes, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from toy_clip.codes import IGNORED, N_VALUES, said_targets, targets, token_ids, truth
 from toy_clip.material import KINDS, Material
-from vlgauge.encoders.clip.toy import TOY_MODEL, TOY_ROW
+from vlgauge.models.clip.toy import TOY_MODEL, TOY_ROW
 
 PROMPT = "A photo depicts "
 SHARES = {"scene": 0.68, "crop": 0.17, "empty": 0.03, "story": 0.08, "clip": 0.04}

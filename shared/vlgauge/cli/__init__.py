@@ -14,14 +14,14 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
+from vlgauge.checkpoints.files import SourcesMissing
 from vlgauge.cli.terminal import within_terminal
-from vlgauge.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
-from vlgauge.files import Limits, limits
-from vlgauge.progress import lines_in_logs, progress_chosen
-from vlgauge.results import SIDECAR, printable
-from vlgauge.sandbox import reading
-from vlgauge.weights.files import SourcesMissing
-from vlgauge.writing import refuse_shared
+from vlgauge.core.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
+from vlgauge.core.files import Limits, limits
+from vlgauge.core.progress import lines_in_logs, progress_chosen
+from vlgauge.core.results import SIDECAR, printable
+from vlgauge.core.writing import refuse_shared
+from vlgauge.inputs.sandbox import reading
 
 # Module of each command, with the function that adds its options if it is not `add_options`, and its purpose.
 COMMANDS = {

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 
-from vlgauge.catalog import direction_of, metric_names
+from vlgauge.api.columns import COLUMNS, read_columns, row_ids
+from vlgauge.api.computing import Settings, compute_all, load_metrics
 from vlgauge.cli.inputs import at_least, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.score import level
 from vlgauge.cli.scoring import add_scoring, metric_list, settings_by_metric
-from vlgauge.corpus_values import number_title
-from vlgauge.errors import UsageError
-from vlgauge.files import first_repeated
+from vlgauge.core.catalog import direction_of, metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import first_repeated
+from vlgauge.core.results import plain, pvalue_text, row_keys, to_json
+from vlgauge.families.aggregation import number_title
+from vlgauge.inputs.media.tables import Rows, located, read_rows, take_column
 from vlgauge.leaderboard import read_run
 from vlgauge.leaderboard.runs import labels_of, numbers
 from vlgauge.leaderboard.table import FORMS, Cell, Table, few_notes, mean_text, render
-from vlgauge.media.tables import Rows, located, read_rows, take_column
-from vlgauge.results import plain, pvalue_text, row_keys, to_json
-from vlgauge.scoring.columns import COLUMNS, read_columns, row_ids
-from vlgauge.scoring.computing import Settings, compute_all, load_metrics
-from vlgauge.statistics import RESAMPLES
-from vlgauge.statistics.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
+from vlgauge.stats import RESAMPLES
+from vlgauge.stats.rating_agreement import COEFFICIENTS, PVALUE_NOTE, Agreement, agreement
 
 TITLES = {"tau_b": "tau-b", "tau_c": "tau-c", "spearman": "Spearman", "pearson": "Pearson"}
 

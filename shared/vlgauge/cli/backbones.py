@@ -2,10 +2,10 @@
 
 import argparse
 
-from vlgauge.encoders.clip.architectures import TABLE, ClipArchitecture
-from vlgauge.prefetching.assets import clip_files
-from vlgauge.prefetching.fetching import is_there
-from vlgauge.results import to_json, to_table
+from vlgauge.api.prefetch.assets import clip_files
+from vlgauge.api.prefetch.fetching import is_there
+from vlgauge.core.results import to_json, to_table
+from vlgauge.models.clip.architectures import TABLE, ClipArchitecture
 
 _COLUMNS = ["name", "aliases", "width", "context", "pixels", "licence", "revision", "here"]
 

@@ -5,9 +5,9 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vlgauge.encoders.features.disk import SHARD, clear, files_in, store_folders
-from vlgauge.errors import MissingFileError, UsageError
-from vlgauge.results import to_table
+from vlgauge.core.errors import MissingFileError, UsageError
+from vlgauge.core.results import to_table
+from vlgauge.models.features.disk import SHARD, clear, files_in, store_folders
 
 VARIABLE = "VLGAUGE_FEATURES"
 

@@ -7,10 +7,10 @@ from typing import Any
 import vlgauge
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target
-from vlgauge.clip_score.calibration import fitted_on
-from vlgauge.media.tables import READERS, located, read_rows, take_column
-from vlgauge.settings import PROFILES
-from vlgauge.statistics import check_resampling
+from vlgauge.core.validation import PROFILES
+from vlgauge.families.clip_score.calibration import fitted_on
+from vlgauge.inputs.media.tables import READERS, located, read_rows, take_column
+from vlgauge.stats import check_resampling
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

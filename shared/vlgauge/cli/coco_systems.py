@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from vlgauge.cli.outputs import write_json
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import plain, to_json
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.results import plain, to_json
-from vlgauge.statistics import RESAMPLES
-from vlgauge.studies.protocols import CocoSystems, SystemValue, read_coco_systems, system_values
-from vlgauge.studies.protocols.coco_systems import NAME
+from vlgauge.research.protocols import CocoSystems, SystemValue, read_coco_systems, system_values
+from vlgauge.research.protocols.coco_systems import NAME
+from vlgauge.stats import RESAMPLES
 
 RULES = ("images", "references")
 # Metrics whose values the papers multiply by 100.

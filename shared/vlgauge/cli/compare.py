@@ -7,7 +7,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import metric_of_score
+from vlgauge.api.columns import COLUMNS, row_ids, shortened
+from vlgauge.api.computing import Settings, load_metrics
+from vlgauge.api.score_suite import choose_compared, choose_metrics, find_suite
+from vlgauge.api.scored import Scored
+from vlgauge.api.systems import (
+    GivenSystem,
+    labels_of_systems,
+    long_systems,
+    refuse_unknown_scores,
+    runs_of,
+    scored_systems,
+    wide_systems,
+)
 from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import at_least
 from vlgauge.cli.outputs import check_report, check_target, write_json, write_output
@@ -20,30 +32,18 @@ from vlgauge.cli.scoring import (
     names_in,
     settings_by_metric,
 )
-from vlgauge.errors import UsageError
-from vlgauge.files import first_repeated
+from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import first_repeated
+from vlgauge.core.results import DIGITS, plain, row_keys, to_json
+from vlgauge.core.suites import SUITES
+from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard import Comparison, compare, read_run, rows_that_differ
 from vlgauge.leaderboard.comparison import FAMILIES
 from vlgauge.leaderboard.joined_runs import joined_rows
 from vlgauge.leaderboard.paper import paper_latex
 from vlgauge.leaderboard.runs import labels_of
 from vlgauge.leaderboard.table import FORMS, Numbers, differences_table, pairs_table, render, systems_table
-from vlgauge.media.tables import Rows, read_rows, take_column
-from vlgauge.results import DIGITS, plain, row_keys, to_json
-from vlgauge.scoring.columns import COLUMNS, row_ids, shortened
-from vlgauge.scoring.computing import Settings, load_metrics
-from vlgauge.scoring.score_suite import choose_compared, choose_metrics, find_suite
-from vlgauge.scoring.scored import Scored
-from vlgauge.scoring.systems import (
-    GivenSystem,
-    labels_of_systems,
-    long_systems,
-    refuse_unknown_scores,
-    runs_of,
-    scored_systems,
-    wide_systems,
-)
-from vlgauge.suites import SUITES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -140,11 +140,11 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         write_json(options.output, record)
     if options.report:
-        pages = import_module("vlgauge.scoring.pages")
+        pages = import_module("vlgauge.api.pages")
         page = pages.differences_page(comparison, scored, options.rows_that_differ, options.told)
         write_output(options.report, page, "--report")
     if options.plot:
-        written_picture(import_module("vlgauge.scoring.figures").comparison_figure(comparison), options.plot)
+        written_picture(import_module("vlgauge.api.figures").comparison_figure(comparison), options.plot)
     print(to_json(record) if options.format == "json" else _shown(comparison, options, _texts(scored)))
     return 0
 

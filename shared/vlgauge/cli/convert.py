@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vlgauge.encoders.clip.architectures import ClipArchitecture
-from vlgauge.encoders.clip.backbones import architecture_of
-from vlgauge.encoders.clip.checkpoints import read_state
-from vlgauge.encoders.clip.conversion import Conversion, convert
-from vlgauge.encoders.clip.files import find_weights, given_file, paper_adapter_path
-from vlgauge.encoders.clip.loading import DEFAULT
-from vlgauge.encoders.rated.conversion import convert_polos
-from vlgauge.encoders.rated.files import write_head
-from vlgauge.encoders.rated.models import head_place, text_encoder_of
-from vlgauge.errors import UsageError, WeightsNotFoundError
-from vlgauge.results import to_table
-from vlgauge.weights.files import sha256_of
-from vlgauge.writing import checked_target
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.core.errors import UsageError, WeightsNotFoundError
+from vlgauge.core.results import to_table
+from vlgauge.core.writing import checked_target
+from vlgauge.models.clip.architectures import ClipArchitecture
+from vlgauge.models.clip.backbones import architecture_of
+from vlgauge.models.clip.checkpoints import read_state
+from vlgauge.models.clip.conversion import Conversion, convert
+from vlgauge.models.clip.files import find_weights, given_file, paper_adapter_path
+from vlgauge.models.clip.loading import DEFAULT
+from vlgauge.models.rated.conversion import convert_polos
+from vlgauge.models.rated.files import write_head
+from vlgauge.models.rated.models import head_place, text_encoder_of
 
 if TYPE_CHECKING:
     import torch

@@ -5,14 +5,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 
-from vlgauge.base import Metric
-from vlgauge.errors import UsageError
-from vlgauge.media.limits import RowLimits
-from vlgauge.row_sources import Origin, RowReader, Source
-from vlgauge.row_sources.hub import PREFIX
-from vlgauge.scoring import sources
-from vlgauge.scoring.columns import COLUMNS
-from vlgauge.scoring.sources import groups_of, lines_of, skipped, told
+from vlgauge.api import sources
+from vlgauge.api.columns import COLUMNS
+from vlgauge.api.row_sources import Origin, RowReader, Source
+from vlgauge.api.row_sources.hub import PREFIX
+from vlgauge.api.sources import groups_of, lines_of, skipped, told
+from vlgauge.core.errors import UsageError
+from vlgauge.families.base import Metric
+from vlgauge.inputs.media.limits import RowLimits
 
 __all__ = ["code_after", "groups_of", "lines_of", "record_origin", "rows_of", "source_of", "told"]
 
@@ -21,7 +21,7 @@ MOSTLY_SKIPPED = 3
 
 
 def source_of(file: str, options: argparse.Namespace) -> Source:
-    """Return the source that FILE names. See `vlgauge.scoring.sources.source_of`."""
+    """Return the source that FILE names. See `vlgauge.api.sources.source_of`."""
     most_rows = None if options.limit is None else options.skip + options.limit
     chosen = {"revision": options.revision, "split": options.split, "most_rows": most_rows}
     return sources.source_of(file, limits=row_limits(options), **chosen)
@@ -50,7 +50,7 @@ def record_origin(options: argparse.Namespace, origin: Origin, file: str) -> Non
 
 
 def rows_of(source: Source, metrics: Sequence[Metric], options: argparse.Namespace) -> RowReader:
-    """Read the rows that can be scored. See `vlgauge.scoring.sources.rows_of`."""
+    """Read the rows that can be scored. See `vlgauge.api.sources.rows_of`."""
     titles = {name: getattr(options, name) for name in (*COLUMNS, "id", "groups")}
     limits = row_limits(options)
     return sources.rows_of(source, metrics, titles, limits=limits, skip=options.skip, limit=options.limit)

@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import metric_facts
+from vlgauge.api.columns import read_columns, row_ids
+from vlgauge.api.computing import compute_all, load_metric, load_metrics
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.errors import UsageError
-from vlgauge.files import read_json
-from vlgauge.media.tables import READERS, located, read_rows
-from vlgauge.results import SIDECAR, to_json, to_table
-from vlgauge.scoring.columns import read_columns, row_ids
-from vlgauge.scoring.computing import compute_all, load_metric, load_metrics
-from vlgauge.settings import PROFILES, shown, warn
-from vlgauge.signatures import parse_signature, unlike_fields
-from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
-from vlgauge.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
+from vlgauge.core.catalog import metric_facts
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import read_json
+from vlgauge.core.results import SIDECAR, to_json, to_table
+from vlgauge.core.signatures import parse_signature, unlike_fields
+from vlgauge.core.validation import PROFILES, shown, warn
+from vlgauge.inputs.media.tables import READERS, located, read_rows
+from vlgauge.research.studies.component_tables import PairedRows, Table, paired_rows, read_published, table_of_rows
+from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE, bootstrap_interval
 
 NAME = "d_hm"
 METRICS = ("groovist", "rovist_c", "rovist_nr")

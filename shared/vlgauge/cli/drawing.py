@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.cli.outputs import check_target
-from vlgauge.errors import MissingExtraError
-from vlgauge.installed import not_importable
-from vlgauge.results import printable
-from vlgauge.writing import replacing
+from vlgauge.core.errors import MissingExtraError
+from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.results import printable
+from vlgauge.core.writing import replacing
 
 PICTURES = (".png", ".svg", ".pdf")
 NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'

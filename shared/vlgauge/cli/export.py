@@ -7,8 +7,10 @@ from pathlib import Path
 
 from vlgauge.cli.outputs import write_output
 from vlgauge.cli.record import add_scores_option, given_scores
-from vlgauge.errors import UsageError
-from vlgauge.files import decoded, read_bytes
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import decoded, read_bytes
+from vlgauge.core.results import printable
+from vlgauge.core.validation import PROFILES
 from vlgauge.leaderboard.exporters import (
     LOWER_IS_BETTER,
     Export,
@@ -22,8 +24,6 @@ from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.records import read_all_records
 from vlgauge.leaderboard.score_files import SCORE_FILES
 from vlgauge.leaderboard.sending import card_of_dataset, plan, send
-from vlgauge.results import printable
-from vlgauge.settings import PROFILES
 
 _PURPOSES = {
     "eval-results": "files .eval_results/*.yaml of models",

@@ -5,21 +5,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from vlgauge.catalog import metric_facts
+from vlgauge.api.computing import load_metric
 from vlgauge.cli.inputs import add_limits, ratings_of
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.protocol_tables import EMBEDDED
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import metric_facts
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import progress_bar
+from vlgauge.core.results import PValue, plain, pvalue_text, to_table
+from vlgauge.core.validation import PROFILES
+from vlgauge.inputs.media.tables import READERS, Rows, located, read_rows, take_column
+from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 from vlgauge.leaderboard.table import few_notes
-from vlgauge.media.tables import READERS, Rows, located, read_rows, take_column
-from vlgauge.progress import progress_bar
-from vlgauge.results import PValue, plain, pvalue_text, to_table
-from vlgauge.scoring.computing import load_metric
-from vlgauge.settings import PROFILES
-from vlgauge.statistics import FEW, FEW_MARK, FEW_NOTE
-from vlgauge.statistics.rating_agreement import PVALUE_NOTE, Agreement, agreement
-from vlgauge.studies.groovist import (
+from vlgauge.research.studies.groovist import (
     PairedScores,
     RandomPairs,
     Stories,
@@ -28,8 +27,9 @@ from vlgauge.studies.groovist import (
     parts_of_data,
     random_pairs,
 )
-from vlgauge.studies.random_pairing import noun_pairs, sentence_pairs
-from vlgauge.text.story_idf import fit_idf, idf_table
+from vlgauge.research.studies.random_pairing import noun_pairs, sentence_pairs
+from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE
+from vlgauge.stats.rating_agreement import PVALUE_NOTE, Agreement, agreement
 
 NAME = "groovist"
 # Metrics that score random pairs, with the function that scores them. None for the metric itself.

@@ -2,13 +2,13 @@
 
 import argparse
 
-from vlgauge.base.columns import References
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.errors import UsageError
-from vlgauge.media.tables import READERS, read_rows, take_column, take_columns
-from vlgauge.text.story_idf import IdfTable, fit_idf, read_pickled
+from vlgauge.core.errors import UsageError
+from vlgauge.families.base.columns import References
+from vlgauge.families.ngram.cider import DocumentFrequency
+from vlgauge.inputs.media.tables import READERS, read_rows, take_column, take_columns
+from vlgauge.inputs.text.story_idf import IdfTable, fit_idf, read_pickled
 
 COLUMN, REFERENCES = "story", "references"
 

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import vlgauge
-from vlgauge.catalog import metrics_root
-from vlgauge.results import to_json, to_table
-from vlgauge.torch_use import resolved_device
+from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.core.catalog import metrics_root
+from vlgauge.core.results import to_json, to_table
 
 PACKAGES = (
     "evaluate",

@@ -6,11 +6,11 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
-from vlgauge.errors import UsageError
-from vlgauge.files import Limits
-from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import Rows, take_column
-from vlgauge.settings import shown
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import Limits
+from vlgauge.core.validation import shown
+from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.media.tables import Rows, take_column
 
 # Description of each limit of `RowLimits`.
 _LIMITED = {

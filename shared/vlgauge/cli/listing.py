@@ -3,8 +3,8 @@
 import argparse
 from dataclasses import asdict
 
-from vlgauge.catalog import MetricFacts, metric_facts, metric_names
-from vlgauge.results import to_json, to_table
+from vlgauge.core.catalog import MetricFacts, metric_facts, metric_names
+from vlgauge.core.results import to_json, to_table
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -6,13 +6,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import metric_facts
-from vlgauge.errors import MissingExtraError, UsageError
-from vlgauge.files import STDIN
-from vlgauge.installed import not_importable
+from vlgauge.core.catalog import metric_facts
+from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.files import STDIN
+from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.results import SIDECAR, printable, to_json
+from vlgauge.core.writing import checked_target, write
 from vlgauge.leaderboard.run_files import RESULT_ENDINGS, TABLES, WITH_SIDECAR, run_files
-from vlgauge.results import SIDECAR, printable, to_json
-from vlgauge.writing import checked_target, write
 
 JSON = (".json",)
 

@@ -2,9 +2,7 @@
 
 import argparse
 
-from vlgauge.catalog import metric_names
-from vlgauge.errors import WeightsNotFoundError
-from vlgauge.prefetching.assets import (
+from vlgauge.api.prefetch.assets import (
     Asset,
     ByHand,
     Download,
@@ -15,9 +13,11 @@ from vlgauge.prefetching.assets import (
     manual_facts,
     title,
 )
-from vlgauge.prefetching.fetching import checked_files, folder_of, is_there, sizes
-from vlgauge.results import to_table
-from vlgauge.weights.files import sha256_of
+from vlgauge.api.prefetch.fetching import checked_files, folder_of, is_there, sizes
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import WeightsNotFoundError
+from vlgauge.core.results import to_table
 
 _COLUMNS = ["file", "size", "sha256", "compared"]
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import WITH_REFERENCES
+from vlgauge.api.computing import load_metric, load_metrics
 from vlgauge.cli import coco_systems
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
@@ -18,12 +18,12 @@ from vlgauge.cli.outputs import check_target, write_json, write_output
 from vlgauge.cli.protocol_layouts import layouts
 from vlgauge.cli.protocol_tables import Judged, draw, record_of, shown
 from vlgauge.cli.scoring import metric_list, settings_by_metric
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import WITH_REFERENCES
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import to_json
+from vlgauge.core.validation import PROFILES
 from vlgauge.leaderboard.table import FORMS
-from vlgauge.results import to_json
-from vlgauge.scoring.computing import load_metric, load_metrics
-from vlgauge.settings import PROFILES
-from vlgauge.studies.protocols import (
+from vlgauge.research.protocols import (
     BASELINES,
     LENGTH,
     PROTOCOLS,
@@ -34,7 +34,7 @@ from vlgauge.studies.protocols import (
     read_corpus,
     read_scores,
 )
-from vlgauge.studies.protocols.evaluation import checked_resamples
+from vlgauge.research.protocols.evaluation import checked_resamples
 
 RULES = ("images", "videos", "references", "average", "unanimous", "draws", "vote_ties", "score_ties", "zero")
 NAMES = [*PROTOCOLS, coco_systems.NAME]

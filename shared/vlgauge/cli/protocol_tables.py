@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vlgauge.core.results import plain, pvalue_text
 from vlgauge.leaderboard.table import Cell, Table, render
-from vlgauge.results import plain, pvalue_text
-from vlgauge.statistics import alpha
-from vlgauge.studies.protocols import Evaluation, Figure, Judgement, Scores, Task
-from vlgauge.studies.published import Row, rows_beside, verdict
+from vlgauge.research.protocols import Evaluation, Figure, Judgement, Scores, Task
+from vlgauge.research.studies.published import Row, rows_beside, verdict
+from vlgauge.stats import alpha
 
 EMBEDDED = "embedded profile: a toy trained on drawn scenes; these are no figures of the published metric"
 

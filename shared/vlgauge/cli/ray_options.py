@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from vlgauge.cli.inputs import is_source
-from vlgauge.errors import UsageError
-from vlgauge.files import STDIN
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import STDIN
 
 # Options and their attributes, which are also keyword arguments of `score_files`. They require --engine ray.
 _RAY_ONLY = {

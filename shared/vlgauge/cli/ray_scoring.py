@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vlgauge.api.columns import COLUMNS
 from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.cli.ray_options import ray_options
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.run_locks import only_run
+from vlgauge.inputs.media.tables import PICTURED
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, imported_ray, score_files
 from vlgauge.leaderboard.run_files import columns_of
-from vlgauge.media.tables import PICTURED
-from vlgauge.run_locks import only_run
-from vlgauge.scoring.columns import COLUMNS
 
 SCORES, RESULT, PARTS = "scores.parquet", "result.json", "parts"
 

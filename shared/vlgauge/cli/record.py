@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import metric_of_score
 from vlgauge.cli.outputs import check_target
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import printable, to_table
+from vlgauge.core.validation import shown
 from vlgauge.leaderboard.record import Dataset, Model, Record, Source
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.records import append_records, read_records, record_of
 from vlgauge.leaderboard.runs import RowGroups, Run, read_run
-from vlgauge.results import printable, to_table
-from vlgauge.settings import shown
 
 ENDINGS = (".jsonl",)
 _SHOWN_MODELS = 5  # models named in a message

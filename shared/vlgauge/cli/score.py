@@ -11,6 +11,19 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
+from vlgauge.api.computing import load_metrics
+from vlgauge.api.numbers import CONFIDENCE, summary
+from vlgauge.api.score_suite import (
+    DISTANCE,
+    add_distance,
+    choose_metrics,
+    columns_of_source,
+    describe_failure,
+    find_suite,
+    suite_table,
+)
+from vlgauge.api.scored import score_columns
 from vlgauge.cli.drawing import check_picture, written_picture
 from vlgauge.cli.inputs import add_row_options, at_least, is_source
 from vlgauge.cli.outputs import RESULT_ENDINGS, check_report, check_result_target, write_output, write_result
@@ -24,31 +37,18 @@ from vlgauge.cli.scoring import (
     names_in,
     settings_by_metric,
 )
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import DIGITS, shown_number, to_cell, to_json, to_table
+from vlgauge.core.suites import SUITES
+from vlgauge.families.set_sizes import OPTION
+from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.media.tables import Rows, located, read_rows, take_columns
 from vlgauge.leaderboard.run_files import columns_of
 from vlgauge.leaderboard.runs import GROUPED_BY, GROUPS, groups_of_run
 from vlgauge.leaderboard.table import Numbers, Table, render
-from vlgauge.media.limits import RowLimits
-from vlgauge.media.tables import Rows, located, read_rows, take_columns
-from vlgauge.results import DIGITS, shown_number, to_cell, to_json, to_table
-from vlgauge.scoring.columns import COLUMNS, read_columns, row_groups, row_ids
-from vlgauge.scoring.computing import load_metrics
-from vlgauge.scoring.numbers import CONFIDENCE, summary
-from vlgauge.scoring.score_suite import (
-    DISTANCE,
-    add_distance,
-    choose_metrics,
-    columns_of_source,
-    describe_failure,
-    find_suite,
-    suite_table,
-)
-from vlgauge.scoring.scored import score_columns
-from vlgauge.set_sizes import OPTION
-from vlgauge.suites import SUITES
 
 if TYPE_CHECKING:
-    from vlgauge.base import Metric
+    from vlgauge.families.base import Metric
     from vlgauge.leaderboard.runs import RowGroups
 
 _FILE_HELP = (
@@ -209,11 +209,11 @@ def run(options: argparse.Namespace) -> int:
         write_result(options.output, record)
     record_results(results, options, ids, groups)
     if options.plot:
-        figures = import_module("vlgauge.scoring.figures")
+        figures = import_module("vlgauge.api.figures")
         written_picture(figures.scores_figure(scored, options.plot_kind or "distribution"), options.plot)
     # Write the report last, because it is the most likely step to fail.
     if options.report:
-        pages = import_module("vlgauge.scoring.pages")
+        pages = import_module("vlgauge.api.pages")
         write_output(options.report, pages.report(pages.explanations(scored), told=options.told), "--report")
     if scored.failed:
         return 1

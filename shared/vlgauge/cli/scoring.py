@@ -5,14 +5,14 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge.catalog import metric_folder
+from vlgauge.api.columns import COLUMNS
+from vlgauge.api.computing import Settings, load_metric
 from vlgauge.cli.inputs import add_limits
-from vlgauge.errors import UsageError
-from vlgauge.media.caption_files import join_references, references_by_id
-from vlgauge.media.tables import READERS, Rows, read_rows, rows_called
-from vlgauge.scoring.columns import COLUMNS
-from vlgauge.scoring.computing import Settings, load_metric
-from vlgauge.settings import PROFILES, nearest, setting_names
+from vlgauge.core.catalog import metric_folder
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import PROFILES, nearest, setting_names
+from vlgauge.inputs.media.caption_files import join_references, references_by_id
+from vlgauge.inputs.media.tables import READERS, Rows, read_rows, rows_called
 
 # Keyword arguments of `load` that commands pass themselves, or that are useful only in Python.
 NOT_SETTINGS = (

@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlgauge.catalog import metric_names
+from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits, at_least
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import refuse_settings_of_python, setting
-from vlgauge.errors import UsageError
-from vlgauge.media.tables import READERS, read_rows, take_column
-from vlgauge.progress import progress_bar
-from vlgauge.results import shown_number, to_table
-from vlgauge.scoring.computing import load_metric
-from vlgauge.settings import PROFILES, setting_names
-from vlgauge.studies.caption_pools import compared_once, together
-from vlgauge.studies.sensitivity import SensitivityRow, human_split, sensitivity
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import progress_bar
+from vlgauge.core.results import shown_number, to_table
+from vlgauge.core.validation import PROFILES, setting_names
+from vlgauge.inputs.media.tables import READERS, read_rows, take_column
+from vlgauge.research.studies.caption_pools import compared_once, together
+from vlgauge.research.studies.sensitivity import SensitivityRow, human_split, sensitivity
 
 DEFAULT_METRICS = "trm,trm:distance=cider_d,mmd_bert,frechet_bert"
 

@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from vlgauge.api.computing import load_metric
 from vlgauge.cli.drawing import PICTURES, check_picture, picture
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.sensitivity import DEFAULT_METRICS, loaded_metrics
-from vlgauge.encoders.sentences.model import MINILM
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import progress_bar
+from vlgauge.core.results import mean_of_defined, plain, shown_number, to_table
+from vlgauge.core.validation import PROFILES
+from vlgauge.inputs.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
-from vlgauge.media.tables import READERS, Rows, read_rows, take_column
-from vlgauge.progress import progress_bar
-from vlgauge.results import mean_of_defined, plain, shown_number, to_table
-from vlgauge.scoring.computing import load_metric
-from vlgauge.settings import PROFILES
-from vlgauge.statistics import FEW_MARK, FEW_NOTE, bootstrap_interval
-from vlgauge.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
-from vlgauge.studies.mauve_against_people import MauveRow, mauve_against_people
-from vlgauge.studies.mauve_baseline import SEED, mauve_package
-from vlgauge.studies.people_splits import people_splits
-from vlgauge.studies.temperature_curve import curve
-from vlgauge.studies.unique_versus_correct import PER_SIDE, unique_versus_correct
+from vlgauge.models.sentences.model import MINILM
+from vlgauge.research.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
+from vlgauge.research.studies.mauve_against_people import MauveRow, mauve_against_people
+from vlgauge.research.studies.mauve_baseline import SEED, mauve_package
+from vlgauge.research.studies.people_splits import people_splits
+from vlgauge.research.studies.temperature_curve import curve
+from vlgauge.research.studies.unique_versus_correct import PER_SIDE, unique_versus_correct
+from vlgauge.stats import FEW_MARK, FEW_NOTE, bootstrap_interval
 
 Table = list[dict[str, Any]]
 

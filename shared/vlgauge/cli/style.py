@@ -7,12 +7,12 @@ from pathlib import Path
 
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target
-from vlgauge.errors import UsageError
-from vlgauge.media.tables import MissingColumn
-from vlgauge.results import to_json, to_table
-from vlgauge.studies.style_corpora import READERS, StyledCaptions, read_table
-from vlgauge.studies.style_report import parted_by_group, style_report
-from vlgauge.style import StyleTable
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import to_json, to_table
+from vlgauge.families.style import StyleTable
+from vlgauge.inputs.media.tables import MissingColumn
+from vlgauge.research.studies.style_corpora import READERS, StyledCaptions, read_table
+from vlgauge.research.studies.style_report import parted_by_group, style_report
 
 SHARE = 0.15
 

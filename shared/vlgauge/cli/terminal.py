@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from vlgauge.results import tables_within
+from vlgauge.core.results import tables_within
 
 _LEAST = 40  # minimum number of characters per line, even in a narrower terminal
 _READ = (None, "text", "table")  # formats for reading, as opposed to formats for programs and papers

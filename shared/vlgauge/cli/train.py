@@ -4,10 +4,10 @@ import argparse
 import os
 import sys
 
-from vlgauge.training.pac_s import command as pac_s
-from vlgauge.training.polos import command as polos
-from vlgauge.training.rovist_c import command as rovist_c
-from vlgauge.training.rovist_vg import command as rovist_vg
+from vlgauge.research.training.pac_s import command as pac_s
+from vlgauge.research.training.polos import command as polos
+from vlgauge.research.training.rovist_c import command as rovist_c
+from vlgauge.research.training.rovist_vg import command as rovist_vg
 
 RECIPES = {"pac_s": pac_s, "polos": polos, "rovist_c": rovist_c, "rovist_vg": rovist_vg}
 

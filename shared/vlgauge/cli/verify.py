@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlgauge import cli
-from vlgauge.catalog import metric_names
+from vlgauge.api.computing import load_metric
 from vlgauge.cli.inputs import add_limits
 from vlgauge.cli.outputs import check_target, write_json
 from vlgauge.cli.scoring import settings_by_metric
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import plain, printable, to_json
+from vlgauge.core.validation import nearest
 from vlgauge.leaderboard.table import FORMS, Cell, Table, render
-from vlgauge.results import plain, printable, to_json
-from vlgauge.scoring.computing import load_metric
-from vlgauge.settings import nearest
-from vlgauge.studies.published import PAPERS, PublishedTable, Row, published_tables, rows
-from vlgauge.studies.verification import Data, Finding, Tools, Unchecked, metric_of, verified
+from vlgauge.research.studies.published import PAPERS, PublishedTable, Row, published_tables, rows
+from vlgauge.research.verification import Data, Finding, Tools, Unchecked, metric_of, verified
 
 DIFFERS, LACKS = 1, 3
 # Maximum number of rows per table in the list.

@@ -4,9 +4,9 @@ import argparse
 import sys
 from importlib import import_module
 
-from vlgauge.catalog import metric_names
-from vlgauge.errors import UsageError
-from vlgauge.settings import one_of
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import one_of
 
 MOST_PORTS = 65535
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
         raise UsageError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
     # Import here, so that the extra is required only for the page and not for --help.
-    workbench = import_module("vlgauge.workbench")
+    workbench = import_module("vlgauge_workbench")
     page = workbench.app(options.metric, results=options.results)
     workbench.launch(
         page, port=options.port, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, warmed=True

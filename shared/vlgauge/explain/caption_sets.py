@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from markupsafe import Markup
 
-from vlgauge.results import pvalue_text
+from vlgauge.core.results import pvalue_text
 
 from .explanation import Explanation
 from .pages import number, safe

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.catalog import metric_folder
-from vlgauge.errors import UsageError
-from vlgauge.files import DATA
-from vlgauge.settings import setting_names
+from vlgauge.core.catalog import metric_folder
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import DATA
+from vlgauge.core.validation import setting_names
 
 from .explanation import Explanation
 from .folders import explanation_of

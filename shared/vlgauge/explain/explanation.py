@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from markupsafe import Markup, escape
 
-from vlgauge.catalog import metric_facts
-from vlgauge.corpus_values import RowCounts, corpus_interval, counted_of, row_counts
-from vlgauge.errors import UsageError, UsageIndexError
-from vlgauge.media.tables import without_blanks
-from vlgauge.results import mean_of_defined
-from vlgauge.settings import whole_number
-from vlgauge.signatures import made_by_toy, parse_signature
-from vlgauge.statistics import FEW, Interval
+from vlgauge.core.catalog import metric_facts
+from vlgauge.core.errors import UsageError, UsageIndexError
+from vlgauge.core.results import mean_of_defined
+from vlgauge.core.signatures import made_by_toy, parse_signature
+from vlgauge.core.validation import whole_number
+from vlgauge.families.aggregation import RowCounts, corpus_interval, counted_of, row_counts
+from vlgauge.inputs.media.tables import without_blanks
+from vlgauge.stats import FEW, Interval
 
 from .findings import finding_of_metrics, finding_of_rows, reason_of_the_worst
 from .pages import beside_notices, fragment, number, safe, whole_page

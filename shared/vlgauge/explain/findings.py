@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from vlgauge.catalog import metric_title
+from vlgauge.core.catalog import metric_title
 
 from .pages import number, quoted, safe
 

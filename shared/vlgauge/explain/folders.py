@@ -1,7 +1,7 @@
 """Lookup of the explanation class in the folder of a metric."""
 
-from vlgauge.catalog import folder_module, metric_folder
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import folder_module, metric_folder
+from vlgauge.core.errors import UsageError
 
 from .explanation import Explanation
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 FOR, AGAINST, NIL = "for", "against", "nil"
 
-# Double quotes are tokenized as two backticks or two apostrophes. See `vlgauge.text.language.words`.
+# Double quotes are tokenized as two backticks or two apostrophes. See `vlgauge.inputs.text.language.words`.
 _QUOTES = ("``", "''")
 
 

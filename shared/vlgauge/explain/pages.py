@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import vlgauge
-from vlgauge.catalog import metrics_root
-from vlgauge.installed import importing
-from vlgauge.results import visible
-from vlgauge.signatures import TOY_NUMBERS
+from vlgauge.core.catalog import metrics_root
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.core.results import visible
+from vlgauge.core.signatures import TOY_NUMBERS
 
 with importing('`vlgauge.explain` needs Jinja2; run: pip install "vlgauge[explain]"'):
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

@@ -10,10 +10,10 @@ from typing import Any
 from markupsafe import Markup
 from PIL import Image
 
-from vlgauge.errors import UsageError
-from vlgauge.media.frames import video_pictures
-from vlgauge.media.images import image_cell, open_image
-from vlgauge.media.videos import video_cell
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.media.frames import video_pictures
+from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.media.videos import video_cell
 
 from .marks import Mark
 from .plots import chart

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import plain
+from vlgauge.core.validation import plain_number, rows_of, shown
 from vlgauge.integrations.processes import several_processes
-from vlgauge.results import plain
-from vlgauge.settings import plain_number, rows_of, shown
 
 
 def gather_rows(rows: Sequence[Any], accelerator: Any = None) -> list[Any] | None:

@@ -22,14 +22,14 @@ import pandas as pd
 import pyarrow as pa
 
 import vlgauge
-from vlgauge.base import Metric, Story
-from vlgauge.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
-from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.validation import nearest, plain_number, shown, warn
+from vlgauge.families.base import Metric, Story
+from vlgauge.families.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
+from vlgauge.families.set_sizes import signed_sizes
+from vlgauge.inputs.media.tables import located
+from vlgauge.inputs.sandbox import reading
 from vlgauge.integrations.run_identity import identified_settings
-from vlgauge.media.tables import located
-from vlgauge.sandbox import reading
-from vlgauge.set_sizes import signed_sizes
-from vlgauge.settings import nearest, plain_number, shown, warn
 
 # Columns of the output: values of the whole batch, in its first row, and counts.
 OF_BATCH, COUNTS = "vlgauge_batch", "vlgauge_counts"

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from vlgauge.errors import UsageError
-from vlgauge.settings import listed, shown
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import listed, shown
 
 GUARDS = ("wordless", "markup", "repetition", "context")
 """Names of the guards, in the order in which they are checked.

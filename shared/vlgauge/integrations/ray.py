@@ -22,21 +22,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlgauge import errors
-from vlgauge.errors import MissingExtraError, UsageError
-from vlgauge.files import read_bytes, unpacked_limit
-from vlgauge.installed import not_importable
+from vlgauge.checkpoints.hub.listening import check_listening
+from vlgauge.core import errors
+from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.files import read_bytes, unpacked_limit
+from vlgauge.core.optional_dependencies import not_importable
+from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.run_locks import only_run
+from vlgauge.core.validation import finite_number, shown, whole_number
+from vlgauge.inputs.media.tables import PICTURED, READERS, located, read_rows, take_column
+from vlgauge.inputs.sandbox import Reading, reading
+from vlgauge.inputs.sandbox.parquet import parquet_table
 from vlgauge.integrations.batches import COUNTS, RowScorer, checked_id, sorted_ids
 from vlgauge.integrations.run_identity import contents_of
 from vlgauge.integrations.scored_batches import ScoredBatches
-from vlgauge.media.tables import PICTURED, READERS, located, read_rows, take_column
-from vlgauge.network.listening import check_listening
-from vlgauge.progress import Progress, progress_bar
-from vlgauge.run_locks import only_run
-from vlgauge.sandbox import Reading, reading
-from vlgauge.sandbox.parquet import parquet_table
-from vlgauge.settings import finite_number, shown, whole_number
-from vlgauge.statistics.drawing import is_unlabeled
+from vlgauge.stats.drawing import is_unlabeled
 from vlgauge.version import __version__
 
 BATCH_ROWS = 256
@@ -89,7 +89,7 @@ def score_files(
         input_format: Format of the files, if their names do not determine it.
         groups: Column with the group label of each row. The result contains the labels as ``groups`` and the column
             name as ``grouped_by``, like files of scores.
-        progress: See `vlgauge.progress`.
+        progress: See `vlgauge.core.progress`.
 
     Raises:
         ImportError: If Ray is not installed.

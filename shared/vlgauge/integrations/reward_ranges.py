@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vlgauge.clip_score.metric import ClipScoreMetric
+from vlgauge.families.clip_score.metric import ClipScoreMetric
 
 _REFERENCED = {"variant": "paper"}
 _BOUNDED: Mapping[str, Mapping[str, Any]] = {

@@ -6,12 +6,12 @@ from typing import Any
 import datasets
 
 import vlgauge
-from vlgauge.base import Captions, Metric, Story, Text
-from vlgauge.base.metric import PROJECT_COLUMNS
-from vlgauge.catalog import metric_of_score
-from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.core.catalog import metric_of_score
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.validation import nearest, rows_of, shown, warn
+from vlgauge.families.base import Captions, Metric, Story, Text
+from vlgauge.families.base.metric import PROJECT_COLUMNS
 from vlgauge.integrations.scalars import scalars
-from vlgauge.settings import nearest, rows_of, shown, warn
 
 
 class RowMetrics:

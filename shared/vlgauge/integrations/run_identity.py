@@ -11,8 +11,8 @@ from typing import Any
 
 from datasets.fingerprint import Hasher
 
-from vlgauge.files import open_file
-from vlgauge.signatures import named
+from vlgauge.core.files import open_file
+from vlgauge.core.signatures import named
 
 _BLOCK_BYTES = 2**20
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vlgauge.catalog import score_facts
-from vlgauge.settings import plain_number
+from vlgauge.core.catalog import score_facts
+from vlgauge.core.validation import plain_number
 
 
 def scalars(result: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

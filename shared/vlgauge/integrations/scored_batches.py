@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vlgauge.errors import UsageError
-from vlgauge.files import read_json
-from vlgauge.results import without_nan
-from vlgauge.run_locks import LOCK
-from vlgauge.writing import write
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import read_json
+from vlgauge.core.results import without_nan
+from vlgauge.core.run_locks import LOCK
+from vlgauge.core.writing import write
 
 _RUN = "run.json"
 _DIGITS = 32  # characters of the digest of the ids in a file name, and of its checksum

@@ -17,14 +17,14 @@ import torchmetrics
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 import vlgauge
-from vlgauge.base import Metric
-from vlgauge.catalog import WITH_REFERENCES, metric_facts, metric_folder, score_facts
-from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.core.catalog import WITH_REFERENCES, metric_facts, metric_folder, score_facts
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.validation import nearest, rows_of, shown
+from vlgauge.families.base import Metric
 from vlgauge.integrations.accelerate import rows_once
 from vlgauge.integrations.batches import checked_id
 from vlgauge.integrations.processes import on_first_process
 from vlgauge.integrations.scalars import scalars
-from vlgauge.settings import nearest, rows_of, shown
 
 # Keyword arguments of `torchmetrics.Metric`.
 _LIBRARY = (

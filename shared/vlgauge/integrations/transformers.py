@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from transformers import EvalPrediction, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from vlgauge.base import Metric
-from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.validation import one_of, warn, whole_number
+from vlgauge.families.base import Metric
 from vlgauge.integrations.processes import on_first_process, several_processes
 from vlgauge.integrations.rows import RowMetrics
 from vlgauge.integrations.scalars import greater_is_better
-from vlgauge.settings import one_of, warn, whole_number
 
 _PADDED = -100  # padding value of the trainers
 

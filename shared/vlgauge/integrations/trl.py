@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 import vlgauge
-from vlgauge.base import Images, Metric, References, Story, Text
-from vlgauge.clip_score.backbone_metric import BackboneMetric
-from vlgauge.clip_score.metric import PROMPT, ClipScoreMetric
-from vlgauge.errors import UsageError, UsageTypeError
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.signatures import format_signature
+from vlgauge.core.validation import finite_number, rows_of, shown
+from vlgauge.families.base import Images, Metric, References, Story, Text
+from vlgauge.families.clip_score.backbone_metric import BackboneMetric
+from vlgauge.families.clip_score.metric import PROMPT, ClipScoreMetric
 from vlgauge.integrations.guards import checked_guards, is_marked_up, is_wordless, repeats_itself, without_prompts
 from vlgauge.integrations.reward_ranges import bounded_settings, reward_range
-from vlgauge.settings import finite_number, rows_of, shown
-from vlgauge.signatures import format_signature
 from vlgauge.version import __version__
 
 # Text that is scored if the score of a completion is undefined. If this score is undefined as well, the cause is the

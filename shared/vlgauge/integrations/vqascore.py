@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 import vlgauge
-from vlgauge.catalog import folder_module
-from vlgauge.errors import UsageError
-from vlgauge.judged.metric import PictureJudgeMetric
-from vlgauge.judges.questions import Question
-from vlgauge.judges.transformers_judge import LoadedJudge
-from vlgauge.media.images import image_cell
-from vlgauge.media.pictures import ImagePicture
-from vlgauge.settings import rows_of
+from vlgauge.core.catalog import folder_module
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import rows_of
+from vlgauge.families.judged.metric import PictureJudgeMetric
+from vlgauge.inputs.media.images import image_cell
+from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.models.judges.questions import Question
+from vlgauge.models.judges.transformers_judge import LoadedJudge
 
 
 class VqaScore(torch.nn.Module):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
-from vlgauge.errors import UsageError
-from vlgauge.sandbox import run
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.sandbox import run
 
 _MOST_BYTES = 2**24
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import score_facts
-from vlgauge.errors import UsageError
-from vlgauge.results import mean_of_defined
+from vlgauge.core.catalog import score_facts
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import mean_of_defined
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]
 """By name of the system, in the order of the rows."""

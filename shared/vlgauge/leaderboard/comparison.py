@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import COUNTED, corpus_counts, counted_of, score_bounds, value_of_rows
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import score_facts
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import nearest, one_of, warn
+from vlgauge.families.aggregation import COUNTED, corpus_counts, counted_of, score_bounds, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
     common_signature,
@@ -25,8 +26,7 @@ from vlgauge.leaderboard.joined_runs import (
 )
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.tested_systems import Drawn, Noise, RowDifferences, Tested
-from vlgauge.settings import nearest, one_of, warn
-from vlgauge.statistics import (
+from vlgauge.stats import (
     LEAST_SAMPLES,
     Interval,
     can_differ,
@@ -35,7 +35,7 @@ from vlgauge.statistics import (
     holm,
     is_significant,
 )
-from vlgauge.statistics.drawing import check_level, check_resamples, check_seed
+from vlgauge.stats.drawing import check_level, check_resamples, check_seed
 
 FAMILIES = ("all", "metric")
 """What Holm's correction is for: the pairs of all metrics, the default, or those of each metric by itself."""
@@ -83,7 +83,7 @@ class Pair:
         first: Name of a system.
         second: Name of another.
         difference: Mean of first - second over the rows that every system defines, or of a metric such as BLEU
-            first - second of the values of their added counts. Scores that tie, see `vlgauge.statistics.differences`,
+            first - second of the values of their added counts. Scores that tie, see `vlgauge.stats.differences`,
             differ by 0, and so do two corpora that are noise, see `MetricComparison.noise`.
         low: Lower end of its paired bootstrap interval, which is corrected for no other pair: it may leave 0 out where
             the corrected test does not tell the two apart. None with fewer than two rows or groups of rows.
@@ -221,7 +221,7 @@ def compare(
             metric by itself.
         level: Of the intervals; tests are significant at one minus it.
         resamples: Number of samples of the intervals and the tests; None for 10,000 of the intervals, and as many of
-            the tests as their number needs, see `vlgauge.statistics.enough_resamples`.
+            the tests as their number needs, see `vlgauge.stats.enough_resamples`.
         seed: Of both.
 
     Returns:

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.errors import UsageError
-from vlgauge.installed import check_version
+from vlgauge.core.errors import UsageError
+from vlgauge.core.optional_dependencies import check_version
+from vlgauge.core.validation import one_of, warn
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import RecordGroups, record_groups
 from vlgauge.leaderboard.record_tables import tables
 from vlgauge.leaderboard.recorded_scores import Checked, scores_of_records
 from vlgauge.leaderboard.runs import Run
 from vlgauge.leaderboard.score_files import file_name, score_file, score_path
-from vlgauge.settings import one_of, warn
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

@@ -3,15 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from vlgauge.catalog import score_facts
-from vlgauge.corpus_values import counted_of
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import score_facts
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import mean_of_defined, row_keys
+from vlgauge.core.signatures import parse_signature, unlike_fields
+from vlgauge.core.validation import shown, warn
+from vlgauge.families.aggregation import counted_of
+from vlgauge.families.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
-from vlgauge.results import mean_of_defined, row_keys
-from vlgauge.set_sizes import OPTION, are_bound, comparable_signature, sizes_signed, without_sizes
-from vlgauge.settings import shown, warn
-from vlgauge.signatures import parse_signature, unlike_fields
-from vlgauge.statistics.drawing import is_unlabeled
+from vlgauge.stats.drawing import is_unlabeled
 
 _REMEDY = (
     "compare the predictions of all systems in place of their scores: of each row as many captions are drawn for every "

@@ -1,7 +1,8 @@
 """The table of a paper: a row per system, a column per metric, and a caption that says what its marks mean."""
 
-from vlgauge.catalog import score_title
-from vlgauge.corpus_values import values_told
+from vlgauge.core.catalog import score_title
+from vlgauge.core.results import printable
+from vlgauge.families.aggregation import values_told
 from vlgauge.leaderboard.comparison import Comparison
 from vlgauge.leaderboard.table import (
     Cell,
@@ -18,7 +19,6 @@ from vlgauge.leaderboard.table import (
     title,
     told_by_tests,
 )
-from vlgauge.results import printable
 
 PERCENT = Numbers(digits=1, scale=100.0)
 """Numbers as papers have them."""

@@ -10,10 +10,10 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from vlgauge.catalog import is_score, score_facts, score_title
-from vlgauge.errors import UsageError
-from vlgauge.settings import PROFILES, shown
-from vlgauge.signatures import parse_signature
+from vlgauge.core.catalog import is_score, score_facts, score_title
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import parse_signature
+from vlgauge.core.validation import PROFILES, shown
 
 SCHEMA = 1
 MOST_EXAMPLES = 10**12
@@ -218,7 +218,7 @@ class Record:
         value: Mean over the defined examples, or of a metric such as BLEU the value of their added
             counts.
         ci: Its interval, None where it has none.
-        n: Number of the examples that the value is of, see `vlgauge.corpus_values.RowCounts`.
+        n: Number of the examples that the value is of, see `vlgauge.families.aggregation.RowCounts`.
         undefined: Number of the others.
         higher_is_better: Direction.
         profile: "paper" or "embedded".

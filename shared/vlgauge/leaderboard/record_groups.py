@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.families.set_sizes import comparable_signature
 from vlgauge.leaderboard.comparison import System, compare
 from vlgauge.leaderboard.record import Key, Record
 from vlgauge.leaderboard.recorded_scores import is_grouped
 from vlgauge.leaderboard.runs import Run, groups_of_run
 from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_others, own_values, several_groups
-from vlgauge.set_sizes import comparable_signature
 
 MOST_SYSTEMS = 30  # of a column, that is 435 pairs
 LEVEL = 0.95  # of intervals and tests

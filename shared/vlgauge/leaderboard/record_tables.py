@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from vlgauge.catalog import is_score, metric_facts, metric_of_score
-from vlgauge.corpus_values import number_title, values_told
-from vlgauge.errors import UsageError
+from vlgauge.core.catalog import is_score, metric_facts, metric_of_score
+from vlgauge.core.errors import UsageError
+from vlgauge.families.aggregation import number_title, values_told
+from vlgauge.families.set_sizes import are_of_one_size, comparable_signature, sizes_signed
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import LEVEL, RECORD_DIGITS, RecordGroups, column_of, table_of
 from vlgauge.leaderboard.table import Cell, Table, each_by_itself, few_notes, groups_text, mean_text, render
-from vlgauge.set_sizes import are_of_one_size, comparable_signature, sizes_signed
-from vlgauge.statistics import FEW
+from vlgauge.stats import FEW
 
 _COUNTS = ("n", "undefined")
 _HUB = "https://huggingface.co"  # where models and data sets of records are

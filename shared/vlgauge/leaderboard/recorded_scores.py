@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vlgauge.corpus_values import corpus_interval, corpus_value, counted_of, row_counts
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
+from vlgauge.core.results import row_keys
+from vlgauge.core.signatures import unlike_fields
+from vlgauge.families.aggregation import corpus_interval, corpus_value, counted_of, row_counts
 from vlgauge.leaderboard.joined_runs import is_same_mean
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.runs import Run, groups_of_run, numbers
-from vlgauge.results import row_keys
-from vlgauge.signatures import unlike_fields
 
 MOST_SAMPLES = 100_000
 _UNLIKE = "the file is of another model or other rows, or one of the two was altered; score again and record that"

@@ -14,17 +14,17 @@ from typing import Any
 
 from filelock import FileLock
 
-from vlgauge.catalog import score_facts, score_title
-from vlgauge.corpus_values import corpus_interval, corpus_value, row_counts
-from vlgauge.errors import UsageError
-from vlgauge.files import decoded, limited, parse_json, read_bytes
+from vlgauge.core.catalog import score_facts, score_title
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import decoded, limited, parse_json, read_bytes
+from vlgauge.core.results import row_keys
+from vlgauge.core.signatures import parse_signature
+from vlgauge.core.validation import warn
+from vlgauge.core.writing import write
+from vlgauge.families.aggregation import corpus_interval, corpus_value, row_counts
 from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import RowGroups, groups_of_run, numbers
-from vlgauge.results import row_keys
-from vlgauge.settings import warn
-from vlgauge.signatures import parse_signature
-from vlgauge.writing import write
 
 FILE = "FILE"
 LONGEST = 2**17  # characters of a record, which has some hundred, and notes

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vlgauge.results import INTERVAL, SIDECAR, to_json, without_nan
+from vlgauge.core.results import INTERVAL, SIDECAR, to_json, without_nan
 
 # What a text begins with that a spreadsheet takes for a formula, and one with apostrophes before it.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from vlgauge.errors import UsageError
-from vlgauge.files import STDIN, parse_json, read_bytes, read_json
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import STDIN, parse_json, read_bytes, read_json
+from vlgauge.core.results import SIDECAR, row_keys
+from vlgauge.core.validation import shown
+from vlgauge.inputs.media.tables import FILE, Rows, read_rows, without_blanks
 from vlgauge.leaderboard.run_files import as_kept
-from vlgauge.media.tables import FILE, Rows, read_rows, without_blanks
-from vlgauge.results import SIDECAR, row_keys
-from vlgauge.settings import shown
-from vlgauge.statistics import LARGEST
-from vlgauge.statistics.drawing import is_unlabeled
+from vlgauge.stats import LARGEST
+from vlgauge.stats.drawing import is_unlabeled
 
 Run: TypeAlias = Mapping[str, Any]
 """What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""

@@ -4,15 +4,15 @@ import io
 import re
 from typing import Any
 
-from vlgauge.corpus_values import counted_of
-from vlgauge.errors import UsageError
-from vlgauge.files import limits
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import limits
+from vlgauge.core.results import row_keys
+from vlgauge.core.validation import shown
+from vlgauge.families.aggregation import counted_of
+from vlgauge.inputs.sandbox.parquet import parquet_rows
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.recorded_scores import check_scores, score_columns
 from vlgauge.leaderboard.runs import Run, numbers
-from vlgauge.results import row_keys
-from vlgauge.sandbox.parquet import parquet_rows
-from vlgauge.settings import shown
 
 MOST_ROWS = 100_000
 SCORE_FILES = "data/*/*/*.parquet"

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from vlgauge.errors import NetworkError
+from vlgauge.checkpoints.hub import NOT_FOUND, hub_file
+from vlgauge.checkpoints.hub.proposals import files_there, open_pull_request, refuse_offline
+from vlgauge.core.errors import NetworkError
 from vlgauge.leaderboard.cards import merged_card
 from vlgauge.leaderboard.exporters import Export
 from vlgauge.leaderboard.score_files import SCORE_FILES
-from vlgauge.network import NOT_FOUND, hub_file
-from vlgauge.network.proposals import files_there, open_pull_request, refuse_offline
 
 MESSAGE = "Add results by vlgauge"
 

@@ -6,13 +6,13 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vlgauge.catalog import score_title
-from vlgauge.corpus_values import ARROWS, COUNTED, number_title, told_of_silent, values_told
+from vlgauge.core.catalog import score_title
+from vlgauge.core.results import AT_MOST, aligned, printable, pvalue_text
+from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
+from vlgauge.core.validation import one_of
+from vlgauge.families.aggregation import ARROWS, COUNTED, number_title, told_of_silent, values_told
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
-from vlgauge.results import AT_MOST, aligned, printable, pvalue_text
-from vlgauge.settings import one_of
-from vlgauge.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.statistics import FEW_MARK, FEW_NOTE, alpha
+from vlgauge.stats import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.corpus_values import Counted
+from vlgauge.core.results import mean_of_defined
+from vlgauge.families.aggregation import Counted
 from vlgauge.leaderboard.common_rows import Scores
-from vlgauge.results import mean_of_defined
-from vlgauge.statistics import (
+from vlgauge.stats import (
     Interval,
     PairedTest,
     bootstrap_intervals,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
 from vlgauge.scenes.content import Scene, changed, check_split, single_scenes
 from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, placed_at
 from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
 
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")

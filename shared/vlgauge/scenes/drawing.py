@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
 from vlgauge.scenes.content import Scene, Thing
 
 STYLES = ("flat", "outlined")

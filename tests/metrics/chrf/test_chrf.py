@@ -14,9 +14,9 @@ from folders import GOLDEN
 from skeleton_steps import left_in, listed_in
 
 import vlgauge
-from vlgauge.catalog import folder_module
-from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
+from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explanation_of
+from vlgauge.families.aggregation import COUNTED, corpus_interval, corpus_value
 from vlgauge.leaderboard import compare
 from vlgauge.leaderboard.table import pairs_table
 
@@ -146,7 +146,7 @@ def test_every_error_message(settings, message):
 
 
 def test_golden_numbers(monkeypatch):
-    monkeypatch.setattr("vlgauge.base.columns.without_blanks", list)  # sacrebleu counts blank references
+    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)  # sacrebleu counts blank references
     golden = json.loads((GOLDEN / "chrf.json").read_text("utf-8"))
     predictions, references = golden_rows()
     assert hashlib.sha256(json.dumps([predictions, references]).encode()).hexdigest() == golden["rows_sha256"]

@@ -14,7 +14,7 @@ from datasets.fingerprint import Hasher
 from one_pair import cider_d
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency, cider_d_scores
+from vlgauge.families.ngram.cider import DocumentFrequency, cider_d_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies from the references of")
 

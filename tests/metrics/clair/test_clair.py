@@ -11,7 +11,7 @@ import tiny_judges
 import torch
 
 import vlgauge
-from vlgauge.judges import Answer
+from vlgauge.models.judges import Answer
 
 
 def formula():
@@ -225,7 +225,7 @@ def test_wrong_settings(settings):
 @pytest.mark.parametrize("printed", ["85", "7", "10"])
 def test_a_tiny_language_model(tmp_path, printed):
     """The answer is that of `generate`, and the mean that of its logits."""
-    from vlgauge.judges.loading import judge_of
+    from vlgauge.models.judges.loading import judge_of
 
     folder = tiny_judges.text_model(tmp_path, seed=2, answer=printed, strength=6.0)
     metric = vlgauge.load("clair", model=str(folder), device="cpu", variant="expected", max_new_tokens=8)

@@ -4,9 +4,9 @@ from apart_cases import clips, drawn
 from signature_cases import clip_changes, each_of
 from tiny_clip import TINY
 
-from vlgauge.clip_score.calibration import Calibration
-from vlgauge.encoders.clip.toy import TOY_NAME, toy_file
-from vlgauge.weights.files import sha256_of
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.families.clip_score.calibration import Calibration
+from vlgauge.models.clip.toy import TOY_NAME, toy_file
 
 APART = {"": ({}, drawn), "-video": ({"config_name": "video", "idf": "auto"}, clips)}
 

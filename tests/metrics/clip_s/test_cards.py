@@ -6,7 +6,7 @@ import pytest
 from folders import METRICS
 
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import TABLE
+from vlgauge.models.clip.architectures import TABLE
 
 PUBLISHED = {
     "CLIP ViT-B/32": "ViT-B/32",

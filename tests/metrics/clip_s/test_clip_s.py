@@ -9,8 +9,8 @@ import pytest
 from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
-from vlgauge.base.parts import merge_partial_results
-from vlgauge.signatures import parse_signature
+from vlgauge.core.signatures import parse_signature
+from vlgauge.families.base.parts import merge_partial_results
 
 # Unit vectors in the plane: cosines are those of the angles between them.
 EAST, NORTH, WEST, NORTHEAST = [1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]

@@ -9,8 +9,8 @@ from chosen_clip import ChosenClip, grey
 from tiny_clip import IMAGES
 
 import vlgauge
-from vlgauge.clip_score.token_idf import corpus_idf
-from vlgauge.encoders.clip.tokens import ClipTokens
+from vlgauge.families.clip_score.token_idf import corpus_idf
+from vlgauge.models.clip.tokens import ClipTokens
 
 TOKENS = ClipTokens(77)
 

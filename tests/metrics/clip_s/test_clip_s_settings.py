@@ -7,8 +7,8 @@ import pytest
 from chosen_clip import ChosenAdapter, ChosenClip, grey
 
 import vlgauge
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.signatures import parse_signature
+from vlgauge.core.signatures import parse_signature
+from vlgauge.models.clip.architectures import TABLE
 
 EAST = [1, 0, 0]
 ROWS = {"predictions": ["east"], "images": [grey(1)]}

@@ -8,12 +8,12 @@ import pytest
 from tiny_clip import IMAGES, TINY, golden_arrays, golden_json, write_tiny
 
 import vlgauge
-from vlgauge.clip_score.rows import text_rows
-from vlgauge.clip_score.token_idf import corpus_idf, resolved_idf
-from vlgauge.clip_score.vectors import ClipVectors
-from vlgauge.clip_score.video_rows import score_videos
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.tokens import ClipTokens
+from vlgauge.families.clip_score.rows import text_rows
+from vlgauge.families.clip_score.token_idf import corpus_idf, resolved_idf
+from vlgauge.families.clip_score.vectors import ClipVectors
+from vlgauge.families.clip_score.video_rows import score_videos
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.clip.tokens import ClipTokens
 
 TOKENS = ClipTokens(77)
 

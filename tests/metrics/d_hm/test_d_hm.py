@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.studies import component_tables
+from vlgauge.research.studies import component_tables
 
 GOLDEN = json.loads((folders.GOLDEN / "d_hm.json").read_text("utf-8"))
 EXPECTED = GOLDEN["expected"]

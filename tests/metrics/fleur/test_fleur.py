@@ -10,9 +10,10 @@ import tiny_judges
 import torch
 
 import vlgauge
-from vlgauge import judged, scenes
-from vlgauge.judges import Answer
-from vlgauge.pool import pool
+from vlgauge import scenes
+from vlgauge.core.pool import pool
+from vlgauge.families import judged
+from vlgauge.models.judges import Answer
 
 
 def formula():
@@ -315,7 +316,7 @@ def released_score(judge, metric, caption, picture):
     ("printed", "preset"), [("0.85", "fleur"), ("1", "fleur"), ("0.6", "fleur"), ("0.95", "expert")]
 )
 def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed, preset):
-    from vlgauge.judges.loading import judge_of
+    from vlgauge.models.judges.loading import judge_of
 
     folder = tiny_judges.llava(tmp_path / "model", seed=3, answer=printed, strength=6.0)
     # Small beside the rest, so that the answer stays.

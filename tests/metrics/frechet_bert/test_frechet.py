@@ -13,8 +13,8 @@ from folders import TESTS
 from scipy import linalg
 
 import vlgauge
-from vlgauge.caption_sets.details import principal_plane
-from vlgauge.statistics import partitions, permutation_pvalues
+from vlgauge.families.caption_sets.details import principal_plane
+from vlgauge.stats import partitions, permutation_pvalues
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from groovist_parts import ORACLES, features_of, formula, load, phrases, scored
 
-from vlgauge.grounding.evidence import given_evidence
+from vlgauge.families.grounding.evidence import given_evidence
 
 
 @pytest.mark.parametrize("case", ORACLES["concreteness_standin"])

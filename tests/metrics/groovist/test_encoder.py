@@ -28,9 +28,9 @@ def noise(seed):
 
 
 def test_tiny_clip_sees_each_crop_once(tiny, monkeypatch):
-    from vlgauge.encoders.clip.loading import clip_encoder
-    from vlgauge.media import pictures
-    from vlgauge.pool import pool
+    from vlgauge.core.pool import pool
+    from vlgauge.inputs.media import pictures
+    from vlgauge.models.clip.loading import clip_encoder
 
     pool.unload()  # another test may have shown these weights the same texts
     opened, real = [], pictures.open_image
@@ -54,7 +54,7 @@ def test_tiny_clip_sees_each_crop_once(tiny, monkeypatch):
 
 
 def test_whole_images_are_shared_with_clip_s(tiny):
-    from vlgauge.encoders.clip.loading import clip_encoder
+    from vlgauge.models.clip.loading import clip_encoder
 
     images = [noise(seed) for seed in (5, 6)]
     metric = vlgauge.load("groovist", keep_in_memory=True, regions="whole", theta=0.5, concreteness=None, **tiny)
@@ -67,9 +67,9 @@ def test_whole_images_are_shared_with_clip_s(tiny):
 
 
 def test_given_features_give_the_score_of_the_encoder(tiny):
-    from vlgauge.encoders.clip.loading import clip_encoder
-    from vlgauge.media.images import image_cell
-    from vlgauge.media.pictures import ImagePicture
+    from vlgauge.inputs.media.images import image_cell
+    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.models.clip.loading import clip_encoder
 
     encoder = clip_encoder(**tiny)
     text = encoder.project(encoder.text_hidden(["a dog", "a cat"]).end, "text")
@@ -84,7 +84,7 @@ def test_given_features_give_the_score_of_the_encoder(tiny):
 
 
 def test_phrases_become_the_ids_of_clip(tiny):
-    from vlgauge.encoders.clip.loading import clip_encoder
+    from vlgauge.models.clip.loading import clip_encoder
 
     expected = json.loads((GOLDEN / "clip_tokens.json").read_text("utf-8"))["ids"]
     hidden = clip_encoder(**tiny).text_hidden(list(expected))

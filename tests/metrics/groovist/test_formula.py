@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from groovist_parts import formula, load, phrases
 
-from vlgauge.grounding import Evidence, Spots
-from vlgauge.grounding.evidence import given_evidence
+from vlgauge.families.grounding import Evidence, Spots
+from vlgauge.families.grounding.evidence import given_evidence
 
 
 # -- by hand ----------------------------------------------------------------------------------------------------------

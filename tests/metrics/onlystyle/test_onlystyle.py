@@ -40,7 +40,7 @@ def test_blocks_do_not_show_in_a_result(tables, name, options):
     metric = vlgauge.load(name, table=tables["asymmetric"], keep_in_memory=True, **options)
     expected = without_warning(metric, **columns)
     for size in (1, 3, 10):
-        with patch("vlgauge.style.scoring.BLOCK", size):
+        with patch("vlgauge.families.style.scoring.BLOCK", size):
             assert json.dumps(without_warning(metric, **columns)) == json.dumps(expected)
 
 
@@ -148,7 +148,7 @@ def test_golden_rankings(tables, load, row):
 @pytest.mark.parametrize("orders", ["available", "four"])
 @pytest.mark.parametrize("exclude_self", [False, True])
 def test_matrix_and_ranks_of_a_call_with_many_rows(tables, load, exclude_self, orders, monkeypatch):
-    monkeypatch.setattr("vlgauge.style.scoring.BLOCK", 50)
+    monkeypatch.setattr("vlgauge.families.style.scoring.BLOCK", 50)
     table = tables["asymmetric"]
     captions, styles = columns_of(ASYMMETRIC["corpus"])
     captions, styles = captions * 20, styles * 20  # more than are scored at a time

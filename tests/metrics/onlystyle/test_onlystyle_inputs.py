@@ -2,7 +2,7 @@
 
 import pytest
 
-from vlgauge.style import StyleTable
+from vlgauge.families.style import StyleTable
 
 
 # -- degenerate input -------------------------------------------------------------------------------------------------

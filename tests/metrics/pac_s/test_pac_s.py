@@ -16,12 +16,12 @@ from tiny_clip import IMAGES, TINY, rand_clip, write_tiny
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.encoders.clip.heads import heads_digest, read_adapter
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.clip.toy import toy_file, toy_record
-from vlgauge.encoders.features.memory import process_memory
-from vlgauge.pool import pool
-from vlgauge.signatures import parse_signature
+from vlgauge.core.pool import pool
+from vlgauge.core.signatures import parse_signature
+from vlgauge.models.clip.heads import heads_digest, read_adapter
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.clip.toy import toy_file, toy_record
+from vlgauge.models.features.memory import process_memory
 
 SPREAD = [str(IMAGES / name) for name in ("syn_224.png", "syn_rgb.png", "syn_wide.png", "syn_cmyk.jpg")]
 ROWS = {

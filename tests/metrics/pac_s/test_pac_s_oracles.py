@@ -8,11 +8,11 @@ import pytest
 from tiny_clip import IMAGES, PAC_S, TINY, TINY_CONFIG, check_vectors, golden_arrays, golden_json, rand_clip, write_tiny
 
 import vlgauge
-from vlgauge.encoders.clip.architectures import HALF
-from vlgauge.encoders.clip.heads import heads_digest
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.signatures import local_name
-from vlgauge.weights.files import sha256_of
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.core.signatures import local_name
+from vlgauge.models.clip.architectures import HALF
+from vlgauge.models.clip.heads import heads_digest
+from vlgauge.models.clip.loading import clip_encoder
 
 CASES = json.loads((PAC_S / "inputs.json").read_text("utf-8"))
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:[0-9]+ of 19 captions and refere
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
     """Rows of the oracle have blank references, which the authors' code counts and metrics here leave out."""
-    monkeypatch.setattr("vlgauge.base.columns.without_blanks", list)
+    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from safetensors.torch import save_file
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.files import paper_adapter_path
-from vlgauge.encoders.clip.lora import merged_lora
-from vlgauge.pool import pool
-from vlgauge.signatures import parse_signature
-from vlgauge.studies.published import rows_beside
+from vlgauge.core.pool import pool
+from vlgauge.core.signatures import parse_signature
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.files import paper_adapter_path
+from vlgauge.models.clip.lora import merged_lora
+from vlgauge.research.studies.published import rows_beside
 
 SIZES = {
     "ViT-B/32": ("pac-B32-tiny", "PAC++_clip_ViT-B-32.pth"),
@@ -28,7 +28,7 @@ COMPOSITE = {"references": "all", "ratings": "rows"}
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
     """Rows of the oracle have blank references, which the authors' code counts and metrics here leave out."""
-    monkeypatch.setattr("vlgauge.base.columns.without_blanks", list)
+    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 
 @pytest.fixture

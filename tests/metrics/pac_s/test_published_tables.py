@@ -3,7 +3,7 @@
 import pytest
 from folders import METRICS
 
-from vlgauge.studies.published import rows
+from vlgauge.research.studies.published import rows
 
 TAUS, VATEX = ("tau_b", "tau_c"), ("tau_b", "spearman")
 # Title of a column -> table, protocol, rules, figures; of the table in the card that has a line for each of LINES.

@@ -16,12 +16,12 @@ from safetensors.numpy import load_file, save_file
 from tiny_clip import TINY, write_tiny
 
 import vlgauge
-from vlgauge.encoders.clip.loading import clip_encoder
-from vlgauge.encoders.features.memory import process_memory
-from vlgauge.encoders.rated import files as polos_head
-from vlgauge.encoders.rated import head as polos
-from vlgauge.encoders.rated import models as polos_models
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.features.memory import process_memory
+from vlgauge.models.rated import files as polos_head
+from vlgauge.models.rated import head as polos
+from vlgauge.models.rated import models as polos_models
 
 CAPTIONS = ["a dog", "two cats on grass", "a dog", "red bus", "a"]
 REFERENCES = [
@@ -86,8 +86,8 @@ def head_value(head, x):
 
 
 def clip_vectors(models, rows):
-    from vlgauge.media.images import image_cell
-    from vlgauge.media.pictures import ImagePicture
+    from vlgauge.inputs.media.images import image_cell
+    from vlgauge.inputs.media.pictures import ImagePicture
 
     seen = [ImagePicture(image_cell(image, "i"), "i") for image in rows["images"]]
     v = models.clip.project(models.clip.image_hidden(seen), "image")

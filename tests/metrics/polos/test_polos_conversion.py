@@ -11,12 +11,12 @@ from safetensors.numpy import load_file, save_file
 
 import vlgauge
 from vlgauge.cli import main
-from vlgauge.encoders.clip.architectures import TABLE
-from vlgauge.encoders.clip.checkpoints import read_state
-from vlgauge.encoders.rated import models as polos_models
-from vlgauge.encoders.rated.conversion import convert_polos
-from vlgauge.encoders.rated.files import read_head, tensors_of, write_head
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
+from vlgauge.models.clip.architectures import TABLE
+from vlgauge.models.clip.checkpoints import read_state
+from vlgauge.models.rated import models as polos_models
+from vlgauge.models.rated.conversion import convert_polos
+from vlgauge.models.rated.files import read_head, tensors_of, write_head
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def converted(oracle, path, text=None, weights=None):
 
 def rewritten(checkpoint, path, change):
     """The tensors and settings of the checkpoint without what pytorch-lightning wrote, changed."""
-    from vlgauge.weights.reading import read_torch_object
+    from vlgauge.checkpoints.reading import read_torch_object
 
     kinds = [
         type(name, (), {"__module__": f"pytorch_lightning.callbacks.{module}"})

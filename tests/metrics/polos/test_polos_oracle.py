@@ -7,8 +7,8 @@ import pytest
 from polos_oracle import Oracle
 
 import vlgauge
-from vlgauge.encoders.rated import models as polos_models
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
+from vlgauge.models.rated import models as polos_models
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*captions and references")
 
@@ -27,7 +27,7 @@ def oracle(shared_folder, folder):
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
     """A row of the oracle has a blank reference, which the authors' code counts and metrics here are not given."""
-    monkeypatch.setattr("vlgauge.base.columns.without_blanks", list)
+    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 
 def scores(oracle, ids, **settings):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge import base, scenes
-from vlgauge.errors import WeightsNotFoundError
-from vlgauge.weights.preflight import Preflight
+from vlgauge import scenes
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import WeightsNotFoundError
+from vlgauge.families import base
 
 GROUNDING = [1.5, math.nan, -2.0, 0.25]
 STORIES = [

@@ -1,6 +1,6 @@
 """Sentences that follow, and those that do not."""
 
-from vlgauge.catalog import folder_module
+from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explain
 
 

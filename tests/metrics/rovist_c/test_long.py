@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
-from vlgauge.encoders.pairs.loading import pair_scorer
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
+from vlgauge.models.pairs.loading import pair_scorer
 
 # -- long pairs -------------------------------------------------------------------------------------------------------
 LONG = " ".join(["the dog ran home ."] * 120)

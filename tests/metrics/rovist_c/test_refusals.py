@@ -11,9 +11,9 @@ from sentence_pair_models import authors_model, bert, values_of, written
 from tiny_rovist_c import CHECKPOINT, TINY
 
 import vlgauge
-from vlgauge.encoders.pairs.models import PINNED_BASE, find_pair_model
-from vlgauge.errors import WeightsNotFoundError
-from vlgauge.pool import pool
+from vlgauge.core.errors import WeightsNotFoundError
+from vlgauge.core.pool import pool
+from vlgauge.models.pairs.models import PINNED_BASE, find_pair_model
 
 
 @pytest.fixture(scope="module")

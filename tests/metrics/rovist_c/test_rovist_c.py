@@ -8,8 +8,8 @@ import pytest
 from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
 import vlgauge
-from vlgauge.encoders.pairs.loading import pair_scorer
-from vlgauge.pool import pool
+from vlgauge.core.pool import pool
+from vlgauge.models.pairs.loading import pair_scorer
 
 GOLDEN = json.loads((TINY / "scores.json").read_text("utf-8"))["stories"]
 STORY = ["A dog ran.", "It stopped.", "It stopped.", "Rain fell."]

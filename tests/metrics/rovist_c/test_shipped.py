@@ -8,9 +8,9 @@ import pytest
 
 import vlgauge
 from vlgauge import scenes
-from vlgauge.encoders.clip import toy
-from vlgauge.encoders.pairs.loading import pair_scorer
-from vlgauge.encoders.pairs.models import EMBEDDED
+from vlgauge.models.clip import toy
+from vlgauge.models.pairs.loading import pair_scorer
+from vlgauge.models.pairs.models import EMBEDDED
 
 
 # -- the shipped model ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import folders
 import pytest
 from folders import METRICS, ROOT
 
-from vlgauge.text.language import punkt_splitter, split_sentences, words
+from vlgauge.inputs.text.language import punkt_splitter, split_sentences, words
 
 SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from metric_files import metric_file
 
-from vlgauge.grounding import best_regions
-from vlgauge.grounding.features import unit_vectors
-from vlgauge.text.story_idf import fit_idf, idf_table
+from vlgauge.families.grounding import best_regions
+from vlgauge.families.grounding.features import unit_vectors
+from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 

@@ -12,10 +12,10 @@ from folders import METRICS
 from PIL import Image
 from tiny_vit import TEXT_WIDTH, heads, write_ours
 
-from vlgauge.errors import WeightsNotFoundError
-from vlgauge.pool import pool
-from vlgauge.signatures import parse_signature
-from vlgauge.text.story_idf import IdfTable
+from vlgauge.core.errors import WeightsNotFoundError
+from vlgauge.core.pool import pool
+from vlgauge.core.signatures import parse_signature
+from vlgauge.inputs.text.story_idf import IdfTable
 
 METRIC = str(METRICS / "rovist_vg")
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
@@ -112,9 +112,9 @@ def test_scores_of_images(load, files, images):
     assert [row["text"] for row in details[0]["nouns"]] == ["dog", "cat", "dog", "home"]
     assert details[1]["n_oov"] == 1
     vectors = text_vectors(files)
-    from vlgauge.encoders.grounding.model import grounding_model
-    from vlgauge.media.images import image_cell
-    from vlgauge.media.pictures import ImagePicture
+    from vlgauge.inputs.media.images import image_cell
+    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.models.grounding.model import grounding_model
 
     model = grounding_model(files["checkpoint"])
     for story, detail, score in zip(images, details, result["rovist_vg_scores"], strict=True):

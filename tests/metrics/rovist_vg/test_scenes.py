@@ -8,10 +8,10 @@ import pytest
 import vlgauge
 from vlgauge import scenes
 from vlgauge.cli import main
-from vlgauge.encoders.grounding.model import EMBEDDED, grounding_model
-from vlgauge.text.story_idf import fit_idf, idf_table
-from vlgauge.text.word_vectors import word_vector_file
-from vlgauge.training.rovist_vg import command, held_out
+from vlgauge.inputs.text.story_idf import fit_idf, idf_table
+from vlgauge.inputs.text.word_vectors import word_vector_file
+from vlgauge.models.grounding.model import EMBEDDED, grounding_model
+from vlgauge.research.training.rovist_vg import command, held_out
 
 RECORD = json.loads((EMBEDDED / "training.json").read_text("utf-8"))
 CARD = EMBEDDED.parents[3] / "metrics" / "rovist_vg" / "README.md"

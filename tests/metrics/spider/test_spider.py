@@ -10,11 +10,11 @@ import spice_stand_in
 from graph_parsers import WordParser
 
 import vlgauge
-from vlgauge.base.parts import merge_partial_results
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.errors import UsageError
-from vlgauge.signatures import parse_signature
-from vlgauge.weights.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import parse_signature
+from vlgauge.families.base.parts import merge_partial_results
+from vlgauge.families.ngram.cider import DocumentFrequency
 
 DF = DocumentFrequency({("a",): 90, ("dog",): 9}, 100)
 CAPTIONS = ["a dog runs", "a cat", "nothing", "a bird"]

@@ -12,9 +12,9 @@ from folders import TESTS
 from one_pair import cider_d, meteor_score
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency
-from vlgauge.distances.rouge_and_bleu import bleu_counts, coco_bleu
-from vlgauge.statistics import calibrated_harmonic_pvalue, harmonic_mean_pvalue
+from vlgauge.families.ngram.cider import DocumentFrequency
+from vlgauge.families.ngram.rouge_bleu import bleu_counts, coco_bleu
+from vlgauge.stats import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]

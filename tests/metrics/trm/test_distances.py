@@ -14,10 +14,10 @@ from metric_files import metric_file
 from one_pair import cider_d, meteor_distances, meteor_score
 
 import vlgauge
-from vlgauge.caption_sets.vectors import CaptionVectors
-from vlgauge.distances.cider import SCALE, DocumentFrequency
-from vlgauge.distances.rouge_and_bleu import bleu_4
-from vlgauge.errors import MissingExtraError
+from vlgauge.core.errors import MissingExtraError
+from vlgauge.families.caption_sets.vectors import CaptionVectors
+from vlgauge.families.ngram.cider import SCALE, DocumentFrequency
+from vlgauge.families.ngram.rouge_bleu import bleu_4
 
 treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 

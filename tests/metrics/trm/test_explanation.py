@@ -5,7 +5,7 @@ import re
 import pytest
 from explained import scored
 
-from vlgauge.catalog import folder_module
+from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explain
 
 rank_columns = folder_module("trm", "explanation").rank_columns

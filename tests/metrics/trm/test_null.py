@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.statistics import partitions
+from vlgauge.stats import partitions
 
 # A metric folder is no package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.statistics import partitions
+from vlgauge.stats import partitions
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # beside the checkout, not part of it

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from folders import TESTS
 
-from vlgauge.statistics import partitions
+from vlgauge.stats import partitions
 
 TIES = ("fractional", "paper")
 # A metric folder is no package, so the file is loaded by its path.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.distances.cider import DocumentFrequency
+from vlgauge.families.ngram.cider import DocumentFrequency
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 

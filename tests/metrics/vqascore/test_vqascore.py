@@ -10,9 +10,10 @@ import tiny_judges
 import torch
 
 import vlgauge
-from vlgauge import judged, scenes
+from vlgauge import scenes
+from vlgauge.families import judged
 from vlgauge.integrations.vqascore import VqaScore
-from vlgauge.judges.loading import judge_of
+from vlgauge.models.judges.loading import judge_of
 
 GREY = np.full((8, 8, 3), 128, dtype=np.uint8)
 CAPTIONS = ["a dog", "two cats on a long bench", "x"]

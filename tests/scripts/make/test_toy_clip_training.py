@@ -9,7 +9,7 @@ import torch
 from claims import true_of
 
 from vlgauge import scenes
-from vlgauge.encoders.clip import toy
+from vlgauge.models.clip import toy
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge import base
-from vlgauge.media import images as pictures
+from vlgauge.families import base
+from vlgauge.inputs.media import images as pictures
 
 _DESCRIPTION = "A number in [0, 1) that changes with every pixel of the images of a row; undefined without images."
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge import caption_sets
+from vlgauge.families import caption_sets
 
 _DESCRIPTION = "Jaccard similarity (or overlap) of two sets of captions; two empty sets are undefined."
 

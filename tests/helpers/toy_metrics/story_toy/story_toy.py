@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from vlgauge import base  # From: "vlgauge[story-toy] @ git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[story-toy]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 from .letters import count_letters
 

@@ -1,0 +1,197 @@
+"""Columns of a table that metrics use: named by the user, found by name, or suggested in an error message."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.core.errors import UsageError, as_option
+from vlgauge.core.files import first_repeated
+from vlgauge.core.results import row_keys
+from vlgauge.core.validation import meant, shown, warn
+from vlgauge.families.set_sizes import drawn_captions
+from vlgauge.inputs.media.tables import (
+    MissingColumn,
+    Rows,
+    is_missing,
+    refuse_absent_texts,
+    take_column,
+    take_columns,
+    warn_of_empty_cells,
+)
+from vlgauge.leaderboard.runs import RowGroups, row_labels
+
+if TYPE_CHECKING:
+    from vlgauge.families.base import Metric
+    from vlgauge.families.base.columns import Column
+
+COLUMNS = ("predictions", "references", "images", "videos", "styles")
+_SEEN = ("images", "videos")
+TEXT_WIDTH = 60
+
+Titles = Mapping[str, str | None]
+"""Column titles in a table by column name. None for columns that the user does not name."""
+
+
+def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[str, list[Any] | None]:
+    """Read the cells of every column that a metric has.
+
+    Returns:
+        Cells by column name. None for optional columns that do not exist.
+
+    Raises:
+        ValueError: If a required column is missing, or a title is passed for a column that no metric has.
+    """
+    every = [column for metric in metrics for column in metric.columns]
+    for name, title in titles.items():
+        if title is not None and name not in {column.name for column in every}:
+            has = ", ".join(dict.fromkeys(column.name for column in every))
+            names = " and ".join(metric.name for metric in metrics)
+            raise UsageError(f"{as_option(name)} is not supported by {names}; used columns: {has}")
+    cells: dict[str, list[Any] | None] = {}
+    for column in sorted(every, key=lambda column: column.optional):
+        if column.name in cells:
+            continue
+        title = titles.get(column.name)
+        if title is None and column.optional and column.name not in rows[0]:
+            cells[column.name] = None
+            continue
+        try:
+            cells[column.name] = take_columns(rows, title or column.name)
+        except MissingColumn as error:
+            raise MissingColumn(f"{error}; {_remedy(rows, column, metrics, titles)}") from None
+        if column.name == "predictions":
+            refuse_absent_texts(rows, title or column.name)
+        if column.name in ("predictions", "references"):
+            warn_of_empty_cells(rows, title or column.name, are_scored=column.name == "predictions")
+    return cells
+
+
+def _remedy(rows: Rows, column: Column, metrics: Sequence[Metric], titles: Titles) -> str:
+    """Return a hint for a missing column that lists possible columns, each with its first cell."""
+    has_video = column.name == "images" and "videos" in rows[0] and all("video" in one.configs for one in metrics)
+    instead = f"score the videos with {as_option('config', 'video')}, or " if has_video else ""
+    taken = {title for title in titles.values() if title} | {one.name for metric in metrics for one in metric.columns}
+    if found := import_module("vlgauge.api.suggestions").suggested(rows, column, taken):
+        named = [f"{as_option(column.name, title)} ({shortened(shown(first))})" for title, first in found]
+        if len(found) > 1 and column.name == "references":
+            named.append(f"{as_option(column.name, ','.join(title for title, _ in found))} for all of them")
+        return f"{instead}choose with {' or '.join(named)}"
+    is_of_image = column.name == "references" and "image_id" in rows[0]
+    by_image = f", or give the captions of each image with {as_option('annotations', 'FILE')}" if is_of_image else ""
+    return f"{instead}choose with {as_option(column.name, 'COLUMN')}{by_image}"
+
+
+def row_ids(rows: Rows, title: str | None) -> list[Any]:
+    """Return the IDs of the rows: a named column, the column "id" if every row has it, or otherwise the row numbers."""
+    if title is None and not all("id" in row for row in rows):
+        return list(range(len(rows)))
+    return named_column(rows, title or "id", "id")
+
+
+def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
+    """Return the cells of a column that the user named with an argument.
+
+    Raises:
+        MissingColumn: If a row lacks the column. The message names the argument and suggests similar column names.
+    """
+    try:
+        return take_column(rows, title)
+    except MissingColumn as error:
+        near = meant(title, map(str, rows[0]))
+        raise MissingColumn(f"{error}; choose another with {as_option(argument)}{near and ', ' + near}") from None
+
+
+def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups | None:
+    """Return the groups of rows that belong together according to a column. None without a column.
+
+    Raises:
+        UsageError: If a row has no label in the column.
+    """
+    if title is None:
+        return None
+    named_column(rows, title, "groups")
+    return RowGroups(title, row_labels(rows, ids, title, as_option("groups")))
+
+
+def warn_of_repeated(ids: Sequence[Any], columns: Mapping[str, Sequence[Any] | None], *, grouped: bool = False) -> None:
+    """Warn that rows share an ID, an image or a video.
+
+    Scores with repeated IDs cannot be joined with other scores. If no groups are named (`grouped`), intervals and tests
+    treat rows as independent that depend on each other.
+
+    Args:
+        ids: IDs of the rows.
+        columns: Cells by column name, None for a column that does not exist.
+        grouped: Whether rows that belong together are resampled together.
+    """
+    keys = row_keys(ids)
+    together = (
+        "intervals are too narrow and p-values too small where rows that depend on each other are drawn by themselves; "
+        f"name the column that rows of one group have in common with {as_option('groups')}"
+    )
+    if (first := first_repeated(keys)) is not None:
+        rows = len(keys) - len(set(keys))
+        warn(
+            f"ids should name each row once, {rows} of {len(keys)} rows {'has' if rows == 1 else 'have'} the id of "
+            f"another, the first is {shown(first)}; every row is scored, but rows cannot be joined by these ids"
+            + ("" if grouped else f", and {together}")
+        )
+        return
+    for name in _SEEN:
+        counts = Counter(filter(None, map(_seen_key, columns.get(name) or ())))
+        shared = sum(count for count in counts.values() if count > 1)
+        if shared and not grouped:
+            warn(f"{shared} of {len(ids)} rows share their {name.removesuffix('s')} with another row: {together}")
+            return
+
+
+def _seen_key(cell: Any) -> str:
+    """Return a key that identifies an image or a video. Empty for none."""
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, (list, tuple)):
+        return "\n".join(map(_seen_key, cell))
+    if isinstance(cell, Mapping):
+        return _seen_key(cell.get("path") or cell.get("bytes") or "")
+    if isinstance(cell, bytes):
+        return hashlib.sha256(cell).hexdigest()
+    return str(cell) if isinstance(cell, (str, PathLike)) else f"object {id(cell)}"
+
+
+def draw_captions(
+    columns: dict[str, list[Any] | None], ids: Sequence[Any], metrics: Sequence[Metric], number: int | None, seed: int
+) -> list[int]:
+    """Sample a fixed number of captions per row, in place, if a number is passed.
+
+    Returns:
+        Number of captions of each row before sampling. Empty if no number is passed.
+
+    Raises:
+        ValueError: If a metric does not use caption sets, or a row has fewer captions.
+    """
+    if number is None:
+        return []
+    name = as_option("captions_per_row")
+    if others := [metric.name for metric in metrics if not metric.compares_sets]:
+        raise UsageError(f"{name} requires metrics of caption sets, got {', '.join(others)}")
+    predictions = columns["predictions"] or []
+    there = [len(captions) for captions in predictions]
+    if (least := min(there)) < number:
+        raise UsageError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
+    columns["predictions"] = drawn_captions(predictions, row_keys(ids), [number] * len(there), seed)
+    return there
+
+
+def shortened(text: Any) -> str:
+    """Return the beginning of a prediction in one line."""
+    if isinstance(text, Mapping):
+        joined = ", ".join(f"{name} {value}" for name, value in text.items())
+    else:
+        joined = text if isinstance(text, str) else " | ".join(map(str, text))
+    joined = " ".join(joined.split())
+    return joined if len(joined) <= TEXT_WIDTH else joined[: TEXT_WIDTH - 3] + "..."

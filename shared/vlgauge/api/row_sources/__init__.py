@@ -1,0 +1,22 @@
+"""Rows of Hub datasets, archives, folders and tables, in the form that metrics score, with reasons for skipped rows.
+
+Rows are untrusted. An image or video is taken from bytes in the row, or from a file that the source itself contains. No
+other path is opened and no URL is requested.
+"""
+
+from vlgauge.api.row_sources.guessing import KINDS, guessed_titles
+from vlgauge.api.row_sources.reading import LeftOut, RowReader, checked_cell, counted_reasons
+from vlgauge.api.row_sources.source import Origin, Source
+from vlgauge.inputs.media.limits import RowLimits
+
+__all__ = [
+    "KINDS",
+    "LeftOut",
+    "Origin",
+    "RowLimits",
+    "RowReader",
+    "Source",
+    "checked_cell",
+    "counted_reasons",
+    "guessed_titles",
+]

@@ -1,0 +1,46 @@
+"""Temporary files for videos and images during a run, because videos are decoded from files and to save memory."""
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+from vlgauge.core.errors import UsageError
+
+
+class RunTooLarge(UsageError):
+    """Raised if the images and videos of a run exceed its limits."""
+
+
+class KeptFiles:
+    """Temporary files in a private folder, which is created with the first file and removed with this object."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._clear: weakref.finalize | None = None
+        self._n_files = 0
+
+    def add(self, content: bytes) -> str:
+        """Write a new file and return its path.
+
+        Raises:
+            RunTooLarge: If there is not enough disk space.
+        """
+        self._n_files += 1
+        try:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="vlgauge-rows-"))
+                self._clear = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            path = self._folder / str(self._n_files)
+            path.write_bytes(content)
+        except OSError as error:
+            raise RunTooLarge(
+                f"the folder for temporary files must have room for {len(content):,} bytes more, got: {error.strerror}"
+            ) from error
+        return str(path)
+
+    def clear(self) -> None:
+        """Remove all files."""
+        if self._clear is not None:
+            self._clear()
+        self._folder = self._clear = None

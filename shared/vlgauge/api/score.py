@@ -1,0 +1,280 @@
+"""Function `vlgauge.score`, which scores the rows of any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from vlgauge.api.columns import COLUMNS, read_columns, row_groups, row_ids
+from vlgauge.api.computing import load_metrics
+from vlgauge.api.score_suite import (
+    DISTANCE,
+    add_distance,
+    choose_metrics,
+    columns_of_source,
+    describe_failure,
+    find_suite,
+)
+from vlgauge.api.scored import score_columns
+from vlgauge.api.scores import Scores
+from vlgauge.api.tables import TABLES, Given, given_rows, refuse_no_file, refuse_taken
+from vlgauge.core.catalog import metric_folder
+from vlgauge.core.errors import UsageError, UsageTypeError
+from vlgauge.core.results import row_keys
+from vlgauge.core.suites import SUITES
+from vlgauge.core.validation import shown, told_of_arguments, warn, whole_number
+from vlgauge.families.base import Metric
+from vlgauge.inputs.media.caption_files import join_references, references_by_id, rows_of_object
+from vlgauge.inputs.media.limits import RowLimits
+from vlgauge.inputs.media.tables import Rows, located, read_rows, rows_called, take_columns
+from vlgauge.leaderboard.joined_runs import labels_in_order
+from vlgauge.leaderboard.runs import RowGroups
+
+Titles = str | Sequence[str] | None
+
+
+ROWS = f"`rows` is {TABLES}"
+METRICS = '`metrics` are names such as "cider,rouge_l", `vlgauge list` has all'
+_SYSTEMS = ("system", "baseline", "family", "level", "resamples")
+_OF_SYSTEMS = "systems are compared by vlgauge.compare, which has it"
+
+
+@told_of_arguments("vlgauge.score", {"rows": ROWS, "metrics": METRICS} | dict.fromkeys(_SYSTEMS, _OF_SYSTEMS))
+def score(
+    rows: Any,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    predictions: Titles = None,
+    references: Titles = None,
+    images: Titles = None,
+    videos: Titles = None,
+    styles: Titles = None,
+    id: str | None = None,
+    groups: str | Mapping[str, object] | None = None,
+    config: str | None = None,
+    profile: str | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    captions_per_row: int | None = None,
+    seed: int = 0,
+    annotations: Any = None,
+    without: str | Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    details: bool = False,
+    progress: bool | None = None,
+) -> Scores:
+    """Score the rows of a table with one metric, several metrics or a suite.
+
+    `Metric.compute` and `vlgauge score` return bitwise identical values.
+
+    Args:
+        rows: A pandas frame, a polars frame, an Arrow table or another object with the Arrow C interface, a
+            `datasets.Dataset`, a list of dicts, or anything that `vlgauge score` accepts as FILE: the path of a table,
+            a folder, or ``"hub:OWNER/NAME"``.
+        metrics: Names separated by commas, such as ``"cider,clip_s"``, loaded metrics with their settings, a list of
+            both, or the name of a suite: ``"coco"``, ``"stories"`` or ``"sets"``.
+        predictions: Name of the column with the predictions. None for "predictions".
+        references: Name of the column with the references. None for "references". Several columns, as a list or
+            separated by commas, are joined row by row.
+        images: Name of the column with the images. None for "images".
+        videos: Name of the column with the videos. None for "videos".
+        styles: Name of the column with the styles. None for "styles".
+        id: Name of the column or index with the row IDs. None for "id" if it exists, otherwise the index of a pandas
+            frame, or the row numbers.
+        groups: Name of a column, or labels by row ID. Intervals resample rows with equal labels, such as captions of
+            one image, together. Without groups, rows count as independent, and intervals of rows that share an image
+            are too narrow.
+        config: Configuration, for metrics that have several.
+        profile: Profile of the metrics that are passed by name.
+        skip: Number of rows to skip.
+        limit: Maximum number of rows. None for all.
+        split: Split of a Hub dataset.
+        revision: Commit, branch or tag of a Hub dataset.
+        captions_per_row: Number of captions to score per row, for metrics of caption sets. None for all.
+        seed: Seed of the sampling of these captions.
+        annotations: Captions by image, joined to the rows by their column `id` or `image_id`: the path of COCO
+            annotations or of a table, or a dictionary in the format of pycocoevalcap.
+        without: Metrics of a suite to leave out.
+        settings: Settings of metrics of a suite, such as ``{"meteor": {"paraphrases": None}}``. Pass settings of other
+            metrics to `vlgauge.load`.
+        details: Whether to compute explanations of the scores together with the scores. Otherwise, `Scores.explain` and
+            `Scores.report` score the rows again when they are called.
+        progress: Whether to show progress bars. None for long computations in a terminal or a notebook.
+
+    Returns:
+        The scores.
+
+    Raises:
+        ValueError: If a column is missing or occurs twice, a metric cannot score a row, or a metric is unknown or
+            occurs twice.
+        TypeError: If `rows` is not a table.
+    """
+    titles = named_titles(predictions, references, images, videos, styles)
+    whole_number("skip", skip, 0)
+    if limit is not None:
+        whole_number("limit", limit, 1)
+    suite = find_suite(metrics) if isinstance(metrics, str) else None
+    left_out = [without] if isinstance(without, str) else list(without)
+    if suite is None and left_out:
+        raise UsageError(f"`without` requires a suite ({', '.join(SUITES)}), got metrics")
+    if suite is None and settings:
+        raise UsageError(
+            f"`settings` requires a suite ({', '.join(SUITES)}), got metrics; pass theirs to `vlgauge.load`"
+        )
+
+    def load(there: Iterable[str]) -> list[Metric]:
+        if suite is None:
+            return loaded_metrics(metrics, config=config, profile=profile, progress=progress)
+        own = choose_metrics(suite, {*there, *(name for name, title in titles.items() if title)}, left_out, settings)
+        own.pop(DISTANCE, None)
+        return load_metrics(own, config=config, profile=profile, progress=progress)
+
+    by_title = groups if isinstance(groups, str) else None
+    with rows_called("`rows`"):
+        if isinstance(rows, (str, PathLike)) and _is_source(fspath(rows)):
+            if annotations is not None:
+                raise UsageError("`annotations` requires a table of rows, got a folder, an archive or a Hub dataset")
+            of_source: dict[str, Any] = {"split": split, "revision": revision, "skip": skip, "limit": limit}
+            of_source["progress"] = progress
+            own_titles = titles | {"id": id, "groups": by_title}
+            given, ids, columns, told, loaded, grouped = _of_source(fspath(rows), load, own_titles, **of_source)
+        else:
+            for name, value in {"split": split, "revision": revision}.items():
+                if value is not None:
+                    raise UsageError(f"`{name}` requires a dataset of the Hub as `rows`")
+            refuse_no_file(rows)
+            if suite is None:
+                loaded = load(())  # report unknown names before the rows are read
+            wanted = [*(titles[name] or name for name in COLUMNS), id or "id", "image_id", *filter(None, [by_title])]
+            given = given_rows(rows, wanted, skip=skip, limit=limit)
+            if annotations is not None:
+                captions = references_by_id(read_annotations(annotations), "`annotations`")
+                given = replace(given, rows=join_references(given.rows, captions, "`annotations`"))
+            if suite is not None:
+                loaded = load(given.rows[0])
+            ids, columns, told = *read_given(given, loaded, titles, id), {}
+            grouped = row_groups(given.rows, ids, by_title)
+        if isinstance(groups, Mapping):
+            grouped = RowGroups("groups", labels_in_order(groups, row_keys(ids)))
+        refuse_taken(given.titles, [metric.name for metric in loaded])
+        how: dict[str, Any] = {"rows": given.rows, "captions_per_row": captions_per_row, "seed": seed, "told": told}
+        how["describe_failure"] = None if suite is None else describe_failure
+        how["groups"] = grouped
+        scored = score_columns(loaded, ids, columns, details=details, **how)
+        human = titles["references"] or "references"
+        if suite is not None and DISTANCE in suite.metrics and DISTANCE not in left_out and human in given.rows[0]:
+            scored = add_distance(scored, loaded, take_columns(given.rows, human))
+    return Scores(scored, loaded, given.frame, suite)
+
+
+def named_titles(*titles: Titles) -> dict[str, str | None]:
+    """Return column titles by column name. Several titles are joined with commas, as on the command line.
+
+    Raises:
+        TypeError: If a title is not a string.
+    """
+    for name, one in zip(COLUMNS, titles, strict=True):
+        every = [one] if one is None or isinstance(one, str) or not isinstance(one, Iterable) else [*one]
+        if strange := [each for each in every if not isinstance(each, str) and one is not None]:
+            raise UsageTypeError(
+                f"`{name}` must be the title of a column as a text, or a list of titles, got {shown(strange[0])}; "
+                "give the columns texts as titles"
+            )
+    named = zip(COLUMNS, titles, strict=True)
+    return {name: one if one is None or isinstance(one, str) else ",".join(one) for name, one in named}
+
+
+def given_ids(given: Given, id: str | None) -> list[Any]:
+    """Return the IDs of the rows, from a column or otherwise from the IDs of the table."""
+    is_named = id is not None or given.ids is None or "id" in given.titles
+    return row_ids(given.rows, id) if is_named else list(given.ids or [])
+
+
+def read_given(
+    given: Given, metrics: Sequence[Metric], titles: Mapping[str, str | None], id: str | None
+) -> tuple[list[Any], dict[str, list[Any] | None]]:
+    """Return the IDs of the rows, and the columns that the metrics use."""
+    ids = given_ids(given, id)
+    columns = read_columns(given.rows, metrics, titles)
+    return ids, columns if given.file is None else located(columns, given.file)
+
+
+def loaded_metrics(
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    config: str | None = None,
+    profile: str | None = None,
+    progress: bool | None = None,
+) -> list[Metric]:
+    """Return the metrics, and load those that are passed by name.
+
+    Raises:
+        ValueError: If no metric is passed, a metric is unknown or occurs twice, or a setting applies to none of them.
+    """
+    every = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    parts = [name for one in every for name in (one.split(",") if isinstance(one, str) else [one])]
+    given = [one.strip() if isinstance(one, str) else one for one in parts if not isinstance(one, str) or one.strip()]
+    if not given:
+        raise UsageError(f"`metrics` must name at least one metric, got {metrics!r}")
+    if strange := [one for one in given if not isinstance(one, (str, Metric))]:
+        raise UsageTypeError(
+            f"`metrics` must be names or metrics that `vlgauge.load` returned, got {type(strange[0]).__name__}"
+        )
+    names = [one if isinstance(one, str) else one.name for one in given]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"`metrics` must name each metric once, got {twice!r} more than once")
+    by_name: dict[str, dict[str, Any]] = {one: {} for one in given if isinstance(one, str)}
+    for name in by_name:
+        metric_folder(name, "metrics")
+    for name, value in {"profile": profile, "config": config}.items():
+        if value is not None and not by_name:
+            raise UsageError(f"`{name}` cannot be combined with loaded metrics, which have theirs, got {value!r}")
+    loaded = load_metrics(by_name, config=config, profile=profile, progress=progress) if by_name else []
+    known = {metric.name: metric for metric in loaded}
+    return [known[one] if isinstance(one, str) else one for one in given]
+
+
+def _is_source(file: str) -> bool:
+    is_tar = file.lower().endswith(".tar") and Path(file).exists()
+    return file.startswith("hub:") or is_tar or Path(file).is_dir()
+
+
+def read_annotations(annotations: Any) -> Rows:
+    """Return the rows of annotations that are passed as a path or a dictionary."""
+    if not isinstance(annotations, Mapping):
+        refuse_no_file(annotations)
+        return read_rows(fspath(annotations))
+    rows = rows_of_object(annotations)
+    if rows is None:
+        raise UsageError(
+            "`annotations` must be COCO's annotations or a dictionary of lists of captions, got another one"
+        )
+    return rows
+
+
+def _of_source(
+    file: str, load: Callable[[Iterable[str]], list[Metric]], titles: Mapping[str, str | None], **how: Any
+) -> tuple[Given, list[Any], dict[str, list[Any] | None], dict[str, Any], list[Metric], RowGroups | None]:
+    sources, limits = import_module("vlgauge.api.sources"), RowLimits()
+    most_rows = None if how["limit"] is None else how["skip"] + how["limit"]
+    chosen = {"revision": how.pop("revision"), "split": how.pop("split"), "most_rows": most_rows}
+    source = sources.source_of(file, limits=limits, **chosen)
+    metrics = load(columns_of_source(source))
+    reader = sources.rows_of(source, metrics, titles, limits=limits, **how)
+
+    def frame() -> Any:
+        import pandas as pd
+
+        return pd.DataFrame({"id": reader.ids} | {k: v for k, v in reader.columns.items() if v is not None})
+
+    if reader.left_out:
+        warn(f"{sources.skipped(reader)}; {'; '.join(sources.reasons(reader.left_out))}")
+    own = ["id", *(name for name, cells in reader.columns.items() if cells is not None)]
+    given, told = Given([{}], own, frame), sources.told(reader)
+    return given, reader.ids, reader.columns, told, metrics, sources.groups_of(reader)

@@ -1,0 +1,312 @@
+"""Result of `vlgauge.score`: tables, explanations, files and records of the scores of rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.api.notebook import framed, notebook_tables
+from vlgauge.api.numbers import CONFIDENCE, Number, notes_of, numbers_of, numbers_table, summary
+from vlgauge.api.recording import OF_ONE, records_of
+from vlgauge.api.score_suite import suite_table
+from vlgauge.api.scored import Scored, score_columns
+from vlgauge.core.errors import UsageError, UsageIndexError
+from vlgauge.core.results import DIGITS, printable
+from vlgauge.core.suites import SUITES, Suite
+from vlgauge.core.validation import finite_number, nearest, told_of_arguments, whole_number
+from vlgauge.core.writing import write
+from vlgauge.families.aggregation import has_interval, row_counts
+from vlgauge.families.base import Metric
+from vlgauge.inputs.media.tables import rows_called
+from vlgauge.leaderboard.record import Dataset, Model, Record
+from vlgauge.leaderboard.records import append_records
+from vlgauge.leaderboard.run_files import run_files
+from vlgauge.leaderboard.table import PLAIN, Numbers, Table, render
+
+if TYPE_CHECKING:
+    from vlgauge.explain import Explanation
+
+_SHOWN = 5  # rows in the text representation
+
+
+class Scores:
+    """Scores of rows by one or more metrics, with the scored columns.
+
+    Attributes:
+        ids: IDs of the rows.
+        results: Results by metric name.
+    """
+
+    def __init__(
+        self, scored: Scored, metrics: Sequence[Metric], frame: Callable[[], Any], suite: Suite | None = None
+    ) -> None:
+        self._scored = scored
+        self._suite = suite
+        self._metrics = list(metrics)
+        self._frame = frame
+        self._explanations: list[Explanation] | None = None
+
+    @property
+    def ids(self) -> list[Any]:
+        """IDs of the rows."""
+        return list(self._scored.ids)
+
+    @property
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Results by metric name, without details."""
+        return self._scored.plain
+
+    @property
+    def columns(self) -> Mapping[str, list[Any] | None]:
+        """Scored columns by name."""
+        return self._scored.columns
+
+    def run(self) -> dict[str, Any]:
+        """Return everything as a dictionary, which `vlgauge.compare` and `vlgauge.leaderboard` accept as a system."""
+        return self._scored.run()
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    @property
+    def rows(self) -> Any:
+        """Pandas frame of the input table with its index and columns, and an additional column per score."""
+        frame = self._frame()
+        for name, scores in self.scores().items():
+            frame[name] = scores
+        return frame
+
+    def scores(self) -> dict[str, list[float]]:
+        """Return the scores of the rows by name, such as "clip_s", and with references "ref_clip_s"."""
+        found: dict[str, list[float]] = {}
+        for result in self.results.values():
+            for key, value in result.items():
+                if key.endswith("_scores"):
+                    found.setdefault(key.removesuffix("_scores"), value)
+        return found
+
+    def summary(self, *, confidence: float = CONFIDENCE) -> Any:
+        """Return the corpus-level values as a pandas frame.
+
+        The columns are value, interval, n, undefined, direction, range and signature.
+
+        Args:
+            confidence: Level of the bootstrap intervals.
+        """
+        import pandas as pd
+
+        numbers = [one for one in self._numbers(confidence) if not one.name.endswith("_undefined")]
+        lines = []
+        for one in numbers:
+            result = self.results[one.metric]
+            rows = row_counts(one.name, result) if has_interval(one.name, result) else None
+            lines.append(
+                {
+                    "value": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "n": rows and rows.n,
+                    "undefined": rows and rows.undefined,
+                    "better": one.better,
+                    "range": one.score_range,
+                    "signature": result.get(f"{one.name}_signature", result[f"{one.metric}_signature"]),
+                }
+            )
+        names = pd.Index([one.name for one in numbers], name="score")
+        frame = pd.DataFrame(lines, index=names)
+        return frame.astype({"low": "float64", "high": "float64", "n": "Int64", "undefined": "Int64"})
+
+    def _numbers(self, confidence: float) -> list[Number]:
+        return numbers_of(self.results, confidence, self._scored.groups)
+
+    def __repr__(self) -> str:
+        """Return the table that `vlgauge score` prints, with a few rows."""
+        texts = self.columns["predictions"] or []
+        how: dict[str, Any] = {"groups": self._scored.groups, "where": "`.rows` has all"}
+        told = summary(self.results, self.ids, texts, _SHOWN, **how)
+        return "\n\n".join([*(render(one, "text") for one in self._suite_tables()), told])
+
+    def _repr_html_(self) -> str:
+        """Return the corpus-level values as HTML, in the colors of the notebook."""
+        groups = self._scored.groups
+        tables = [*self._suite_tables(), numbers_table(self.results, groups=groups)]
+        return notebook_tables(tables, notes_of(self.results, groups))
+
+    def to_markdown(self, *, digits: int = DIGITS, scale: float = 1.0) -> str:
+        """Return the table of a suite in Markdown.
+
+        Args:
+            digits: Number of digits after the decimal point.
+            scale: Factor by which values are multiplied.
+
+        Raises:
+            UsageError: If the scores are not of a suite.
+        """
+        return self._rendered("markdown", digits, scale)
+
+    def to_latex(self, *, digits: int = 1, scale: float = 100.0) -> str:
+        """Return the table of a suite in LaTeX, by default in percent. See `to_markdown`."""
+        return self._rendered("latex", digits, scale)
+
+    def _rendered(self, form: str, digits: int, scale: float) -> str:
+        factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
+        numbers = Numbers(whole_number("digits", digits, 0), factor)
+        if not (tables := self._suite_tables(numbers)):
+            raise UsageError(f"the scores must be of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}")
+        return render(tables[0], form)
+
+    def _suite_tables(self, numbers: Numbers = PLAIN) -> list[Table]:
+        return [] if self._suite is None else [suite_table(self._suite, self._scored, numbers)]
+
+    def plot(self, kind: str = "distribution", *, scores: Sequence[str] | None = None) -> Any:
+        """Return a matplotlib figure of the scores (extra `plots`).
+
+        Args:
+            kind: "distribution" of each score with its corpus-level value and interval, "correlation" of each pair of
+                scores over the rows, or "length" for each score against the number of words.
+            scores: Names of the scores, such as "ref_clip_s". None for the main score of each metric.
+        """
+        return import_module("vlgauge.api.figures").scores_figure(self._scored, kind, scores)
+
+    # -- reasons -----------------------------------------------------------------------------------------------------
+    def explain(self, row: int | str) -> RowReasons:
+        """Explain the scores of a row (extra `explain`).
+
+        Args:
+            row: Row number, starting at 0, or a row ID that is a string.
+
+        Raises:
+            ValueError: If no row has this ID, or several have it.
+            IndexError: If the row number does not exist.
+        """
+        number = self._number_of(row)
+        return RowReasons(self._explained(), number)
+
+    def report(self, path: str | PathLike[str], *, worst: int = 10, best: int = 5, title: str = "") -> None:
+        """Write a page that explains the rows with the worst and best scores (extra `explain`).
+
+        Args:
+            path: Path of the file, .html.
+            worst: Number of rows with the worst scores of each metric.
+            best: Number of other rows with the best scores.
+            title: Headline. By default the number of rows and the metrics.
+        """
+        pages = import_module("vlgauge.api.pages")
+        write(path, pages.report(self._explained(), worst=worst, best=best, title=title))
+
+    def _explained(self) -> list[Explanation]:
+        if self._explanations is None:
+            pages = import_module("vlgauge.api.pages")
+            if any(f"{name}_details" not in result for name, result in self._scored.results.items()):
+                with rows_called("`rows`"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # already shown when the rows were scored
+                    own = self._scored
+                    again = score_columns(self._metrics, own.ids, own.columns, details=True, groups=own.groups)
+                self._scored = self._scored.with_details(again)
+            self._explanations = pages.explanations(self._scored)
+        return self._explanations
+
+    def _number_of(self, row: int | str) -> int:
+        if not isinstance(row, str):
+            number = whole_number("row", row, 0)
+            if number >= len(self._scored.ids):
+                raise UsageIndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
+            return number
+        found = [number for number, one in enumerate(self._scored.ids) if one == row]
+        if len(found) != 1:
+            texts = [one for one in self._scored.ids if isinstance(one, str)]
+            hint = nearest(row, texts) if not found and len(texts) < 100 else "give its number from 0"
+            raise UsageError(f"`row` must be the ID of one row, {len(found)} rows have the ID {row!r}; {hint}")
+        return found[0]
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def to_json(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Write everything to a JSON file like `vlgauge score --output`, or return it as a string without a path."""
+        return self._written(path, ".json")
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Write a CSV file with a line per row, and a second file with everything else.
+
+        Without a path, return the CSV file as a string.
+        """
+        return self._written(path, ".csv")
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write a Parquet file with a line per row and everything else in the metadata."""
+        self._written(path, ".parquet")
+
+    def _written(self, path: str | PathLike[str] | None, ending: str) -> str | None:
+        files = run_files(self.run(), ending)
+        if path is None:
+            return str(files[""])
+        if not fspath(path).lower().endswith(ending):
+            raise UsageError(f"`path` must end in {ending}, got {fspath(path)!r}")
+        for added, content in files.items():
+            write(f"{fspath(path)}{added}", content)
+        return None
+
+    @told_of_arguments("Scores.record", OF_ONE)
+    def record(
+        self,
+        file: str | PathLike[str] | None = None,
+        *,
+        model: str | Model,
+        dataset: str | Dataset,
+        split: str = "test",
+        date: str | None = None,
+        notes: str | None = None,
+        scores: Iterable[str] | None = None,
+    ) -> list[Record]:
+        """Return records of the corpus-level scores, for exports and leaderboards.
+
+        Args:
+            file: Path of results.jsonl, to which the records are appended. None to only return them.
+            model: ID on the Hub or description of the model that generated the predictions.
+            dataset: ID on the Hub or description of the dataset.
+            split: Split of the dataset, if the dataset is passed as an ID.
+            date: ISO 8601 date. None for today.
+            notes: Additional notes.
+            scores: Names of the scores, such as "ref_clip_s". None for the main score of each metric.
+
+        Returns:
+            The records. With a file, only the records that were added.
+
+        Raises:
+            ValueError: If a score is unknown, no row has a score, or a record cannot contain a value.
+        """
+        run, known = self.run(), self.scores()
+        names = list(self.results) if scores is None else list(scores)
+        for name in names:
+            if name not in known or f"{name}_signature" not in run:
+                raise UsageError(f"`scores` must be of the result, got {name!r}; {nearest(name, known)}")
+        found = records_of(run, names, model, dataset, split=split, date=date, notes=notes)
+        return found if file is None else append_records(fspath(file), found)
+
+
+class RowReasons:
+    """Explanation of the scores of a row, as text, in a notebook or as a page.
+
+    Attributes:
+        row: Row number, starting at 0.
+        scores: Scores by metric name.
+        reasons: Short reasons by metric name.
+    """
+
+    def __init__(self, explained: Sequence[Explanation], row: int) -> None:
+        self.row = row
+        self.scores = {one.name: one.scores[row] for one in explained}
+        self.reasons = {one.name: one.undefined(row) if one.is_undefined(row) else one.reason(row) for one in explained}
+        self._explained = explained
+
+    def __repr__(self) -> str:
+        """Return a line per metric."""
+        return "\n".join(f"{name} {self.scores[name]:.4f}: {printable(why)}" for name, why in self.reasons.items())
+
+    def html(self) -> str:
+        """Return a complete HTML page."""
+        return import_module("vlgauge.api.pages").row_page(self._explained, self.row)
+
+    def _repr_html_(self) -> str:
+        """Return the page as an iframe, so that its style does not affect the notebook."""
+        return framed(self.html(), f"row {self.row}")

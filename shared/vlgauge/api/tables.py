@@ -1,0 +1,213 @@
+"""Conversion of tables to rows: pandas frames, Arrow tables, datasets, lists of dicts and files."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
+from vlgauge.core.files import STDIN, first_repeated
+from vlgauge.core.validation import meant, shown
+from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
+from vlgauge.inputs.media.tables import Rows, read_rows, split_titles
+
+TABLES = "a DataFrame, an Arrow table, a datasets.Dataset, a list of dicts or the path of a file"
+
+
+@dataclass(frozen=True)
+class Given:
+    """Rows of a table.
+
+    Attributes:
+        rows: Rows with the cells that metrics use. The first row has all cells, from which messages name columns.
+        titles: Names of all columns.
+        frame: Function that returns the pandas frame with all columns, to which the scores are added.
+        ids: Row IDs if there is no ID column. None for the row numbers.
+        file: Path of the file. None for rows in memory, whose paths are relative to the working directory.
+    """
+
+    rows: Rows
+    titles: Sequence[str]
+    frame: Callable[[], Any]
+    ids: Sequence[Any] | None = None
+    file: str | None = None
+
+
+def given_rows(rows: Any, wanted: Iterable[str | None], *, skip: int = 0, limit: int | None = None) -> Given:
+    """Return the rows of a table of any supported type.
+
+    Raises:
+        ValueError: If two columns have the same name, or there are no rows.
+        TypeError: If it is not a table.
+    """
+    titles = [title for title in wanted if title]
+    chosen = slice(skip, None if limit is None else skip + limit)
+    given = _given(rows, titles, chosen)
+    if (twice := first_repeated([*map(str, given.titles)])) is not None:
+        raise UsageError(f"`rows` must have each column once, got {twice!r} more than once; rename or drop one of them")
+    if not given.rows:
+        raise UsageError(f"`rows` must have at least one row, got none{f' after the first {skip}' if skip else ''}")
+    return given
+
+
+def _given(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    if isinstance(rows, (str, PathLike)):
+        file = fspath(rows)
+        found = read_rows(file)[chosen]
+        return _of_dicts(found, file)
+    if (pandas := sys.modules.get("pandas")) is not None and isinstance(rows, pandas.DataFrame):
+        return _of_pandas(rows.iloc[chosen], wanted)
+    if (datasets := sys.modules.get("datasets")) is not None:
+        if isinstance(rows, datasets.Dataset):
+            return _of_data_set(rows, wanted, chosen)
+        if isinstance(rows, (datasets.DatasetDict, datasets.IterableDatasetDict)):
+            raise UsageTypeError(
+                f'`rows` must be one split, got {", ".join(rows)}; take one: rows["{next(iter(rows))}"]'
+            )
+        if isinstance(rows, datasets.IterableDataset):
+            raise UsageTypeError(
+                "`rows` must have a length, got a stream; take some: Dataset.from_list(list(rows.take(n)))"
+            )
+    if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__"):
+        return _of_arrow(rows, wanted, chosen)
+    if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
+        return _of_dicts(add_columns([dict(row) for row in rows[chosen]]))
+    if isinstance(rows, Mapping):
+        # Distinguish a dictionary of columns from a dictionary of captions by image.
+        is_by_image = all(str(key).isdigit() or _holds_objects(value) for key, value in rows.items())
+        captions = rows_of_object(rows) if is_by_image or "annotations" in rows else None
+        if captions is not None:
+            return _of_dicts(captions[chosen])
+        raise UsageTypeError(f"`rows` must be {TABLES}, got a dict; make a frame of columns: pandas.DataFrame(rows)")
+    if isinstance(rows, (list, tuple)):
+        of = next(type(row).__name__ for row in rows if not isinstance(row, Mapping))
+        texts = "give them a title: [{'predictions': text} for text in texts]"
+        hint = texts if of == "str" else "make a dict of each row"
+        raise UsageTypeError(f"`rows` must be {TABLES}, got a {type(rows).__name__} with a {of}; {hint}")
+    raise UsageTypeError(f"`rows` must be {TABLES}, got {type(rows).__name__}; make a list of dicts of it")
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
+
+
+def refuse_no_file(rows: Any) -> None:
+    """Check that a path exists.
+
+    Raises:
+        FileNotFoundError: If it does not. The message lists similar file names in the folder.
+    """
+    if not isinstance(rows, (str, PathLike)) or fspath(rows) == STDIN or Path(rows).exists():
+        return
+    path = Path(rows)
+    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    hint = meant(path.name, beside) or f"give its path from {Path.cwd()}, or a whole one"
+    raise MissingFileError(f"`rows` must be the path of a file that is there, got {shown(fspath(rows))}; {hint}")
+
+
+def _of_dicts(rows: Rows, file: str | None = None) -> Given:
+    def frame() -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(rows)
+
+    return Given(rows, list(dict.fromkeys(title for row in rows for title in row)), frame, file=file)
+
+
+def _of_pandas(frame: Any, wanted: Sequence[str]) -> Given:
+    titles = list(frame.columns)
+    if first_repeated([*map(str, titles)]) is not None or not len(frame):
+        return Given([], titles, lambda: frame) if not len(frame) else Given([{}], titles, lambda: frame)
+    first = {title: _pandas_cells(frame[title].iloc[:1])[0] for title in titles}
+    cells = {title: _pandas_cells(frame[title]) for title in _read(titles, wanted)}
+    for name in frame.index.names:  # pandas also accepts names of index levels as titles
+        if name in wanted and name not in titles:
+            cells[name] = _pandas_cells(frame.index.get_level_values(name).to_series())
+    ids = [_plain_id(one) for one in frame.index.tolist()]
+    return Given(_rows(first, cells, len(frame)), titles, lambda: frame.copy(deep=False), ids)
+
+
+def _pandas_cells(column: Any) -> list[Any]:
+    """Convert the cells of a column to Python objects: missing cells to None, arrays of strings to lists."""
+    cells: list[Any] = column.astype(object).tolist()
+    missing = column.isna()
+    if missing.any():
+        cells = [None if is_none else cell for cell, is_none in zip(cells, missing.tolist(), strict=True)]
+    if {str, type(None)}.issuperset(map(type, cells)):
+        return cells
+    return [_plain_cell(cell) for cell in cells]
+
+
+def _plain_cell(cell: Any) -> Any:
+    """Convert a NumPy scalar to a Python object and an array of strings, as pandas reads from Parquet, to a list."""
+    if getattr(getattr(cell, "dtype", None), "kind", "") in ("O", "U", "T") and hasattr(cell, "tolist"):
+        return [_plain_cell(one) for one in cell.tolist()]
+    if isinstance(cell, list):
+        return [_plain_cell(one) for one in cell]
+    return cell.item() if hasattr(cell, "item") and getattr(cell, "ndim", None) == 0 else cell
+
+
+def _plain_id(one: Any) -> Any:
+    """Return an integer or a string unchanged, and the string of any other index label."""
+    return one if isinstance(one, (str, int)) and not isinstance(one, bool) else str(one)
+
+
+def _of_arrow(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    import pyarrow as pa
+
+    try:
+        table = pa.table(rows)
+    except (pa.ArrowInvalid, TypeError):
+        raise UsageTypeError(
+            f"`rows` must be {TABLES}, got a {type(rows).__name__} of one column; make a frame of it"
+        ) from None
+    start, stop, _ = chosen.indices(table.num_rows)
+    table = table.slice(start, max(0, stop - start))
+    return _of_table(table, wanted, lambda: table.to_pandas())
+
+
+def _of_table(table: Any, wanted: Sequence[str], frame: Callable[[], Any]) -> Given:
+    titles = list(table.column_names)
+    if first_repeated(titles) is not None or not table.num_rows:
+        return Given([{}] if table.num_rows else [], titles, frame)
+    first = table.slice(0, 1).to_pylist()[0]
+    cells = {title: table.column(title).to_pylist() for title in _read(titles, wanted)}
+    return Given(_rows(first, cells, table.num_rows), titles, frame)
+
+
+def _of_data_set(rows: Any, wanted: Sequence[str], chosen: slice) -> Given:
+    """Return the rows of a dataset without decoding images. Columns that are not used are not read from disk."""
+    start, stop, _ = chosen.indices(len(rows))
+    part = rows if (start, stop) == (0, len(rows)) else rows.select(range(start, max(start, stop)))
+    titles = list(part.column_names)
+    if not len(part):
+        return Given([], titles, part.to_pandas)
+    first = part.with_format("arrow")[:1].to_pylist()[0]
+    read = _read(titles, wanted)
+    table = part.select_columns(read).with_format("arrow")[:] if read else None
+    cells = {title: table.column(title).to_pylist() for title in read} if table is not None else {}
+    return Given(_rows(first, cells, len(part)), titles, part.to_pandas)
+
+
+def _read(titles: Sequence[Any], wanted: Sequence[str]) -> list[str]:
+    named = {one for title in wanted for one in split_titles(title, titles)}
+    return [title for title in titles if title in named]
+
+
+def _rows(first: dict[str, Any], cells: Mapping[str, Sequence[Any]], n_rows: int) -> Rows:
+    if not cells:
+        return [first, *({} for _ in range(n_rows - 1))]
+    found = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    return [first | found[0], *found[1:]]
+
+
+def refuse_taken(titles: Iterable[Any], added: Iterable[str]) -> None:
+    """Check that no column has the name of a score that will be added."""
+    there = set(titles)
+    for name in added:
+        if name in there:
+            raise UsageError(
+                f"`rows` must have no column {shown(name)}, which the scores will be, got one; rename or drop it before"
+            )

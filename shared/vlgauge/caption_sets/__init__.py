@@ -1,6 +1,0 @@
-"""Metrics that compare two caption sets."""
-
-from vlgauge.caption_sets.corpus_statistic import Statistic
-from vlgauge.caption_sets.metric import CaptionSetMetric, CaptionVectorMetric, VectorSetMetric
-
-__all__ = ["CaptionSetMetric", "CaptionVectorMetric", "Statistic", "VectorSetMetric"]

@@ -1,0 +1,141 @@
+"""Requests to a chat completion server chosen by the user, sent to its host only with the `openai` client."""
+
+import json
+import os
+import re
+import socket
+from collections.abc import Mapping
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from vlgauge.checkpoints.hub import host_of, offline
+from vlgauge.core.errors import NetworkError, UsageError
+from vlgauge.core.optional_dependencies import importing
+
+# Retries after a connection error or the status 408, 409, 429 or 5xx.
+MAX_RETRIES = 3
+# Shorter keys, such as "EMPTY", are placeholders and not secret.
+_MIN_SECRET_LENGTH = 8
+
+
+def check_url(url: Any) -> str:
+    """Return the URL of a server without a slash at its end.
+
+    Raises:
+        ValueError: If it is not a URL of http or https, or contains a password, a query or a fragment.
+    """
+    expected = "`url` must be an address such as http://127.0.0.1:8000/v1, without password, `?` and `#`"
+    # The URL is not repeated, because it may contain a password.
+    if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
+        raise UsageError(f"{expected}, got none")
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url or parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise UsageError(f"{expected}, got another one")
+    return url.rstrip("/")
+
+
+def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds: float) -> Any:
+    """Return the parsed JSON of a chat completion.
+
+    Args:
+        url: URL of the protocol, as `check_url` returns it.
+        body: Fields of the request, with `model` and `messages`.
+        key_from: Environment variable that holds the key, read for each request. None sends no key.
+        seconds: Timeout of the connection and of each read.
+
+    Raises:
+        ImportError: If `openai` is not installed.
+        NetworkError: If there is no answer. The message is a clause and never repeats the key.
+    """
+    with importing('a judge on a server needs openai; run: pip install "vlgauge[openai]"'):
+        import openai
+    host, key = host_of(url), _key(key_from)
+    _check_route(url)
+    # Omit headers that the client would fill from the environment.
+    headers: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+    if not key:
+        headers["Authorization"] = openai.Omit()
+    required = {"model": body["model"], "messages": body["messages"]}
+    rest = {name: value for name, value in body.items() if name not in required}
+    # A proxy or the target of a redirect would receive the key.
+    with openai.DefaultHttpxClient(trust_env=False, follow_redirects=False) as transport:
+        client = openai.OpenAI(
+            api_key=key or "none", base_url=url, http_client=transport, timeout=seconds, max_retries=MAX_RETRIES
+        )
+        try:
+            answer = client.chat.completions.with_raw_response.create(
+                **required, extra_body=rest, extra_headers=headers
+            )
+            return _without_key(json.loads(answer.http_response.content), key)
+        except openai.OpenAIError as error:
+            why, status = _reason(error, host, key_from, key, seconds), getattr(error, "status_code", None)
+        except (ValueError, RecursionError):
+            why, status = f"{host} gave no JSON where an answer was asked for", None
+    # Outside of the block, because the client's error holds the request, and so the key.
+    raise NetworkError(why, status)
+
+
+def _reason(error: Exception, host: str, key_from: str | None, key: str, seconds: float) -> str:
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return f"{host} gave no whole answer within {seconds:g} s"
+    if not isinstance(error, openai.APIStatusError):
+        return f"{host} cannot be reached ({type(error.__cause__ or error).__name__})"
+    status = error.status_code
+    if status in (401, 403):
+        todo = "name the variable that holds one as `key_from`" if key_from is None else f"look at that in {key_from}"
+        return f"{host} wants another key (status {status}); {todo}"
+    if 300 <= status < 400:
+        return f"{host} sends to another address (status {status}), which is not followed; pass the right one as `url`"
+    if status == 429 or status >= 500:
+        return f"{host} is busy or has a fault of its own (status {status}); try again later"
+    # The text of the server may repeat the key in any spelling.
+    text = "not shown, because it may repeat the key" if key else error.response.text[:2000]
+    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:200]
+    return f"{host} refuses the question (status {status}): {shown or 'without a word'}"
+
+
+def _without_key(content: Any, key: str) -> Any:
+    """Replace the key in JSON by asterisks, because texts of a server are part of results and signatures."""
+    if len(key) < _MIN_SECRET_LENGTH:
+        return content
+    return json.loads(json.dumps(content).replace(json.dumps(key)[1:-1], "***"))
+
+
+def _check_route(url: str) -> None:
+    """Check that plain http stays in private networks, and everything if an offline switch is set."""
+    parts = urlsplit(url)
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    try:
+        found = socket.getaddrinfo(str(parts.hostname), port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise NetworkError(f"{host_of(url)} cannot be reached ({error.strerror or 'unknown name'})") from None
+    if all(_is_private(str(address[0])) for *_, address in found):
+        return
+    if parts.scheme == "http":
+        raise NetworkError(f"{host_of(url)} is not on this machine or in a private network: use https")
+    if offline():
+        raise NetworkError("an offline switch is set, and the server is not in a private network")
+
+
+def _is_private(address: str) -> bool:
+    read = ip_address(address.partition("%")[0])
+    read = (read.ipv4_mapped or read) if isinstance(read, IPv6Address) else read
+    return read.is_loopback or read.is_private or read.is_link_local
+
+
+def _key(key_from: str | None) -> str:
+    if key_from is None:
+        return ""
+    key = os.environ.get(key_from, "")
+    if not key:
+        raise NetworkError(f"the variable {key_from} of the environment, which `key_from` names, holds no key")
+    if not re.fullmatch("[!-~]+", key):
+        raise NetworkError(f"the variable {key_from} holds blanks or signs that no key has")
+    return key

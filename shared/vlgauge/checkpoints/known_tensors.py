@@ -1,0 +1,140 @@
+"""Rules for missing and surplus tensors in weight files.
+
+The loaders of all models reject a file with missing or surplus tensors, except for tensors listed here that do not
+affect the output. Missing tensors would be random, and surplus tensors indicate another model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from vlgauge.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Known(NamedTuple):
+    """Names of tensors in the files of some models, and the reason why they do not matter there."""
+
+    models: tuple[str, ...]
+    names: str
+    reason: str
+
+
+ANY, CLIP, DETECTOR, JUDGE, PAIR, SEQ2SEQ = "any", "clip", "detector", "judge", "pair", "seq2seq"
+CLIP_T5 = "clip and t5"
+SENTENCE, SENTENCE_OF_TOKENS, LAYERS = "sentence", "sentence of tokens", "layers"
+
+SURPLUS = (
+    Known((ANY, CLIP), r"(.*\.)?(input_resolution|context_length|vocab_size)", "numbers in OpenAI's archives"),
+    Known(
+        (CLIP, JUDGE, PAIR, SENTENCE, SENTENCE_OF_TOKENS, LAYERS),
+        r"(.*\.)?embeddings\.position_ids",
+        "the numbers 0, 1, 2, ..., which earlier versions of transformers saved",
+    ),
+    Known(
+        (SEQ2SEQ, JUDGE, CLIP_T5),
+        r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
+        "the first T5 had it, and no number depended on it",
+    ),
+    Known((JUDGE,), r"(.*\.)?rotary_emb\.inv_freq", "made of the configuration, which earlier versions saved"),
+    Known((CLIP_T5,), r"vision_tower\..*", "the image tower, which was not trained and has files of its own"),
+    Known((SENTENCE, SENTENCE_OF_TOKENS), r"decoder\..*", "of T5, a sentence encoder is the first half"),
+    Known((SENTENCE_OF_TOKENS, LAYERS), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
+)
+MISSING = (
+    Known((SENTENCE_OF_TOKENS,), r"(.*\.)?pooler\..*", "vectors of tokens are taken before the pooling layer"),
+    Known((DETECTOR,), r".*\.num_batches_tracked", "counts of the training; norms that were frozen have none"),
+)
+
+
+def surplus(names: Iterable[str], model: str) -> list[str]:
+    """Return the surplus names that a file of such a model must not have, sorted.
+
+    Args:
+        names: Names of surplus tensors.
+        model: Kind of model, such as `CLIP`.
+    """
+    return _but_for(SURPLUS, names, model)
+
+
+def missing(names: Iterable[str], model: str) -> list[str]:
+    """Return the missing names that a file of such a model must have, sorted.
+
+    Args:
+        names: Names of missing tensors.
+        model: Kind of model, such as `CLIP`.
+    """
+    return _but_for(MISSING, names, model)
+
+
+def _but_for(known: Iterable[Known], names: Iterable[str], model: str) -> list[str]:
+    patterns = [re.compile(entry.names) for entry in known if model in entry.models]
+    return sorted(name for name in names if not any(pattern.fullmatch(name) for pattern in patterns))
+
+
+def refuse_other_tensors(
+    tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]], architecture: str, source: str
+) -> None:
+    """Check that a file has exactly the tensors of an architecture, as plain and finite floats.
+
+    Args:
+        tensors: Tensors of the file, by name.
+        shapes: Expected shapes, by name.
+        architecture: Name of the architecture, for the error message.
+        source: Path of the file, for the error message.
+
+    Raises:
+        ValueError: If tensors are missing, unknown, of another shape, of another kind, or not finite.
+    """
+    complaints = {
+        "missing": sorted(set(shapes) - set(tensors)),
+        "not known": sorted(set(tensors) - set(shapes)),
+        "of another shape": sorted(
+            f"{name} {tuple(tensor.shape)} in place of {tuple(shapes[name])}"
+            for name, tensor in tensors.items()
+            if name in shapes and tuple(tensor.shape) != tuple(shapes[name])
+        ),
+        "not plain floats": sorted(name for name, tensor in tensors.items() if not _is_plain(name, tensor)),
+    }
+    found = "; ".join(f"{what}: {_some(names)}" for what, names in complaints.items() if names)
+    if found:
+        raise UsageError(f"`checkpoint` must have the tensors of {architecture}, got others in {source!r}: {found}")
+    refuse_not_finite(tensors, source)
+
+
+def refuse_not_finite(tensors: Mapping[str, torch.Tensor], source: str, setting: str = "checkpoint") -> None:
+    """Check that no float tensor contains NaN or infinity, even if scores would still be finite.
+
+    Raises:
+        ValueError: If a tensor does.
+    """
+    broken = sorted(name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor))
+    if broken:
+        raise UsageError(f"`{setting}` must be finite, got NaN or infinity in {source!r}: {_some(broken)}")
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    if not tensor.numel():
+        return True
+    if tensor.element_size() == 1:
+        return bool(tensor.isfinite().all())
+    # Both bounds are NaN if one value is. This takes a sixth of the time of `isfinite`, which is only used for one-byte
+    # floats.
+    return all(math.isfinite(bound.item()) for bound in tensor.aminmax())
+
+
+def _is_plain(name: str, tensor: torch.Tensor) -> bool:
+    # Batch normalization counters are the only integers in a CLIP model.
+    fits = tensor.is_floating_point() or name.endswith("num_batches_tracked")
+    return fits and not tensor.is_sparse and not tensor.is_quantized
+
+
+def _some(names: Sequence[str]) -> str:
+    """List the first 8 names, and the number of further ones."""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more

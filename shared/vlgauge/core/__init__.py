@@ -1,0 +1,1 @@
+"""Foundations without `evaluate`, torch, spaCy or Gradio: validation, errors, signatures, results, cards."""

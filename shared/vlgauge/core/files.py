@@ -1,0 +1,427 @@
+"""Readers of untrusted regular files, with adjustable limits for unpacking and parsing.
+
+Messages name a file by its argument, such as FILE or `idf`, and include the line.
+"""
+
+import csv
+import gzip
+import json
+import os
+import re
+import stat
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeAlias, TypeVar
+
+from vlgauge.core.errors import UsageError
+
+FilePath: TypeAlias = str | PathLike[str]
+Item = TypeVar("Item")
+
+# Folder of the data files of the package.
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+MAX_DEPTH = 64
+_SHALLOW = f"have lists and objects at most {MAX_DEPTH} deep within each other, got more"
+STDIN = "-"
+
+# Maximum unpacked size per byte of a packed file, if this is more than the fixed limit. Text is compressed to about a
+# tenth of its size, decompression bombs to a thousandth.
+_UNPACKED_PER_BYTE = 16
+# Maximum number of digits of an integer, because larger ones exceed the range of floats.
+_MAX_DIGITS = 308
+_CHUNK = 2**20
+# Approximate memory of a list, an object, a value and a cell in addition to their characters, in bytes.
+_BYTES_PER_LIST, _BYTES_PER_OBJECT, _BYTES_PER_VALUE, BYTES_PER_CELL = 88, 200, 32, 64
+_ADDRESS = re.compile(r"\s*(?:[a-z][a-z0-9+.-]+://|data:)", re.IGNORECASE)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
+# First bytes of file formats that no editor can save as text.
+_NO_TEXT = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"PK\x03\x04": "an archive or a spreadsheet",
+    b"\x1f\x8b": "a file packed by gzip",
+    b"%PDF": "a PDF file",
+    b"PAR1": "a Parquet file",
+}
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of file sizes and tables.
+
+    Attributes:
+        max_bytes: Maximum file size in bytes.
+        max_unpacked: Maximum unpacked size of a packed file in bytes, and maximum memory of the lists, objects and
+            cells of a table. For large packed files, the limit is 16 times the packed size. JSON other than JSONL is
+            limited to half of it.
+        max_rows: Maximum number of rows of a table.
+        max_row: Maximum number of characters in a row of a table. They may use up to 50 times as many bytes in memory.
+    """
+
+    max_bytes: int = 2**30
+    max_unpacked: int = 2**28
+    max_rows: int = 10**6
+    max_row: int = 2**23
+
+
+_LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 (frozen)
+
+
+class TooMuch(UsageError):
+    """Raised if a file exceeds a limit."""
+
+
+@contextmanager
+def limits(
+    *,
+    max_bytes: int | None = None,
+    max_unpacked: int | None = None,
+    max_rows: int | None = None,
+    max_row: int | None = None,
+) -> Iterator[None]:
+    """Change the limits of file sizes and tables inside the context.
+
+    Args:
+        max_bytes: Maximum file size in bytes. None here and below keeps the current limit.
+        max_unpacked: Maximum unpacked size of a packed file in bytes.
+        max_rows: Maximum number of rows of a table.
+        max_row: Maximum number of characters in a row of a table.
+
+    Raises:
+        ValueError: If a limit is less than 1.
+    """
+    given = {"max_bytes": max_bytes, "max_unpacked": max_unpacked, "max_rows": max_rows, "max_row": max_row}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in chosen.items():
+        if value < 1:
+            raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")
+    token = _LIMITS.set(replace(current_limits(), **chosen))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def current_limits() -> Limits:
+    """Return the limits that apply in the current context."""
+    return _LIMITS.get()
+
+
+def unpacked_limit(size: int) -> int:
+    """Return the maximum unpacked size of a packed file of `size` bytes."""
+    return max(current_limits().max_unpacked, _UNPACKED_PER_BYTE * size)
+
+
+def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
+    """Raise TooMuch, with a message that says how to raise the limit."""
+    raise TooMuch(
+        f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
+        f"--{option.replace('_', '-')}, in Python with vlgauge.core.files.limits({option}=...)"
+    )
+
+
+def is_address(text: str) -> bool:
+    """Return whether a string is a URL such as ``"https://..."`` or ``"data:..."`` instead of a path."""
+    return _ADDRESS.match(text) is not None
+
+
+def open_file(path: FilePath, name: str = "`path`") -> IO[bytes]:
+    """Open a regular file. Pipes and devices are rejected, because reading them may never end.
+
+    Raises:
+        ValueError: If the path is invalid, or is not a regular file.
+        OSError: If the file cannot be opened.
+    """
+    try:
+        status = os.stat(path)
+    except ValueError as error:
+        raise UsageError(f"{name} must be the path of a file, got {os.fspath(path)!r} ({error})") from None
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
+        raise UsageError(f"{name} must be a regular file, got {kind}: {os.fspath(path)!r}; save it as a file first")
+    # Do not block on a pipe that replaced the file since the check.
+    waiting = getattr(os, "O_NONBLOCK", 0)
+    return open(path, "rb", buffering=_CHUNK, opener=lambda file, flags: os.open(file, flags | waiting))
+
+
+def read_bytes(path: FilePath, name: str = "`path`") -> bytes:
+    """Read a regular file, or standard input if the path is ``"-"`` and `name` is FILE.
+
+    Raises:
+        ValueError: If the file is too large, is not a regular file, or changes while it is read.
+        OSError: If the file cannot be read.
+    """
+    limit = current_limits().max_bytes
+    if name == "FILE" and path == STDIN:
+        data = sys.stdin.buffer.read(limit + 1)
+        if len(data) > limit:
+            refuse(name, limit, "bytes", "max_bytes", path)
+        return data
+    with open_file(path, name) as file:
+        before = os.fstat(file.fileno())
+        if before.st_size > limit:
+            refuse(name, limit, "bytes", "max_bytes", path)
+        try:
+            data = file.read(before.st_size + 1)
+        except OSError as error:  # the error of `read`, unlike `open`, has no file name
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+        after = os.fstat(file.fileno())
+    if len(data) != before.st_size or after.st_mtime_ns != before.st_mtime_ns:
+        raise UsageError(f"{name} must stay as it is while it is read, got {os.fspath(path)!r} changed")
+    return data
+
+
+def read_text(path: FilePath, name: str = "`path`") -> str:
+    """Read a UTF-8 text file, without its byte order mark.
+
+    Raises:
+        ValueError: If the file is not UTF-8 text, is too large, or is not a regular file.
+        OSError: If the file cannot be read.
+    """
+    return decoded(read_bytes(path, name), name, path)
+
+
+def decoded(data: bytes, name: str, shown: object) -> str:
+    """Decode UTF-8 text, without its byte order mark.
+
+    Raises:
+        ValueError: If the bytes are not UTF-8 text, or contain zero bytes as UTF-16 and binary files do. The message
+            names known binary formats such as images and archives, which cannot be saved as text.
+    """
+    if kind := next((kind for start, kind in _NO_TEXT.items() if data.startswith(start)), ""):
+        raise UsageError(f"{name} must be UTF-8 text, got {kind} in {str(shown)!r}; choose a file of text")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # Error positions do not include a byte order mark.
+        position = error.start + (len(data) - len(error.object))
+        found = f"byte {error.object[error.start]:#04x}"
+    else:
+        position = text.find("\0")
+        if position < 0:
+            return text
+        found, data = "a zero byte", text.encode()
+    line = data.count(b"\n", 0, position) + 1
+    raise UsageError(f"{name} must be UTF-8 text, got {found} in line {line} of {str(shown)!r}; save it as UTF-8")
+
+
+@contextmanager
+def unpacking(path: FilePath, name: str = "`path`") -> Iterator[Iterator[bytes]]:
+    """Open a gzip file and provide an iterator over chunks of its unpacked content, up to the limit.
+
+    Raises:
+        ValueError: If the unpacked content is too large, or the file is damaged.
+        OSError: If the file cannot be read.
+    """
+    with open_file(path, name) as packed, gzip.GzipFile(fileobj=packed) as file:
+        yield _pieces(file, unpacked_limit(os.fstat(packed.fileno()).st_size), path, name)
+
+
+def _pieces(file: gzip.GzipFile, limit: int, path: FilePath, name: str) -> Iterator[bytes]:
+    left = limit
+    try:
+        while piece := file.read(_CHUNK):
+            left -= len(piece)
+            if left < 0:
+                refuse(name, limit, "bytes when it is unpacked", "max_unpacked", path)
+            yield piece
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{name} must be a whole gzip file, got {os.fspath(path)!r} ({error})") from None
+
+
+def unpacked_lines(path: FilePath, name: str = "`path`", longest: int = 2**24) -> Iterator[bytes]:
+    """Yield the lines of a gzip file, without line ends.
+
+    Raises:
+        ValueError: If the unpacked content is too large, the file is damaged, or a line is longer than `longest` bytes.
+        OSError: If the file cannot be read.
+    """
+    rest = b""
+    with unpacking(path, name) as pieces:
+        for piece in pieces:
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+            if len(rest) > longest:
+                raise UsageError(f"{name} must have lines, got one of over {longest:,} bytes in {os.fspath(path)!r}")
+    if rest:
+        yield rest
+
+
+def read_unpacked(path: FilePath, name: str = "`path`") -> bytes:
+    """Read a file, and unpack it if its name ends in .gz.
+
+    Raises:
+        ValueError: If the file or its unpacked content is too large, or the file is damaged.
+        OSError: If the file cannot be read.
+    """
+    if not os.fspath(path).endswith(".gz"):
+        return read_bytes(path, name)
+    with unpacking(path, name) as pieces:
+        return b"".join(pieces)
+
+
+def read_json(path: FilePath, name: str = "`path`") -> Any:
+    """Read a JSON file. See `parse_json`."""
+    return parse_json(read_text(path, name), name, path)
+
+
+class _Refused(UsageError):
+    """Raised if valid JSON is not accepted. The message is the requirement."""
+
+
+def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
+    """Parse a JSON text, in which numbers may be NaN.
+
+    Args:
+        text: The JSON text.
+        name: Name of the argument in error messages.
+        shown: Path of the file in error messages.
+        first_line: Number of the line at which the text begins.
+
+    Raises:
+        ValueError: If the text is invalid, repeats a key, is nested more than `MAX_DEPTH` levels deep, or has an
+            integer of more than 308 digits.
+    """
+    place = f"line {first_line} of {str(shown)!r}"
+    try:
+        value = json.loads(text, object_pairs_hook=_without_repeated, parse_int=_whole_number)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        raise UsageError(
+            f"{name} must contain JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
+        ) from None
+    except _Refused as error:
+        wanted = str(error)
+    except RecursionError:
+        wanted = _SHALLOW
+    else:
+        if text.count("[") + text.count("{") <= MAX_DEPTH or depth_of(value) <= MAX_DEPTH:
+            return value
+        wanted = _SHALLOW
+    # Only the first line of a text of several lines is known.
+    where = f"the text from {place} on" if "\n" in text.strip() else place
+    raise UsageError(f"{name} must {wanted} in {where}")
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise _Refused(f"have whole numbers of at most {_MAX_DIGITS} digits, got more")
+    return int(text)
+
+
+def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Refused(f"have each key once, got {first_repeated([key for key, _ in pairs])!r:.60} more than once")
+    return found
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs more than once. None if all are distinct."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def depth_of(value: Any) -> int:
+    """Return the nesting depth of lists and dictionaries in a value."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, (list, dict))]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
+
+
+def limited(rows: Iterable[Item], name: str, shown: object) -> Iterator[Item]:
+    """Yield rows up to the row limit.
+
+    Raises:
+        ValueError: If there are more rows.
+    """
+    limit = current_limits().max_rows
+    for number, row in enumerate(rows):
+        if number >= limit:
+            refuse(name, limit, "rows", "max_rows", shown)
+        yield row
+
+
+def check_row(n_characters: int, name: str, shown: object, line: int) -> None:
+    """Check the length of a row.
+
+    Raises:
+        ValueError: If the row has more characters than `Limits.max_row`.
+    """
+    limit = current_limits().max_row
+    if n_characters > limit:
+        refuse(name, limit, "characters in a row", "max_row", f"{shown}, line {line}")
+
+
+def json_bytes(text: str, most: int) -> int:
+    """Estimate the memory of the lists, objects and values of a JSON text, without parsing it.
+
+    Args:
+        text: JSON, or lines of JSON.
+        most: Memory limit in bytes. An estimate up to the limit also counts punctuation inside strings, which is
+            faster.
+    """
+    found = _signs_bytes(text)
+    return found if found <= most else _signs_bytes(_STRING.sub("", text))
+
+
+def _signs_bytes(text: str) -> int:
+    return _BYTES_PER_LIST * text.count("[") + _BYTES_PER_OBJECT * text.count("{") + _BYTES_PER_VALUE * text.count(",")
+
+
+def check_objects(n_bytes: int, limit: int, name: str, shown: object) -> None:
+    """Check the memory of the lists, objects and cells of a table.
+
+    Raises:
+        ValueError: If they need more than `limit` bytes.
+    """
+    if n_bytes > limit:
+        refuse(name, limit, "bytes of lists, objects and cells in memory", "max_unpacked", shown)
+
+
+def csv_rows(
+    text: str, name: str, shown: object, *, delimiter: str = ",", strict: bool = False, skipinitialspace: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV table, including the header, each with the number of its last line.
+
+    Raises:
+        ValueError: If the table is malformed, has too many rows, or has a row that is too long.
+    """
+    length = 0
+
+    def pieces() -> Iterator[str]:
+        # Check the length after every line, because a quoted cell may have several lines.
+        nonlocal length
+        for number, line in enumerate(_LINE.finditer(text), 1):
+            length += line.end() - line.start()
+            check_row(length, name, shown, number)
+            yield line[0]
+
+    # Raise the limit, because a story may be longer than the default of 131,072 characters.
+    csv.field_size_limit(2**31 - 1)
+    lines = csv.reader(pieces(), delimiter=delimiter, strict=strict, skipinitialspace=skipinitialspace)
+    try:
+        # The header does not count as a row.
+        titles = next(lines, None)
+        if titles is not None:
+            length = 0
+            yield lines.line_num, titles
+        for row in limited(lines, name, shown):
+            length = 0
+            yield lines.line_num, row
+    except csv.Error as error:
+        raise UsageError(f"{name} must be CSV, got {error} in line {lines.line_num} of {str(shown)!r}") from None

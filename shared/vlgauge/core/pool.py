@@ -1,0 +1,73 @@
+"""Process-wide pool with one instance of each encoder, created on first use."""
+
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from vlgauge.core.progress import announce
+
+Key = tuple[Hashable, ...]
+
+
+class EncoderPool:
+    """Process-wide cache of encoders.
+
+    Keys consist of resolved values (family, digest of the files, device and so on), so that different names of the same
+    files share one entry. Threads that request the same key build the encoder once, without blocking other keys.
+    """
+
+    def __init__(self) -> None:
+        self._encoders: dict[Key, Any] = {}
+        self._hits: dict[Key, int] = {}
+        self._building: dict[Key, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def get(self, key: Key, build: Callable[[], Any], what: str = "") -> Any:
+        """Return the encoder of a key, building it if needed.
+
+        Args:
+            key: Key of the encoder.
+            build: Function that builds the encoder.
+            what: Name of the encoder to announce before it is built. Empty for no announcement.
+        """
+        with self._guard:
+            lock = self._building.setdefault(key, threading.Lock())
+        with lock:
+            with self._guard:
+                if key in self._encoders:
+                    self._hits[key] += 1
+                    return self._encoders[key]
+            if what:
+                announce(f"Loading {what}")
+            encoder = build()
+            with self._guard:
+                self._encoders[key] = encoder
+                self._hits[key] = 0
+            return encoder
+
+    def unload(self) -> None:
+        """Remove all encoders from the pool. Metrics in use keep their references."""
+        with self._guard:
+            self._encoders.clear()
+            self._hits.clear()
+
+    def info(self) -> list[dict[str, Any]]:
+        """Return one entry per encoder with its key, number of cache hits, and size in bytes (None if unknown)."""
+        with self._guard:
+            entries = list(self._encoders.items())
+            hits = dict(self._hits)
+        return [
+            {"key": key, "hits": hits.get(key, 0), "bytes": getattr(encoder, "n_bytes", None)}
+            for key, encoder in entries
+        ]
+
+    def _after_fork(self) -> None:
+        # Create new locks, because locks held by threads of the parent process are never released in the child.
+        self.__init__()  # type: ignore[misc]
+
+
+pool = EncoderPool()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool._after_fork)

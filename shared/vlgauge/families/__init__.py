@@ -1,0 +1,1 @@
+"""What several metrics share: base classes and formulas."""

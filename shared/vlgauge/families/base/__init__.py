@@ -1,0 +1,46 @@
+"""Base classes, columns and validation functions for metric scripts.
+
+Scripts write ``from vlgauge.families import base`` and refer to a base class as ``base.StoryMetric``, because
+`evaluate` uses the first concrete metric class in the namespace of a script. Therefore no base class may be imported
+there by name.
+"""
+# ruff: noqa: E402
+
+from vlgauge.core.lean_imports import lean_import
+
+# Call this before the imports below load `evaluate`. Its evaluators, which no score needs, would load transformers and
+# torch.
+lean_import("evaluate")
+
+from vlgauge.core.progress import progress_bar, reported
+from vlgauge.core.validation import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
+from vlgauge.families.base.captions import CaptionMetric, TokenMetric
+from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
+from vlgauge.families.base.components import ComponentMetric, Components
+from vlgauge.families.base.metric import NEEDS_SENTENCES, ImageMetric, Metric, StoryImageMetric, StoryMetric
+
+__all__ = [
+    "NEEDS_SENTENCES",
+    "CaptionMetric",
+    "Captions",
+    "Column",
+    "ComponentMetric",
+    "Components",
+    "ImageMetric",
+    "Images",
+    "Metric",
+    "References",
+    "Story",
+    "StoryImageMetric",
+    "StoryMetric",
+    "Text",
+    "TokenMetric",
+    "finite_number",
+    "one_of",
+    "plain_number",
+    "progress_bar",
+    "reported",
+    "true_or_false",
+    "valid_unicode",
+    "whole_number",
+]

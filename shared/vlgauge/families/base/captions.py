@@ -1,0 +1,141 @@
+"""Base classes of metrics that compare a caption with references, most of them token by token."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vlgauge.core.progress import reported
+from vlgauge.families.base.columns import References, Text
+from vlgauge.families.base.metric import Metric
+from vlgauge.inputs.text.coco_tokens import PTB, checked_tokenizer, coco_tokens, tokenizer_setting, warn_of_unparted
+from vlgauge.inputs.text.ngrams import Ints, TokenIds, numbered, shared_ids, token_ids
+from vlgauge.inputs.text.ptb.tokens import ptb_tokens
+
+Tokens = Sequence[str]
+
+
+def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Tokens]:
+    """Wrap a tokenizer and raise TypeError unless it returns a list, because a string would count as its characters."""
+
+    def tokens(caption: str) -> Tokens:
+        found = tokenizer(caption)
+        if not isinstance(found, (list, tuple)):
+            raise TypeError
+        return found
+
+    return tokens
+
+
+class CaptionMetric(Metric):
+    """Base class of metrics that compare a caption with its references."""
+
+    columns = (Text("predictions"), References("references"))
+
+    def scored(
+        self,
+        n_rows: int,
+        rows: Sequence[int],
+        scores: Iterable[float],
+        details: Iterable[Mapping[str, Any]] | None,
+        *,
+        counts: Mapping[str, Sequence[float]] | None = None,
+        made_with: Mapping[str, Any] | None = None,
+        **extra: Any,
+    ) -> dict[str, Any]:
+        """Build the result dictionary, with undefined scores for the rows without references.
+
+        Args:
+            n_rows: Number of rows.
+            rows: Indices of the rows that have references.
+            scores: One score per row in `rows`.
+            details: Details that explain each of these scores. None if they were not requested.
+            counts: By key, one number per row in `rows` for the corpus-level value. Other rows get NaN.
+            made_with: See `Metric.result`.
+            **extra: See `Metric.result`.
+        """
+        every = np.full(n_rows, np.nan)
+        every[list(rows)] = list(scores)
+        for name, own in (counts or {}).items():
+            extra[name] = list(own)
+            if len(rows) < n_rows:
+                numbers = dict(zip(rows, own, strict=True))
+                extra[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
+        explained: list[Mapping[str, Any]] | None = None
+        if details is not None:
+            by_row = dict(zip(rows, details, strict=True))
+            explained = [by_row.get(row, {}) for row in range(n_rows)]
+        return self.result(every.tolist(), made_with=made_with, details=explained, **extra)
+
+
+class TokenMetric(CaptionMetric):
+    """Base class of metrics that compare the tokens of a caption and its references.
+
+    Attributes:
+        splits_again: Whether tokens that contain whitespace are split at it, as in `coco_tokens`.
+    """
+
+    splits_again: ClassVar[bool] = True
+
+    def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:
+        found = tokenizer_setting(tokenizer)
+        self.tokenizer = None if isinstance(found, str) else found
+        super().__init__(*args, **host)
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return the settings for the signature, with the name of the default tokenizer if no other was passed."""
+        fields = super().signature_fields()
+        return fields | {"tokenizer": PTB if self.tokenizer is None else self.tokenizer}
+
+    def tokenized(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[list[list[str]], list[list[list[str]]], list[int]]:
+        """Tokenize the rows that have references. See `numbered` for a compact form.
+
+        Returns:
+            Tokens of the candidates, tokens of their references, and the indices of these rows. Other rows have no
+            score.
+        """
+        texts, row_of_text, rows = self.numbered(predictions, references)
+        of_rows = list(texts.grouped(row_of_text))
+        return [own for own, *_ in of_rows], [theirs for _, *theirs in of_rows], rows
+
+    def numbered(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[TokenIds, Ints, list[int]]:
+        """Tokenize the rows that have references into integers, splitting each distinct caption once.
+
+        Returns:
+            Tokens of the texts (the candidate of a row, its references, the candidate of the next row and so on), the
+            position in `rows` of each text in ascending order, and the indices `rows` of the rows that have references.
+        """
+        rows = [row for row, captions in enumerate(references) if captions]
+        captions, which = numbered(caption for row in rows for caption in (predictions[row], *references[row]))
+        sizes = np.fromiter((1 + len(references[row]) for row in rows), np.int64, len(rows))
+        row_of_text = np.repeat(np.arange(len(rows)), sizes)
+        return self._numbered(captions).chosen(which), row_of_text, rows
+
+    def _numbered(self, captions: Sequence[str]) -> TokenIds:
+        if self.tokenizer is None:
+            warn_of_unparted(captions)
+            found = shared_ids(captions, map(ptb_tokens, self._reported(captions)))
+            if self.splits_again and not all(map(str.isprintable, found.tokens)):  # unusual whitespace is not printable
+                found = token_ids(map(self.split_caption, captions))
+            return found
+        try:
+            found = token_ids(map(_listing(self.tokenizer), self._reported(captions)))
+            if all(isinstance(token, str) for token in found.tokens):
+                return found
+        except TypeError:
+            pass
+        # Check every token of every caption. This is slower, but finds the caption to name in the error.
+        return token_ids(map(checked_tokenizer(self.tokenizer), self._reported(captions)))
+
+    def _reported(self, captions: Collection[str]) -> Iterator[str]:
+        return reported(captions, len(captions), "Splitting captions", self.progress)
+
+    @staticmethod
+    def split_caption(caption: str) -> list[str]:
+        """Split a caption like the COCO caption evaluation does for this metric."""
+        return coco_tokens(caption)

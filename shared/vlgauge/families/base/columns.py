@@ -1,0 +1,259 @@
+"""Input columns of metrics, which validate, store and restore rows.
+
+`evaluate` checks the type of the first row only and casts the others to strings, so columns validate every row before
+anything is written.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import datasets
+import pyarrow as pa
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import listed, plain_text, valid_unicode, warn, what_to_do
+from vlgauge.inputs.media.images import image_cell, images_of, is_single_image
+from vlgauge.inputs.media.tables import refuse_lists_as_text, without_blanks
+
+REFERENCES = "references"
+
+
+def are_proper_texts(texts: Sequence[Any]) -> bool:
+    """Return whether all texts are plain strings that UTF-8 can encode.
+
+    All texts are checked at once, so the result does not identify an invalid one.
+    """
+    if not set(map(type, texts)) <= {str}:
+        return False
+    try:
+        "".join(texts).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """Abstract base class of input columns.
+
+    Attributes:
+        name: Keyword argument of `add_batch` and `compute`.
+        optional: Whether the whole column may be omitted. Its rows are then None.
+        may_be_missing: Whether files of images and videos may be missing, in which case they cannot be read later.
+    """
+
+    name: str
+    optional: bool = False
+    may_be_missing: bool = False
+
+    @abstractmethod
+    def feature(self) -> Any:
+        """Return the `datasets` feature of the column. It is fixed, because a schema has one type per column."""
+
+    @abstractmethod
+    def store(self, row: Any, place: str) -> Any:
+        """Validate a row and convert it to the storage format of `evaluate`.
+
+        Args:
+            row: Value passed by the user.
+            place: Position of the row, such as ``"images[3]"``, for error messages.
+
+        Raises:
+            ValueError: If the row is not a valid value of the column.
+        """
+
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """Validate all rows and convert them to the storage format. Subclasses may check all rows at once."""
+        return [self.store(row, f"{self.name}[{i}]") for i, row in enumerate(rows)]
+
+    def check_together(self, stored: Sequence[Any]) -> None:  # noqa: B027  # most columns have no such check
+        """Check properties of the column as a whole, such as a common form of its rows.
+
+        Raises:
+            ValueError: If rows are valid one by one but not in combination.
+        """
+
+    def restore(self, column: pa.ChunkedArray) -> Sequence[Any]:
+        """Return the rows of a stored column in the form that `_compute` expects."""
+        return column.to_pylist()
+
+    def size(self, stored: Any) -> int:
+        """Return the number of bytes of a stored row that count against the limit of one write. 0 if negligible."""
+        return 0
+
+
+class Story(Column):
+    """Column of stories, each a string or a list of sentences.
+
+    Rows are stored as JSON, which distinguishes the two forms and preserves every character.
+    """
+
+    def feature(self) -> datasets.Value:
+        """Return a string feature."""
+        return datasets.Value("string")
+
+    def store(self, row: Any, place: str) -> str:
+        """Return the row as JSON text. See `Column.store`."""
+        if isinstance(row, str):
+            return json.dumps(str(row))
+        sentences = listed(row)
+        if sentences is None:
+            got = type(row).__name__
+            hint = what_to_do(row)
+            raise UsageError.about(place, f"must be a story, that is a string or a list of sentences, got {got}{hint}")
+        texts = [plain_text(text, f"{place}[{i}]", "a sentence (str)") for i, text in enumerate(sentences)]
+        return json.dumps(texts)
+
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """Return the rows as JSON texts."""
+        refuse_lists_as_text(self.name, rows)
+        return super().store_all(rows)
+
+    def check_together(self, stored: Sequence[Any]) -> None:
+        """Check that all rows have the same form, because only strings are split into sentences.
+
+        Raises:
+            ValueError: If strings and lists are mixed.
+        """
+        forms = [row[0] for row in stored]
+        for i, form in enumerate(forms):
+            if form != forms[0]:
+                kinds = {'"': "a string", "[": "a list of sentences"}
+                raise UsageError.about(
+                    self.name,
+                    f"must have one form in a call, got {kinds[forms[0]]} first and "
+                    f"{kinds[form]} in row {i}; give every story as a list of sentences",
+                )
+
+    def restore(self, column: pa.ChunkedArray) -> list[str | list[str]]:
+        """Return the rows as strings or lists of strings, in the form in which they were passed."""
+        stored = column.to_pylist()
+        self.check_together(stored)
+        return [json.loads(row) for row in stored]
+
+
+class Captions(Column):
+    """Column of lists of captions, which may be empty."""
+
+    def feature(self) -> Any:
+        """Return a sequence of strings."""
+        return datasets.Sequence(datasets.Value("string"))
+
+    def store(self, row: Any, place: str) -> list[str] | None:
+        """Return the captions as a plain list. See `Column.store`."""
+        if row is None and self.optional:
+            return None
+        captions = listed(row)
+        if captions is None:
+            hint = "; wrap a single caption: [caption]" if isinstance(row, str) else ""
+            hint = hint or ("; give [] where there are none" if what_to_do(row) else "")
+            raise UsageError.about(place, f"must be a list of captions, got {type(row).__name__}{hint}")
+        texts = (plain_text(text, f"{place}[{i}]", "a caption (str)") for i, text in enumerate(captions))
+        return [valid_unicode(text, f"{place}[{i}]") for i, text in enumerate(texts)]
+
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """Validate all rows at once if they are lists of plain strings, as most are, and otherwise one by one.
+
+        Empty references are dropped, as if they were not passed, and counted in a warning.
+        """
+        refuse_lists_as_text(self.name, rows)
+        if set(map(type, rows)) == {list} and are_proper_texts(list(chain.from_iterable(rows))):
+            stored = [list(row) for row in rows]
+        else:
+            stored = super().store_all(rows)
+        return stored if self.name != REFERENCES else self._without_blanks(stored)
+
+    def _without_blanks(self, stored: list[Any]) -> list[Any]:
+        kept = without_blanks(stored)
+        fewer = [row for row, (before, after) in enumerate(zip(stored, kept, strict=True)) if before != after]
+        if fewer:
+            n_blank = sum(len(stored[row]) - len(kept[row]) for row in fewer)
+            bare = sum(not kept[row] for row in fewer)
+            warn(
+                f"`{self.name}` must have no blank texts, got {n_blank} in {len(fewer)} of {len(stored)} rows, the "
+                f"first in row {fewer[0]}; they are left out (rows without another reference: {bare})"
+            )
+        return kept
+
+
+class References(Captions):
+    """Column of references, each row a string or a list of strings, which may be empty."""
+
+    def store(self, row: Any, place: str) -> list[str] | None:
+        """Return the references as a plain list. See `Column.store`."""
+        return super().store([row] if isinstance(row, str) else row, place)
+
+
+class Text(Column):
+    """Column of strings, such as captions or names of styles."""
+
+    def feature(self) -> datasets.Value:
+        """Return a string feature."""
+        return datasets.Value("string")
+
+    def store(self, row: Any, place: str) -> str | None:
+        """Return the string unchanged. See `Column.store`."""
+        if row is None and self.optional:
+            return None
+        return valid_unicode(plain_text(row, place, "a string"), place)
+
+    def store_all(self, rows: Sequence[Any]) -> list[Any]:
+        """Validate all strings at once if they are plain, as most are, and otherwise one by one."""
+        refuse_lists_as_text(self.name, rows, may_be_texts=True)
+        return list(rows) if are_proper_texts(rows) else super().store_all(rows)
+
+
+class Images(Column):
+    """Column of images, each row an image or a list of images.
+
+    Images are stored undecoded, as bytes or as a path. See `vlgauge.inputs.media.images`.
+    """
+
+    def feature(self) -> Any:
+        """Return a sequence of undecoded images."""
+        return datasets.Sequence(datasets.Image(decode=False))
+
+    def store(self, row: Any, place: str) -> list[dict[str, Any]] | None:
+        """Return one cell (``bytes``, ``path``) per image. See `Column.store`."""
+        if row is None and self.optional:
+            return None
+        if is_single_image(row):
+            return [image_cell(row, place, may_be_missing=self.may_be_missing)]
+        images = images_of(row)
+        if images is None:
+            got = f"{type(row).__name__}{what_to_do(row)}"
+            raise UsageError.about(place, f"must be an image or a list of images, got {got}")
+        return [
+            image_cell(image, f"{place}[{i}]", may_be_missing=self.may_be_missing) for i, image in enumerate(images)
+        ]
+
+    def restore(self, column: pa.ChunkedArray) -> "LazyRows":
+        """Return rows that are converted on access, so that the bytes of a call are never in memory twice."""
+        return LazyRows(column)
+
+    def size(self, stored: Any) -> int:
+        """Return the number of bytes of the images of a row."""
+        return sum(len(cell["bytes"] or b"") for cell in stored or ())
+
+
+class LazyRows(Sequence[Any]):
+    """Stored column whose rows are converted to Python objects one at a time."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self.column = column
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return a row, or a lazy view of the rows of a slice."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return LazyRows(self.column.take(pa.array(range(start, stop, step))))
+            return LazyRows(self.column.slice(start, max(0, stop - start)))
+        return self.column[index].as_py()

@@ -1,0 +1,83 @@
+"""Base class of metrics that compare stories by scores of other metrics."""
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import datasets
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import LONGEST_SHOWN, meant, shown
+from vlgauge.families.base.columns import Column
+from vlgauge.families.base.metric import Metric
+
+COMPONENTS = ("groovist", "rovist_c", "rovist_nr")
+
+# Lower and upper bound of each score. rovist_c is a mean of probabilities.
+_RANGES = {"groovist": (-math.inf, math.inf), "rovist_c": (0.0, 1.0), "rovist_nr": (-math.inf, 1.0)}
+_ROUNDING = 1e-6  # rounding error of a mean in float32
+
+
+class Components(Column):
+    """Column of scores of a story by metric. Both None and NaN represent an undefined score."""
+
+    def feature(self) -> Any:
+        """Return one float64 feature per metric."""
+        return {name: datasets.Value("float64") for name in COMPONENTS}
+
+    def store(self, row: Any, place: str) -> dict[str, float]:
+        """Return the scores as floats. Other keys of the row, such as an id, are dropped.
+
+        Raises:
+            ValueError: If the row is not a dictionary, lacks a metric, or has a value that is not a valid score or
+                None.
+        """
+        if not isinstance(row, Mapping):
+            needed = ", ".join(COMPONENTS)
+            raise UsageError.about(place, f"must be a dictionary of the scores {needed}, got {type(row).__name__}")
+        if missing := [name for name in COMPONENTS if name not in row]:
+            others = [str(key) for key in row if key not in COMPONENTS]  # a required score is not a misspelling
+            close = " ".join(filter(None, (meant(name, others) for name in missing)))
+            has = f"it has {', '.join(map(str, row)):.{LONGEST_SHOWN}}" if row else "it is empty"
+            names = (
+                f"score `{missing[0]}`, which is" if len(missing) == 1 else f"scores {', '.join(missing)}, which are"
+            )
+            raise UsageError.about(place, f"must have the {names} missing; {close or has}")
+        return {name: component(row[name], name, f"{place}[{name!r}]") for name in COMPONENTS}
+
+
+def component(value: Any, name: str, place: str) -> float:
+    """Validate a score and convert it to a float, NaN for None.
+
+    Args:
+        value: Number or None.
+        name: Name of the metric, a key of `_RANGES`.
+        place: Position of the value, for error messages.
+
+    Raises:
+        ValueError: If the value is not a number, is infinite, or is outside the range of the metric.
+    """
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise UsageError.about(place, f"must be a number, NaN or None, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise UsageError.about(place, f"must be finite, NaN or None, got {shown(value)}")
+    smallest, largest = _RANGES[name]
+    if number < smallest - _ROUNDING or number > largest + _ROUNDING:
+        wanted = f"at most {largest:g}" if math.isinf(smallest) else f"from {smallest:g} to {largest:g}"
+        raise UsageError.about(
+            place, f"must be {wanted}, as every {name} is, got {number}; look for percentages and mixed-up columns"
+        )
+    return number
+
+
+class ComponentMetric(Metric):
+    """Base class of metrics that compare the scores of a generated and a human-written story per example."""
+
+    columns = (Components("predictions"), Components("references"))

@@ -1,0 +1,223 @@
+"""Base class of metrics that encode images and texts with one backbone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import one_of, true_or_false, warn, whole_number
+from vlgauge.families.base.columns import Column, References, Text
+from vlgauge.families.base.metric import Metric
+from vlgauge.families.base.video_columns import OneImage
+from vlgauge.families.clip_score.formula import Floats, Positions, Vectors, group_means, pair_cosines
+from vlgauge.families.clip_score.long_text import POLICIES
+from vlgauge.families.clip_score.rows import TextRows, text_rows
+from vlgauge.families.clip_score.vectors import ClipVectors
+from vlgauge.inputs.media.pictures import PREPROCESSING, distinct_images
+from vlgauge.models.clip.backbones import known_backbone
+from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
+from vlgauge.models.clip.tokens import SPELLED, Tokens
+from vlgauge.models.clip.towers import DTYPES
+
+
+class BackboneMetric(Metric):
+    """Base class with the settings that select a backbone and the handling of its inputs.
+
+    The settings are ``backbone``, ``weights`` (a file with the weights of the backbone), ``checkpoint`` (a file with
+    other projections or a whole CLIP), ``device``, ``dtype``, ``batch_size``, ``feature_cache`` (a folder that stores
+    features between runs), ``long_text`` and ``on_error`` (handling of texts that are too long and of unreadable
+    images), and ``details`` (whether every call returns details).
+
+    Attributes:
+        own_backbone: Default backbone under the profile "paper".
+    """
+
+    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
+    own_backbone: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        *args: Any,
+        backbone: Any = None,
+        weights: str | Path | None = None,
+        checkpoint: str | Path | None = None,
+        long_text: str = "truncate",
+        on_error: Literal["raise", "nan"] = "raise",
+        batch_size: int = 64,
+        device: str = "auto",
+        dtype: str = "float32",
+        feature_cache: str | Path | None = None,
+        details: bool = False,
+        **host: Any,
+    ) -> None:
+        self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
+        self.long_text = one_of("long_text", long_text, POLICIES)
+        self.on_error: Literal["raise", "nan"] = on_error
+        one_of("on_error", on_error, ("raise", "nan"))
+        if on_error == "nan":
+            self.columns = tuple(replace(column, may_be_missing=True) for column in self.columns)
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.feature_cache = feature_cache
+        self.details = true_or_false("details", details)
+        super().__init__(*args, **host)
+        row = known_backbone(backbone)
+        if row is not None and row.only_for not in (None, self.name):
+            raise UsageError(
+                f"`backbone` {row.name!r} must be used with the metric {row.only_for}, got {self.name}: many of its "
+                "cosines are negative, which count as 0 here"
+            )
+
+    @property
+    def prompt(self) -> str:
+        """Text before every caption and reference."""
+        return ""
+
+    @property
+    def chosen_backbone(self) -> Any:
+        """Backbone of the settings, or the default of the metric."""
+        return self.own_backbone if self.backbone is None and self.profile == "paper" else self.backbone
+
+    def tokens(self) -> Tokens:
+        """Load the tokenizer of the backbone, without the backbone itself."""
+        return clip_tokens(self.chosen_backbone, weights=self.weights, profile=self.profile)
+
+    def look_for_sources(self) -> Preflight:
+        """Check the requirements of every call, without loading or downloading anything."""
+        preflight = Preflight(self.name, self.needs[0])
+        sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.kind}
+        look_for_clip(preflight, self.chosen_backbone, profile=self.profile, **sources)
+        return preflight
+
+    def cosines(
+        self, predictions: Sequence[str], images: Sequence[Any]
+    ) -> tuple[Floats, list[dict[str, Any]], dict[str, Any]]:
+        """Compute the cosines of captions and images.
+
+        The cosine of a caption that was split is the mean over its sentences.
+
+        Returns:
+            Cosines, shape ``(n,)``, NaN if undefined, one dictionary of details per row, and signature fields.
+
+        Warns:
+            UserWarning: If texts are too long, or images cannot be read.
+        """
+        vectors, names = self._vectors()
+        rows = self._text_rows(predictions, [None] * len(predictions))
+        pictures, picture_of = distinct_images(images)
+        seen, unreadable = vectors.images(pictures, self.on_error)
+        read = vectors.texts(rows.pieces.texts, self.prompt)
+        each = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
+        found = group_means(each, rows.row_of_unit, rows.n_rows)
+        self._warn_of_texts(rows)
+        self._warn_of_images(int(np.count_nonzero(unreadable[picture_of])), rows.n_rows)
+        notes = [
+            {"cosine": cosine, "truncated": flag, "special": special}
+            for cosine, flag, special in zip(found.tolist(), rows.truncated, rows.special, strict=True)
+        ]
+        return found, notes, self._fields(names)
+
+    def unit_vectors(
+        self, predictions: Sequence[str], images: Sequence[Any]
+    ) -> tuple[Vectors, Vectors, Positions, Any]:
+        """Encode captions and images.
+
+        Returns:
+            L2-normalized embeddings of the captions, shape ``(n, d)``, and of the distinct images, shape ``(m, d)``,
+            the index of the image of each caption, shape ``(n,)``, and the encoder.
+        """
+        vectors, _ = self._vectors()
+        pictures, picture_of = distinct_images(images)
+        seen, _ = vectors.images(pictures, "raise")
+        distinct = list(dict.fromkeys(predictions))
+        row_of = {text: row for row, text in enumerate(distinct)}
+        read = vectors.texts(distinct, self.prompt)[[row_of[text] for text in predictions]]
+        return read, seen, picture_of, vectors.encoder
+
+    def encoder_and_adapter(self) -> tuple[Any, Any]:
+        """Return the encoder of the settings from the pool, and the projections that replace its own, or None."""
+        self.look_for_sources().end()
+        return clip_with_checkpoint(
+            self.chosen_backbone,
+            self.checkpoint,
+            kind=self.kind,
+            weights=self.weights,
+            profile=self.profile,
+            device=self.device,
+            dtype=self.dtype,
+            feature_cache=self.feature_cache,
+        )
+
+    @property
+    def kind(self) -> str:
+        """Kind of weights that replace those of the backbone. With "clip_s" only a checkpoint replaces them."""
+        return "clip_s"
+
+    def signature_fields(self) -> dict[str, Any]:
+        """Return no settings, because `_compute` adds the resolved values in the order of the signature."""
+        return {}
+
+    def _text_rows(self, predictions: Sequence[str], references: Sequence[Sequence[str] | None]) -> TextRows:
+        """Split candidates and references into the pieces that are encoded."""
+        return text_rows(predictions, references, self.tokens(), self.long_text, self.prompt)
+
+    def _vectors(self) -> tuple[ClipVectors, Mapping[str, Any]]:
+        """Return the encoder, and its fields in the signature."""
+        encoder, adapter = self.encoder_and_adapter()
+        # A checkpoint that is not an adapter is a whole CLIP that replaces the weights of the backbone.
+        given = self.weights is not None or (adapter is None and (self.checkpoint is not None or self.kind != "clip_s"))
+        proj = "own" if adapter is None else adapter.digest[:8]
+        names = {
+            "enc": weights_name(encoder, given=given),
+            "arch": encoder.architecture,
+            "proj": proj if encoder.verified else "unverified",
+        }
+        return ClipVectors(encoder, adapter, self.batch_size, self.progress), names
+
+    def _fields(
+        self, names: Mapping[str, Any], own: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return everything that affects the scores, in the order of the signature.
+
+        `own` and `more` are fields of the metric in two positions.
+        """
+        return {
+            "enc": names["enc"],
+            "dtype": self.dtype,
+            "prep": PREPROCESSING,
+            **(own or {}),
+            "arch": names["arch"],
+            "proj": names["proj"],
+            "prompt": self.prompt.strip() or "none",
+            "long": self.long_text,
+            **(more or {}),
+            "on_error": self.on_error,
+        }
+
+    def _warn_of_images(self, n_unreadable: int, n: int) -> None:
+        if n_unreadable:
+            warn(f"{n_unreadable} of {n} images could not be read; their scores are undefined")
+
+    def _warn_of_texts(self, rows: TextRows) -> None:
+        """Warn once per kind of problem with texts, with the number of affected texts."""
+        n_texts, most = rows.pieces.n_owners, self.tokens().context
+        n_long = int(np.count_nonzero(rows.pieces.is_long))
+        handled = "scored sentence by sentence" if self.long_text == "split" else "cut"
+        troubles = {
+            f"of {n_texts} captions and references are empty and were scored as such": rows.n_blank,
+            f"of {n_texts} captions and references have more than {most} tokens and were {handled}": n_long,
+            f"of {n_texts} captions and references {SPELLED}": int(np.count_nonzero(rows.is_special)),
+        }
+        for text, count in troubles.items():
+            if count:
+                warn(f"{count} {text}")
+
+
+class ReferencedBackboneMetric(BackboneMetric):
+    """Base class of metrics that compare a caption with its image and with references, which are required."""
+
+    columns: tuple[Column, ...] = (*BackboneMetric.columns, References("references"))

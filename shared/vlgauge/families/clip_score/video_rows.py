@@ -1,0 +1,173 @@
+"""Scores of rows of captions and videos, with details."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.families.clip_score.emscore import (
+    Bags,
+    Matches,
+    best_frames,
+    matches,
+    mean_frames,
+    reference_terms,
+    scores_with_references,
+)
+from vlgauge.families.clip_score.formula import Floats, Positions, group_maxima, group_means
+from vlgauge.families.clip_score.rows import Scored, TextRows, best_references
+from vlgauge.families.clip_score.token_idf import Idf
+from vlgauge.families.clip_score.vectors import ClipVectors
+from vlgauge.inputs.media.pictures import Picture
+from vlgauge.models.clip.tokens import Ids, token_texts
+
+Videos = Sequence[Sequence[Picture] | None]
+
+_PARTS = ("precision", "recall", "fine", "coarse")
+
+
+def score_videos(
+    vectors: ClipVectors,
+    rows: TextRows,
+    videos: Videos,
+    *,
+    idf: Idf | None = None,
+    joint: bool = False,
+    batch: int | None = None,
+    on_error: Literal["raise", "nan"] = "raise",
+    details: bool = False,
+) -> Scored:
+    """Score rows with one video each, using the formulas in `vlgauge.families.clip_score.emscore`.
+
+    Args:
+        vectors: The encoder.
+        rows: Candidates and references.
+        videos: Frames of the video of each row. None for a video that could not be read.
+        idf: Weights of the words. None for equal weights.
+        joint: Whether a single reference must have both maxima, see `reference_terms`.
+        batch: Batch size of the padding in the authors' code of EMScore, see `matches`. None for no padding.
+        on_error: ``"nan"`` makes the scores of rows with an unreadable frame NaN, ``"raise"`` raises.
+        details: Whether to look up the best frame of every token.
+    """
+    texts, ids = text_bags(vectors, rows.pieces.texts, idf)
+    frames, video_of, unreadable = video_bags(vectors, videos, on_error, width=texts.rows.shape[1])
+    found = matches(texts, frames, (rows.units, video_of[rows.row_of_unit]), batch=batch)
+    notes = _video_details(found, rows, texts, frames, video_of, ids, videos) if details else []
+    references = None
+    if rows.has_references:
+        pairs = (rows.units[rows.pairs[0]], rows.pairs[1])
+        alike = matches(texts, texts, pairs, batch=batch)
+        x, best = reference_terms(alike, rows.pairs[0], len(rows.units), joint=joint)
+        references = group_means(scores_with_references(found.full, x), rows.row_of_unit, rows.n_rows)
+        if details:
+            _add_reference_details(notes, alike, rows, best)
+    return Scored(
+        scores=group_means(found.full, rows.row_of_unit, rows.n_rows),
+        reference_scores=references,
+        details=notes,
+        n_unreadable=unreadable,
+        n_empty=sum(video is not None and not video for video in videos),
+    )
+
+
+def text_bags(vectors: ClipVectors, texts: Sequence[str], idf: Idf | None) -> tuple[Bags, list[Ids]]:
+    """Encode the tokens of texts, including start and end token, and return them with their ids."""
+    rows, sizes, ids = vectors.tokens(texts)
+    weights = np.ones(len(rows)) if idf is None else idf.of(np.concatenate(ids))
+    return Bags(rows, sizes, weights, rows[np.cumsum(sizes) - 1]), ids
+
+
+def video_bags(
+    vectors: ClipVectors, videos: Videos, on_error: Literal["raise", "nan"], *, width: int
+) -> tuple[Bags, Positions, int]:
+    """Encode the frames of videos, each distinct video once.
+
+    A video without frames, or with an unreadable frame, becomes a bag of size 0.
+
+    Returns:
+        The bags, the index of the bag of each row, shape ``(n,)``, and the number of unreadable rows.
+    """
+    pictures, frames_of = _distinct_frames(videos)
+    seen, unreadable = vectors.images(pictures, on_error)
+    bags: dict[tuple[int, ...], int] = {}
+    video_of = np.array([bags.setdefault(tuple(frames), len(bags)) for frames in frames_of], dtype=np.intp)
+    broken = np.array([bool(unreadable[list(bag)].any()) if bag else False for bag in bags], dtype=bool)
+    kept = [() if flag else bag for bag, flag in zip(bags, broken, strict=True)]
+    sizes = np.array([len(bag) for bag in kept], dtype=np.intp)
+    flat = np.array([frame for bag in kept for frame in bag], dtype=np.intp)
+    rows = seen[flat] if len(flat) else np.zeros((0, width), np.float32)
+    n_unreadable = sum(frames is None for frames in videos) + int(np.count_nonzero(broken[video_of]))
+    return Bags(rows, sizes, np.ones(len(rows)), mean_frames(rows, sizes)), video_of, n_unreadable
+
+
+def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
+    """Return the distinct frames, and the frames of each video as indices among them."""
+    order: dict[Any, int] = {}
+    pictures: list[Picture] = []
+    frames_of = []
+    for frames in videos:
+        numbers = []
+        for picture in frames or ():
+            number = order.setdefault(_identity(picture), len(order))
+            if number == len(pictures):
+                pictures.append(picture)
+            numbers.append(number)
+        frames_of.append(numbers)
+    return pictures, frames_of
+
+
+def _identity(picture: Picture) -> Any:
+    try:
+        return picture.key
+    except UsageError:
+        # The file does not exist any more. The encoder raises an error or returns NaN.
+        return object()
+
+
+def _video_details(
+    found: Matches,
+    rows: TextRows,
+    texts: Bags,
+    frames: Bags,
+    video_of: Positions,
+    ids: list[Ids],
+    videos: Videos,
+) -> list[dict[str, Any]]:
+    """Return P, R, fine and coarse of each row, the frames that were used, and the best frame of every token."""
+    notes: list[dict[str, Any]] = [
+        {"frames": _frame_numbers(video), "truncated": flag, "special": special, "tokens": []}
+        for video, flag, special in zip(videos, rows.truncated, rows.special, strict=True)
+    ]
+    for unit, row in zip(rows.units.tolist(), rows.row_of_unit.tolist(), strict=True):
+        bag = video_of[row]
+        if frames.sizes[bag]:
+            words = texts.indices(np.array([unit]), texts.sizes[unit])[0]
+            shown = frames.indices(np.array([bag]), frames.sizes[bag])[0]
+            nearest = best_frames(texts.rows[words], frames.rows[shown])
+            weights = texts.weights[words].tolist()
+            notes[row]["tokens"] += [
+                {"token": text, "weight": weight, "frame": notes[row]["frames"][frame], "cosine": cosine}
+                for text, weight, frame, cosine in zip(token_texts(ids[unit]), weights, *nearest, strict=True)
+            ]
+    return [means | note for means, note in zip(_mean_parts(found, rows.row_of_unit, rows.n_rows), notes, strict=True)]
+
+
+def _mean_parts(found: Matches, groups: Positions, n_groups: int, prefix: str = "") -> list[dict[str, float]]:
+    columns = [group_means(getattr(found, part), groups, n_groups).tolist() for part in _PARTS]
+    return [dict(zip((prefix + part for part in _PARTS), row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: TextRows, best: Positions) -> None:
+    """Add the maxima of P, R, fine and coarse over the references, and the index of the most similar reference."""
+    n_units = len(rows.units)
+    maxima = Matches(*(group_maxima(getattr(alike, part), rows.pairs[0], n_units)[0] for part in _PARTS))
+    full: Floats = np.append(alike.full, np.nan)[best]
+    numbers = best_references(rows, full, best)
+    parts = _mean_parts(maxima, rows.row_of_unit, rows.n_rows, "reference_")
+    for note, number, part in zip(notes, numbers, parts, strict=True):
+        note |= {"best_reference": number, **part}
+
+
+def _frame_numbers(video: Sequence[Picture] | None) -> list[int]:
+    return [getattr(picture, "index", position) for position, picture in enumerate(video or ())]

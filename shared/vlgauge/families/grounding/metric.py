@@ -1,0 +1,168 @@
+"""Base class of groovist and rovist_vg, which compare the words of a story with the regions of its images."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import finite_number, valid_unicode, warn, whole_number
+from vlgauge.families.base import StoryImageMetric
+from vlgauge.families.base.columns import Images, Story
+from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
+from vlgauge.families.grounding.features import per_story
+from vlgauge.inputs.text.language import (
+    checked_placeholders,
+    checked_splitter,
+    replace_placeholders,
+    sentence_splitter,
+    split_sentences,
+    story_sentences,
+)
+from vlgauge.inputs.text.noun_phrases import checked_source as checked_phrases
+from vlgauge.inputs.text.noun_phrases import given_phrases, look_for_phrases, phrase_source
+from vlgauge.models.detectors import (
+    GIVEN,
+    RegionSource,
+    checked_source,
+    checked_weights,
+    look_for_regions,
+    region_source,
+)
+
+Splitter = Callable[[str], list[str]]
+
+
+class GroundingMetric(StoryImageMetric):
+    """Base class with the sources of words, regions and features, which are per-call inputs or settings.
+
+    Attributes:
+        words: Name of the setting and of the per-call input for the words: "noun_phrases" or "nouns".
+        unit: Name of a single word, for messages.
+    """
+
+    columns = (Story("predictions"), Images("images", optional=True))
+    words: ClassVar[str]
+    unit: ClassVar[str]
+
+    def __init__(
+        self,
+        *args: Any,
+        sentences: str | Splitter = "rules",
+        placeholders: str | None = "released",
+        regions: Any = None,
+        detector_weights: str | os.PathLike[str] | None = None,
+        top_k: int = 10,
+        min_score: float = 0.0,
+        device: str = "auto",
+        batch_size: int = 64,
+        **host: Any,
+    ) -> None:
+        self.sentences, self.placeholders = checked_splitter(sentences), checked_placeholders(placeholders)
+        checked_phrases(getattr(self, self.words), self.words)
+        self.regions = checked_source(regions)
+        self.detector_weights = checked_weights(detector_weights, regions)
+        self.top_k, self.min_score = whole_number("top_k", top_k, 1), finite_number("min_score", min_score)
+        self.device, self.batch_size = device, whole_number("batch_size", batch_size, 1)
+        super().__init__(*args, **host)
+
+    def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:
+        """Return a preflight of the requirements for sentences and words that are not per-call inputs.
+
+        Raises:
+            ValueError: If the call has too many or too few inputs to compare stories with.
+        """
+        if features is not None and regions is not None:
+            raise UsageError.about("regions", "must be left out where `features` are given, got both")
+        # Individual rows without images are reported later with their index.
+        if features is None and regions is None and (images is None or all(row is None for row in images)):
+            raise UsageError.about(
+                "images", f"is missing: {self.name} needs images, or crops as `regions`, or `features`"
+            )
+        found = Preflight(self.name, self.name.replace("_", "-"))
+        found.look(lambda: sentence_splitter(self.sentences))
+        if words is None:
+            look_for_phrases(found, getattr(self, self.words), profile=self.profile, argument=self.words)
+        return found
+
+    def look_for_regions(self, preflight: Preflight, regions: Any, features: Any) -> None:
+        """Make a preflight check the source of regions, if neither regions nor features are passed."""
+        if features is None and regions is None:
+            look_for_regions(preflight, self.regions, profile=self.profile, weights=self.detector_weights)
+
+    def told_stories(self, predictions: Sequence[Any]) -> tuple[list[list[str]], Splitter]:
+        """Return the sentences of each story, and the function that splits them."""
+        split = sentence_splitter(self.sentences)
+        return [story_sentences(story, split) for story in predictions], split
+
+    def sentence_words(
+        self,
+        stories: Sequence[Sequence[str]],
+        given: Any,
+        *,
+        nouns: bool,
+        split: Splitter = split_sentences,
+    ) -> tuple[list[list[list[str]]], str]:
+        """Return the noun phrases or nouns of each sentence of each story, and their source for signatures.
+
+        Args:
+            stories: Sentences of each story.
+            given: Words passed by the user, flat or per sentence, which are used verbatim. None to extract them.
+            nouns: Whether to extract nouns instead of noun phrases.
+            split: Function with which NLTK's tagger splits a sentence again.
+
+        Raises:
+            ValueError: If the words of the user have another form, or a sentence is not valid Unicode.
+        """
+        if given is not None:
+            return given_phrases(given, len(stories), argument=self.words), GIVEN
+        for i, story in enumerate(stories):
+            for k, sentence in enumerate(story):
+                valid_unicode(sentence, f"predictions[{i}], sentence {k}")  # spaCy requires valid Unicode
+        source = phrase_source(getattr(self, self.words), profile=self.profile, argument=self.words, split=split)
+        extract = source.nouns if nouns else source.noun_phrases
+        sentences = [replace_placeholders(sentence, self.placeholders) for story in stories for sentence in story]
+        found = iter(extract(sentences, progress=self.progress))
+        return [[next(found) for _ in story] for story in stories], source.identity
+
+    def chosen_regions(
+        self, regions: Any, features: Any, n_stories: int
+    ) -> tuple[RegionSource | Sequence[Any] | None, str]:
+        """Return the regions or source of regions, and its name for signatures.
+
+        Args:
+            regions: Regions of the call, or None.
+            features: Features of the call, or None. With features, no regions are used.
+            n_stories: Number of stories.
+
+        Returns:
+            The regions of the call, or None with features, or otherwise the source of the setting.
+
+        Raises:
+            ValueError: If there is not one entry per story, or the profile has no such detector.
+            WeightsNotFoundError: If the weights of the detector are missing.
+        """
+        if features is not None:
+            return None, GIVEN
+        if regions is not None:
+            return per_story(regions, n_stories, "regions"), GIVEN
+        source = region_source(self.regions, profile=self.profile, weights=self.detector_weights, device=self.device)
+        return source, source.identity
+
+    def seen_stories(
+        self, text: Floats, rows: Sequence[Sequence[int]], regions: Any, images: Any, encode: Encode
+    ) -> Iterator[Evidence]:
+        """Yield the embeddings of each story from its images.
+
+        See `vlgauge.families.grounding.evidence.seen_stories`.
+        """
+        return seen_stories(text, rows, regions, images, encode, top_k=self.top_k, min_score=self.min_score)
+
+    def given_stories(self, features: Any, words: Sequence[Sequence[str]], images: Any) -> Iterator[Evidence]:
+        """Yield the embeddings of each story from features. See `vlgauge.families.grounding.evidence.given_stories`."""
+        return given_stories(features, words, images, unit=self.unit, top_k=self.top_k, min_score=self.min_score)
+
+    def warn_of_images(self, spots: Sequence[Spots]) -> None:
+        """Warn once per call about the images without a region."""
+        if without := sum(len(of.images_without_regions) for of in spots):
+            warn(f"images without a region, which were left out: {without}")

@@ -1,0 +1,149 @@
+"""Base classes of the metrics that ask a judge model: settings, preflight and signature fields."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import one_of, shown, warn, whole_number
+from vlgauge.families.base.captions import CaptionMetric
+from vlgauge.families.base.columns import Column, References, Text
+from vlgauge.families.base.metric import Metric
+from vlgauge.families.base.video_columns import OneImage
+from vlgauge.inputs.media.pictures import ImagePicture, distinct_images
+from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
+from vlgauge.models.judges.questions import Judge, Opening, Question
+from vlgauge.models.judges.sources import LLAVA, other_models
+
+
+class JudgeMetric(Metric):
+    """Base class of metrics that ask a model of images and text, once per row.
+
+    Attributes:
+        paper_model: Default model under the profile "paper". None for no default.
+        opening: Text around the question for LLaVA and CLIP-FlanT5.
+    """
+
+    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
+    has_reference_scores: ClassVar[bool] = True
+    unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
+    source_settings = ("model", "dtype", "tower", "adapter")
+    paper_model: ClassVar[str | None] = LLAVA
+    opening: ClassVar[Opening]
+    # Image tower of a model that does not include one. Only vqascore supports such models.
+    tower: Any = None
+    # Adapter for a LLaVA model. Only fleur supports it.
+    adapter: Any = None
+
+    def __init__(
+        self,
+        *args: Any,
+        model: Any = None,
+        batch_size: int = 1,
+        device: str = "auto",
+        dtype: str = "float32",
+        device_map: str | Mapping[str, Any] | None = None,
+        **host: Any,
+    ) -> None:
+        if not (model is None or isinstance(model, (str, os.PathLike, Judge))):
+            raise UsageError(
+                f"`model` must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
+            )
+        self.model = model
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.device_map = device_map
+        super().__init__(*args, **host)
+
+    @property
+    def chosen_model(self) -> Any:
+        """The model of the settings, or the default model of the paper."""
+        return self.paper_model if self.model is None and self.profile == "paper" else self.model
+
+    def look_for_sources(self) -> Preflight:
+        """Return a preflight of the requirements of every call, without loading or downloading anything."""
+        preflight = Preflight(self.name, self.needs[0])
+        lacking = (
+            f"`model` is missing: {self.name} asks any language model; pass a folder or a Hub id, {other_models()}"
+        )
+        look_for_model(preflight, self.chosen_model, self.tower, self.adapter, profile=self.profile, lacking=lacking)
+        return preflight
+
+    def judge(self, own: bool = False) -> Judge:
+        """Return the judge model of the settings from the pool, where metrics with the same model share it.
+
+        Args:
+            own: Whether to load a separate copy that will be trained.
+
+        Raises:
+            SourcesMissing: If a package or model is missing.
+        """
+        self.look_for_sources().end()
+        return judge_of(
+            self.chosen_model,
+            profile=self.profile,
+            device=self.device,
+            dtype=self.dtype,
+            device_map=self.device_map,
+            tower=self.tower,
+            adapter=self.adapter,
+            own=own,
+        )
+
+    def made_with(self, judge: Judge) -> dict[str, Any]:
+        """Return the signature fields of a judge: its identity, dtype, image preparation and template."""
+        names = {"enc": judge.identity, "dtype": judge.dtype, "prep": judge.preparation}
+        return {**names, "turn": judge.opening(self.opening)}
+
+    def tell_altered(self, judge: Judge, questions: Sequence[Question]) -> int:
+        """Count the questions with captions that spell special tokens, and warn if the count is not 0.
+
+        Returns:
+            Number of these questions.
+
+        Warns:
+            UserWarning: If the number is not 0.
+        """
+        n = sum(judge.altered(questions))
+        if n:
+            warn(
+                f"{n} of {len(questions)} questions have a caption that spells a special token of the model; these "
+                "tokens were split by a space, so that they cannot end a turn"
+            )
+        return n
+
+    def tell_untold(self, n_untold: int, n_answers: int) -> None:
+        """Warn about answers whose score is undefined because a server did not return their digits.
+
+        Warns:
+            UserWarning: If `n_untold` is not 0.
+        """
+        if n_untold:
+            warn(
+                f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; make "
+                "it return the 20 most likely tokens, or pass the model itself as `model`"
+            )
+
+
+class PictureJudgeMetric(JudgeMetric):
+    """Base class of metrics that ask about a caption and its image, without references."""
+
+    columns = (Text("predictions"), OneImage("images"))
+    has_reference_scores = False
+
+
+class TextJudgeMetric(JudgeMetric, CaptionMetric):
+    """Base class of metrics that ask a language model about a caption and its references, without the image."""
+
+    columns = CaptionMetric.columns
+    has_reference_scores = False
+    paper_model: ClassVar[str | None] = None
+
+
+def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[ImagePicture]:
+    """Return the image of each row. Rows with equal images share one object."""
+    pictures, which = distinct_images(images)
+    return [pictures[int(i)] for i in np.asarray(which)]

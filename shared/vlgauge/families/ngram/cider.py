@@ -1,0 +1,514 @@
+"""CIDEr-D: agreement of two captions in n-grams that are rare in other captions.
+
+Implements Vedantam et al. (2015, "CIDEr: Consensus-based image description evaluation", Section 5) like the COCO
+caption evaluation code.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context
+from functools import cached_property, lru_cache
+from itertools import chain, pairwise, repeat
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.core.errors import UsageError, as_setting
+from vlgauge.core.files import TooMuch, unpacked_lines
+from vlgauge.core.progress import Progress, reported
+from vlgauge.core.signatures import named
+from vlgauge.core.validation import meant, shown, warn
+from vlgauge.core.writing import write
+from vlgauge.inputs.text.coco_tokens import PTB, Tokenizer, checked_tokenizer, coco_tokens
+from vlgauge.inputs.text.ngrams import Ints, NgramSets, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
+
+Floats = npt.NDArray[np.float64]
+Ngram: TypeAlias = tuple[str, ...]
+
+ORDERS = (1, 2, 3, 4)
+SIGMA = 6.0
+SCALE = 10.0
+
+# With fewer documents the frequencies do not show which n-grams are rare.
+_FEW_DOCUMENTS = 50
+# Captions this many times longer than their references are reported from this number of rows on. A difference of 19
+# tokens costs 99% of the score.
+_FEW_ROWS, _MANY_TIMES, _PENALTY_OF_LONG = 10, 2.0, 0.01
+_FORMAT = "vlgauge document frequencies"
+_OTHER = "other"  # tokens that are only known not to be PTB tokens
+_VERSION = 2  # version 1 did not name the tokens, which were not PTB tokens by default
+_MANY_TEXTS = 10_000  # number of texts from which on progress is reported
+_BLOCK = 2**18  # number of entries of a working array
+_DIGITS = Context(prec=30)  # digits of a logarithm before it is rounded to the 17 digits of a float
+
+
+# -- Document frequencies ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class DocumentFrequency:
+    """Number of documents that contain each n-gram, out of D documents.
+
+    Attributes:
+        counts: df(g) of the n-grams in more than one document. All other n-grams are weighted as if they were in one.
+        n_documents: D.
+        tokens: Name of the tokens in which they were counted, such as "ptb-3.4.1". Empty if unknown.
+
+    Raises:
+        UsageError: If `counts` is not a mapping from tuples of 1 to 4 tokens to integers from 1 to D, or D is not a
+            positive integer.
+    """
+
+    counts: Mapping[Ngram, int]
+    n_documents: int
+    tokens: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.counts, Mapping):
+            raise UsageError(f"`counts` must map n-grams to numbers of documents, got {type(self.counts).__name__}")
+        if not _is_whole(self.n_documents) or self.n_documents < 1:
+            raise UsageError(f"`n_documents` must be an integer of at least 1, got {shown(self.n_documents)}")
+        # Copy the counts, so that the digest stays valid.
+        object.__setattr__(self, "counts", dict(self.counts))
+        for ngram, count in self.counts.items():
+            if not isinstance(ngram, tuple) or not all(isinstance(token, str) for token in ngram):
+                raise UsageError.about("counts", f"must have tuples of tokens as n-grams, got {shown(ngram)}")
+            if not 1 <= len(ngram) <= len(ORDERS):
+                raise UsageError.about("counts", f"must have n-grams of 1 to {len(ORDERS)} tokens, got {shown(ngram)}")
+            if not _is_whole(count) or not 1 <= count <= self.n_documents:
+                raise UsageError(
+                    f"`counts` must be integers from 1 to `n_documents`={self.n_documents}, got {shown(count)} "
+                    f"for {' '.join(ngram)!r}"
+                )
+
+    @classmethod
+    def from_references(
+        cls, references: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens
+    ) -> "DocumentFrequency":
+        """Count one document per example, which consists of all its references, like the COCO caption evaluation code.
+
+        Args:
+            references: References of each example, a string or a list of strings. An example without references is not
+                a document.
+            tokenizer: Splits a caption into tokens.
+        """
+        counts, n_documents = _counted(references, tokenizer)
+        tokens = PTB if tokenizer is coco_tokens else str(named(tokenizer))
+        return cls({ngram: count for ngram, count in counts.items() if count > 1}, n_documents, tokens)
+
+    @classmethod
+    def from_pooled(
+        cls,
+        predictions: Iterable[Sequence[str]],
+        references: Iterable[Sequence[str]],
+        *,
+        tokenizer: Tokenizer = coco_tokens,
+    ) -> "DocumentFrequency":
+        """Count one document per example, which consists of its candidates and references without distinguishing them.
+
+        Args:
+            predictions: Candidates of each example.
+            references: References of each example.
+            tokenizer: Splits a caption into tokens.
+        """
+        pooled = ([*ours, *theirs] for ours, theirs in zip(predictions, references, strict=True))
+        return cls.from_references(pooled, tokenizer=tokenizer)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "DocumentFrequency":
+        """Load a table written by `save`.
+
+        Raises:
+            ValueError: If the file has another format or version, or is damaged.
+        """
+        try:
+            lines = unpacked_lines(path)
+            header = json.loads(next(lines, b""))
+            if header["format"] != _FORMAT or header["version"] not in (1, _VERSION):
+                raise UsageError(f"format {header['format']!r}, version {header['version']!r}")
+            counts, n_rows = {}, 0
+            for row in map(json.loads, lines):
+                if not isinstance(row, list) or tuple(row[:-1]) in counts:
+                    raise UsageError(f"invalid or repeated row: {shown(row)}")
+                counts[tuple(row[:-1])] = row[-1]
+                n_rows += 1
+            if n_rows != header["entries"]:
+                raise UsageError(f"{n_rows} of {header['entries']} entries")
+            return cls(counts, header["documents"], _OTHER if header["version"] == 1 else str(header["tokens"]))
+        except TooMuch:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+            raise UsageError(
+                f"`path` must be a file of document frequencies, version {_VERSION}, got {str(path)!r}: {error}"
+            ) from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a gzip file of JSON lines: a header, then one ``["a", "dog", 12]`` per n-gram in several documents.
+
+        Equal tables result in identical bytes.
+        """
+        rows = self._rows()
+        header = {"format": _FORMAT, "version": _VERSION, "tokens": self.tokens}
+        header |= {"documents": self.n_documents, "entries": len(rows)}
+        lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in (header, *rows))
+        text = "".join(f"{line}\n" for line in lines)
+        write(path, gzip.compress(text.encode(), mtime=0))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the counts, for signatures."""
+        return hashlib.sha256(json.dumps([self.n_documents, self._rows()]).encode()).hexdigest()
+
+    def weights(self, ngrams: Iterable[Ngram]) -> Floats:
+        """Return the inverse document frequencies of n-grams, shape ``(n,)``, see `inverse_frequencies`."""
+        found = np.fromiter(map(self.counts.get, ngrams, repeat(1)), np.int64)
+        return inverse_frequencies(found, self.n_documents)
+
+    def _rows(self) -> list[list[str | int]]:
+        return [[*ngram, count] for ngram, count in sorted(self.counts.items()) if count > 1]
+
+
+def checked_df(df: Any, choices: Sequence[str]) -> Any:
+    """Check the setting ``df`` of a metric.
+
+    Args:
+        df: Value of the setting.
+        choices: Allowed words, such as "references".
+
+    Returns:
+        The setting.
+
+    Raises:
+        ValueError: If it is not a valid source of document frequencies.
+    """
+    is_source = isinstance(df, str | Path) and (df in choices or os.path.isfile(df))
+    if not is_source and not isinstance(df, DocumentFrequency):
+        is_path = isinstance(df, str | Path)
+        close = meant(df, choices) if isinstance(df, str) else ""
+        raise UsageError.about(
+            "df",
+            f"must be {', '.join(map(repr, choices))}, a DocumentFrequency or the path of a file that it saved, got "
+            f"{shown(df)}{', which is not an existing file' if is_path else ''}",
+            close,
+        )
+    return df
+
+
+def document_frequency(
+    df: Any,
+    predictions: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    tokenizer: Tokenizer,
+    *,
+    ptb: bool,
+) -> tuple[str, DocumentFrequency]:
+    """Resolve the setting ``df`` to document frequencies and their name in the signature.
+
+    Args:
+        df: The setting, validated by `checked_df`.
+        predictions: Candidates of each example.
+        references: References of each example.
+        tokenizer: Splits a caption into tokens.
+        ptb: Whether `tokenizer` returns PTB tokens.
+
+    Warns:
+        UserWarning: If there are few references, or the frequencies were counted in other tokens.
+    """
+    if df == "pooled":
+        return df, DocumentFrequency.from_pooled(predictions, references, tokenizer=tokenizer)
+    if df == "references":
+        warn_of_few_documents(len(references))
+        return df, DocumentFrequency.from_references(references, tokenizer=tokenizer)
+    return given_df(df, ptb=ptb)
+
+
+def given_df(df: DocumentFrequency | str | Path, *, ptb: bool) -> tuple[str, DocumentFrequency]:
+    """Return document frequencies from a table or a file, and their name in the signature.
+
+    Args:
+        df: The setting, validated by `checked_df`.
+        ptb: Whether the captions are split into PTB tokens.
+
+    Warns:
+        UserWarning: If the frequencies were counted in other tokens, because n-grams that the table cannot contain
+        would be treated as rare.
+    """
+    source, table = ("given", df) if isinstance(df, DocumentFrequency) else (Path(df).name, DocumentFrequency.load(df))
+    if table.tokens and (table.tokens == PTB) != ptb:
+        warn(
+            f"`df` was counted in tokens called {table.tokens!r}, and the captions are split into others, whose "
+            "n-grams are treated as rare if it lacks them; "
+            + (
+                "count it again, as `vlgauge idf --references` does, or pass the `tokenizer` that it was counted with"
+                if ptb
+                else "pass `tokenizer='ptb'`, or count it with your tokenizer"
+            )
+        )
+    return f"{source}@{table.digest[:8]}", table
+
+
+def document_counts(documents: Iterable[Sequence[str]], *, tokenizer: Tokenizer = coco_tokens) -> dict[str, Any]:
+    """Count the document frequencies of a part of a corpus, to be added to the counts of the other parts.
+
+    Args:
+        documents: Captions of each example, a string or a list of strings. An example without captions is not a
+            document.
+        tokenizer: Splits a caption into tokens.
+
+    Returns:
+        ``documents``: the number of documents under "n". ``ngrams``: number of documents by the JSON of an n-gram.
+    """
+    counts, n_documents = _counted(documents, tokenizer)
+    return {"documents": {"n": n_documents}, "ngrams": {json.dumps(ngram): n for ngram, n in counts.items()}}
+
+
+def counted_documents(counts: Mapping[str, Mapping[str, int]]) -> DocumentFrequency:
+    """Build the document frequencies from the summed counts of all parts of a corpus.
+
+    Warns:
+        UserWarning: If the corpus has few documents.
+    """
+    n_documents = counts["documents"]["n"]
+    warn_of_few_documents(n_documents)
+    several = {tuple(json.loads(ngram)): count for ngram, count in counts["ngrams"].items() if count > 1}
+    return DocumentFrequency(several, max(1, n_documents))
+
+
+def _counted(documents: Iterable[Sequence[str]], tokenizer: Tokenizer) -> tuple[Counter[Ngram], int]:
+    """Count the documents that contain each n-gram, and all documents with at least one caption."""
+    counts: Counter[Ngram] = Counter()
+    n_documents = 0
+    split = checked_tokenizer(tokenizer)
+    for captions in documents:
+        own = [captions] if isinstance(captions, str) else captions
+        counts.update(set().union(*(ngrams(split(caption)) for caption in own)))
+        n_documents += bool(own)
+    return counts, n_documents
+
+
+def warn_of_few_documents(n_documents: int) -> None:
+    """Warn if a call has too few documents for meaningful document frequencies."""
+    if n_documents < _FEW_DOCUMENTS:
+        rows = "1 row" if n_documents == 1 else f"{n_documents} rows"
+        warn(
+            f"CIDEr-D takes document frequencies from the references of {rows}, too few to determine which "
+            f"n-grams are rare (from one row, no n-gram has any weight); pass {as_setting('df')}, which "
+            "`vlgauge idf --references` creates from a corpus"
+        )
+
+
+def warn_of_long_captions(texts: TokenIds, example: Ints) -> None:
+    """Warn if captions are so much longer than their references that the length penalty alone decides the scores.
+
+    Args:
+        texts: The candidate of an example, then its references, then the next example.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text.
+    """
+    is_candidate = first_of_run(example)
+    lengths = texts.lengths
+    ours, theirs = lengths[is_candidate], lengths[~is_candidate]
+    if len(ours) < _FEW_ROWS or ours.mean() < _MANY_TIMES * theirs.mean():
+        return
+    penalties = length_penalties(ours[example[~is_candidate]], theirs)
+    best = np.maximum.reduceat(penalties, np.flatnonzero(first_of_run(example[~is_candidate])))
+    if np.median(best) < _PENALTY_OF_LONG:
+        warn(
+            f"captions have {ours.mean():.1f} tokens on average and references {theirs.mean():.1f}: the length penalty "
+            f"of CIDEr-D alone removes more than {1 - _PENALTY_OF_LONG:.0%} of the scores of most rows; ask the model "
+            "for one short sentence, or choose a metric of detailed captions: capture, soft_spice or specs"
+        )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
+def ngrams(tokens: Sequence[str]) -> Iterator[Ngram]:
+    """Return all n-grams of 1 to 4 tokens with repetitions, in ascending order of length."""
+    return chain.from_iterable(zip(*(tokens[start:] for start in range(n)), strict=False) for n in ORDERS)
+
+
+# -- Weights ----------------------------------------------------------------------------------------------------------
+def inverse_frequencies(df: Ints, n_documents: int) -> Floats:
+    """Compute the weights ln D - ln max(1, df(g)) (Vedantam et al., 2015, Eq. 1), exactly 0 if df = D.
+
+    Args:
+        df: df(g) of some n-grams, shape ``(n,)``.
+        n_documents: D.
+
+    Returns:
+        Shape ``(n,)``, float64.
+    """
+    logs = np.fromiter(map(natural_log, np.maximum(1, df).tolist()), np.float64, len(df))
+    return natural_log(n_documents) - logs
+
+
+@lru_cache(2**16)
+def natural_log(count: int) -> float:
+    """Return the float nearest to ln of a positive integer.
+
+    The logarithms of NumPy and of the C library differ in the last bit, and each differs between processors. If the
+    logarithms of D and df = D came from different ones, a word in all documents would have a weight of 1e-15 instead of
+    0, and its cosine would be 1.
+    """
+    return float(_DIGITS.ln(count))
+
+
+# -- Pairs ------------------------------------------------------------------------------------------------------------
+def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
+    """Compute CIDEr-D of all ordered pairs of texts of each example, with hypothesis h and reference r.
+
+    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h, sim_n = sum_g min(h_g, r_g) r_g / (|h|
+    |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
+
+    Args:
+        examples: Tokens of each text. Several examples are consumed at a time, because their n-grams are processed
+            together.
+        df: Document frequencies.
+
+    Yields:
+        One matrix per example, shape ``(n_texts, n_texts)``, row h, column r, float64, in [0, 10]. 0 if the texts have
+        no common n-gram with a weight. C(h, h) is 10 only for 4 or more tokens, and 2.5 for one token.
+    """
+    block: list[Sequence[Sequence[str]]] = []
+    size = 0
+    for texts in examples:
+        block.append(texts)
+        size += sum(len(texts) + len(tokens) for tokens in texts)
+        if size >= _BLOCK:
+            yield from _matrices_of_block(block, df)
+            block, size = [], 0
+    if block:
+        yield from _matrices_of_block(block, df)
+
+
+def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: DocumentFrequency) -> list[Floats]:
+    texts = token_ids(chain.from_iterable(examples))
+    sizes = lengths_of(examples)
+    example = np.repeat(np.arange(len(examples)), sizes)
+    # All matrices are concatenated: entry (h, r) is at row_starts[h] + columns[r].
+    columns = np.arange(len(example)) - (np.cumsum(sizes) - sizes)[example]
+    row_starts = np.cumsum(sizes[example]) - sizes[example]
+    hypotheses = np.repeat(np.arange(len(example)), sizes[example])
+    references = hypotheses - columns[hypotheses] + np.arange(len(hypotheses)) - row_starts[hypotheses]
+    similarity = np.zeros(len(hypotheses))
+    spelled: list[Ngram] = [()]
+    for grams in ngram_sets(texts):
+        spelled = _spelled(spelled, grams.keys, texts.tokens)
+        weights = grams.counts * df.weights(spelled)[grams.ngrams]
+        norms = np.sqrt(np.bincount(grams.captions, weights**2, len(example)))
+        # A text without weights has no common n-grams with a weight either, so its products are 0 whatever the
+        # divisor is.
+        norms[norms == 0.0] = 1.0
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
+        for h, r in _pairs_within_runs(is_new):
+            both = norms[grams.captions[h]] * norms[grams.captions[r]]
+            products = np.minimum(weights[h], weights[r]) * weights[r] / both
+            # Add one by one in the order of the n-grams, so that sums are independent of the other
+            # examples.
+            np.add.at(similarity, row_starts[grams.captions[h]] + columns[grams.captions[r]], products)
+    scores = penalized_mean(similarity, texts.lengths[hypotheses], texts.lengths[references])
+    ends = np.cumsum(sizes**2)[:-1]
+    return [part.reshape(n, n) for part, n in zip(np.split(scores, ends), sizes, strict=True)]
+
+
+def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> list[Ngram]:
+    """Return the n-grams of `NgramSets.keys`, given the n-grams of one token less."""
+    firsts, lasts = np.divmod(keys, max(1, len(tokens)))
+    return [(*prefixes[first], tokens[last]) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+
+
+def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the indices of all ordered pairs of entries within the same run, in blocks.
+
+    Args:
+        is_new: Shape ``(n_entries,)``, whether a run begins at the entry.
+    """
+    starts = np.flatnonzero(is_new)
+    run = np.cumsum(is_new) - 1
+    lengths = np.diff(starts, append=len(is_new))[run]
+    ends = np.cumsum(lengths)  # last pair of each first entry
+    bounds = np.flatnonzero(first_of_run(ends // _BLOCK))
+    for begin, end in pairwise([*bounds.tolist(), len(is_new)]):
+        firsts = np.repeat(np.arange(begin, end), lengths[begin:end])
+        places = np.arange(len(firsts)) + (ends - lengths)[begin]
+        yield firsts, places + (starts[run] - ends + lengths)[firsts]
+
+
+def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
+    """Compute C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, Section 5).
+
+    Args:
+        similarity: Sum over n of sim_n.
+        hypotheses: Numbers of tokens.
+        references: Numbers of tokens, of a shape that broadcasts with `hypotheses`.
+    """
+    return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
+
+
+def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
+    """Compute exp(-(l_h - l_r)^2 / (2 sigma^2)) for the numbers l of bigrams, max(tokens - 1, 0).
+
+    Args:
+        hypotheses: Numbers of tokens.
+        references: Numbers of tokens, of a shape that broadcasts with `hypotheses`.
+    """
+    difference = np.maximum(hypotheses - 1, 0) - np.maximum(references - 1, 0)
+    return np.exp(-(difference**2) / (2 * SIGMA**2))
+
+
+def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress) -> Iterator[NgramSets]:
+    """Yield the n-gram sets of each order and report progress, after each order if there are many texts."""
+    block = 1 if n_texts > _MANY_TEXTS else len(ORDERS)
+    return reported(counted, len(ORDERS), "Counting n-grams", progress, block=block)
+
+
+def cider_d_scores(
+    texts: TokenIds, example: Ints, df: DocumentFrequency | None = None, progress: Progress = False
+) -> tuple[Floats, Ints]:
+    """Compute CIDEr-D of one candidate per example against each of its references, as defined in `cider_d_of_examples`.
+
+    Args:
+        texts: The candidate of an example, then its references, then the next example.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text.
+        df: Document frequencies. None to count them in the references, with one document per example.
+        progress: Progress reporting.
+
+    Returns:
+        The scores, shape ``(n_references,)``, in [0, 10], and the index of the example of each reference, ascending,
+        shape ``(n_references,)``.
+    """
+    is_candidate = first_of_run(example)
+    candidate = np.flatnonzero(is_candidate)[example]
+    n_documents = max(1, int(np.count_nonzero(is_candidate))) if df is None else df.n_documents
+    similarity = np.zeros(len(example))
+    spelled: list[Ngram] = [()]
+    # An n-gram that occurs once is in at most one document, unless a table of document frequencies contains it.
+    counted = told_by_order(ngram_sets(texts, repeated_only=df is None), len(example), progress)
+    for n, grams in enumerate(counted, 1):
+        # Last axis: one entry per n-gram and text, with the texts ascending within an n-gram.
+        ours = is_candidate[grams.captions]
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
+        if df is None:
+            # The first reference of an example with the n-gram is the first text with it, or follows the
+            # candidate.
+            is_document = ~ours & (is_new | np.roll(ours, 1))
+            idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
+        else:
+            spelled = _spelled(spelled, grams.keys, texts.tokens)
+            idf = df.weights(spelled)
+        r = grams.counts * idf[grams.ngrams]
+        # Weight of the same n-gram in the candidate.
+        h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
+        products = np.bincount(grams.captions, np.minimum(h, r) * r, len(example))
+        left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(grams.captions, grams.counts, len(example))
+        norms = np.sqrt(np.bincount(grams.captions, r**2, len(example)) + left_out * natural_log(n_documents) ** 2)
+        both = norms[candidate] * norms
+        similarity += np.divide(products, both, out=np.zeros(len(example)), where=both > 0.0)
+    scores = penalized_mean(similarity, texts.lengths[candidate], texts.lengths)
+    return scores[~is_candidate], example[~is_candidate]

@@ -1,0 +1,261 @@
+"""METEOR 1.5 of many pairs of texts."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from vlgauge.families.ngram.meteor15.alignment import Matches, found_matches, joined
+from vlgauge.families.ngram.meteor15.formula import Floats, scores_of, statistics_of
+from vlgauge.families.ngram.meteor15.sources import Sources
+from vlgauge.families.ngram.meteor15.texts import TextFamily
+from vlgauge.inputs.text.meteor_tokens import meteor_tokens
+from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, numbered
+
+SEPARATOR = "|||"  # separates texts in the protocol of the program, so no text can contain it
+_CELLS_AT_ONCE = 2**18  # pairs of tokens
+_PAIRS_AT_ONCE = 2**12
+
+
+class Pair(NamedTuple):
+    """Hypothesis and reference with their matches.
+
+    Attributes:
+        own: Tokens of the hypothesis.
+        reference: Tokens of the reference.
+        matches: Start and length in the reference, start and length in the hypothesis, and index of the stage, in the
+            order of the reference.
+        statistics: Statistics in the order of `vlgauge.families.ngram.meteor15.formula.COLUMNS`.
+    """
+
+    own: Sequence[str]
+    reference: Sequence[str]
+    matches: list[tuple[int, ...]]
+    statistics: list[int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Hypothesis with its references.
+
+    Attributes:
+        pairs: One pair per reference or part of a reference, at least one.
+        scores: Score of each pair.
+        of: Index of the reference of each pair.
+    """
+
+    pairs: Sequence[Pair]
+    scores: Sequence[float]
+    of: Sequence[int]
+
+    @property
+    def best(self) -> int:
+        """Index of the first pair with the highest score, which is the score of the row."""
+        return max(range(len(self.scores)), key=self.scores.__getitem__)
+
+    @property
+    def counted(self) -> Pair:
+        """Pair that determines the score of the row."""
+        return self.pairs[self.best]
+
+    @property
+    def best_pairs(self) -> list[Pair]:
+        """Best pair of each reference, which determines its score."""
+        found: dict[int, tuple[float, Pair]] = {}
+        for index, score, pair in zip(self.of, self.scores, self.pairs, strict=True):
+            if index not in found or score > found[index][0]:
+                found[index] = score, pair
+        return [pair for _, pair in found.values()]
+
+    @property
+    def per_reference(self) -> list[float]:
+        """Score against each reference, the maximum over its parts."""
+        found: dict[int, float] = {}
+        for index, score in zip(self.of, self.scores, strict=True):
+            found[index] = max(score, found.get(index, 0.0))
+        return list(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    """Scores of P pairs of texts.
+
+    Attributes:
+        own: Shape ``(P,)``, indices of the hypotheses.
+        references: Shape ``(P,)``, indices of the references.
+        matches: Matches of all pairs.
+        statistics: Shape ``(P, 21)``.
+        scores: Shape ``(P,)``.
+    """
+
+    own: Ints
+    references: Ints
+    matches: Matches
+    statistics: Ints
+    scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Scores of R rows.
+
+    Attributes:
+        scores: Shape ``(R,)``, maximum score of each row.
+        statistics: Shape ``(R, 21)``, statistics of the pairs with these scores.
+    """
+
+    scores: Floats
+    statistics: Ints
+    _texts: Sequence[Sequence[str]]
+    _pairs: _Aligned
+    _of: Sequence[Sequence[int]]  # index of the reference of each pair, by row
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows one by one, which is slower than reading the arrays."""
+        matches = self._pairs.matches
+        ends = np.searchsorted(matches.pair, np.arange(len(self._pairs.own) + 1)).tolist()
+        columns = np.stack([matches.start, matches.length, matches.own_start, matches.own_length, matches.stage], 1)
+        texts = ([self._texts[i] for i in side] for side in (self._pairs.own, self._pairs.references))
+        every = (
+            Pair(own, reference, list(map(tuple, columns[begin:end].tolist())), counts.tolist())
+            for own, reference, begin, end, counts in zip(
+                *texts, ends[:-1], ends[1:], self._pairs.statistics, strict=True
+            )
+        )
+        scores = iter(self._pairs.scores.tolist())
+        for of in self._of:
+            yield Row(list(islice(every, len(of))), list(islice(scores, len(of))), of)
+
+
+def _in_one_line(text: str) -> str:
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def sent_hypothesis(text: str) -> str:
+    """Return the text that the COCO caption evaluation sends to the program for a hypothesis."""
+    return _in_one_line(text).replace(SEPARATOR, "").replace("  ", " ")
+
+
+def sent_references(text: str) -> list[str]:
+    """Return the references that the program parses from a reference of the COCO caption evaluation, at least one."""
+    return _in_one_line(text).split(SEPARATOR)
+
+
+def coco_rows(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    sources: Sources,
+    advance: Callable[[int], object] = lambda n: None,
+) -> Rows:
+    """Score rows as the COCO caption evaluation does.
+
+    Args:
+        hypotheses: Tokenized texts.
+        references: References of each hypothesis, at least one.
+        sources: Opened word lists and paraphrase table.
+        advance: Called with the number of rows that were completed.
+    """
+    own = [sent_hypothesis(text) for text in hypotheses]
+    parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
+    theirs = [part for row in parts for _, part in row]
+    n_pairs = lengths_of(parts)
+    tokens, number = _tokens([*own, *theirs], sources)
+    family = TextFamily(sources.lists, sources.table, tokens)
+    row = np.repeat(np.arange(len(own)), n_pairs)
+    n_done = 0
+
+    def pairs_done(n: int) -> None:
+        nonlocal n_done
+        n_rows = (n_done + n) * len(own) // max(1, len(row)) - n_done * len(own) // max(1, len(row))
+        n_done += n
+        advance(n_rows)
+
+    pairs = _aligned(family, number[row], number[len(own) :], pairs_done)
+    first = np.cumsum(n_pairs) - n_pairs
+    highest = np.maximum.reduceat(pairs.scores, first) if len(own) else pairs.scores
+    best = np.flatnonzero(pairs.scores == highest[row])
+    best = best[first_of_run(row[best])]
+    return Rows(highest, pairs.statistics[best], tokens, pairs, [[k for k, _ in one] for one in parts])
+
+
+def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Iterable[Sequence[str]]], Iterator[Floats]]:
+    """Prepare the distances 1 - METEOR 1.5 within each of many examples.
+
+    Args:
+        texts: Every tokenized text of the examples.
+        sources: Opened word lists and paraphrase table.
+
+    Returns:
+        Function from the texts of examples to an iterator over one matrix per example, shape ``(N, N)``, float64, in
+        [0, 1]. Entry [a, b] has text a as reference and text b as hypothesis.
+    """
+    every = list(dict.fromkeys(map(_sendable, texts)))
+    tokens, numbers = _tokens(every, sources)
+    number = dict(zip(every, numbers.tolist(), strict=True))
+    family = TextFamily(sources.lists, sources.table, tokens)
+
+    def block_matrices(examples: Sequence[Ints]) -> Iterator[Floats]:
+        own, references = (
+            np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
+        )
+        scores = _aligned(family, own, references).scores
+        for example in examples:
+            n = len(example)
+            yield 1.0 - scores[: n * n].reshape(n, n)
+            scores = scores[n * n :]
+
+    def matrices(examples: Iterable[Sequence[str]]) -> Iterator[Floats]:
+        block: list[Ints] = []
+        for example in examples:
+            block.append(np.array([number[_sendable(text)] for text in example], np.int64))
+            if sum(len(own) ** 2 for own in block) >= _PAIRS_AT_ONCE:
+                yield from block_matrices(block)
+                block = []
+        if block:
+            yield from block_matrices(block)
+
+    return matrices
+
+
+def _sendable(text: str) -> str:
+    """Remove separators and line ends, which the protocol of the program cannot send."""
+    return _in_one_line(text).replace(SEPARATOR, " ")
+
+
+def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], Ints]:
+    """Return the tokens of the distinct texts, and the index of each text among them."""
+    distinct, number = numbered(texts)
+    return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
+
+
+def _aligned(
+    family: TextFamily, own: Ints, references: Ints, advance: Callable[[int], object] = lambda n: None
+) -> _Aligned:
+    """Match and score pairs of texts."""
+    # Process texts of similar length together, so that few pairs wait for longer ones.
+    order = np.argsort(family.lengths[references], kind="stable")
+    cells = np.cumsum((family.lengths[own] * family.lengths[references])[order])
+    found = []
+    for part in np.split(order, np.flatnonzero(first_of_run(cells // _CELLS_AT_ONCE))[1:]):
+        is_same = family.contents[own[part]] == family.contents[references[part]]
+        # Equal texts are matched by the exact stage alone, whose best path is the diagonal.
+        same, others = part[is_same], part[~is_same]
+        candidates = family.candidates(own[others], references[others])
+        lengths = family.lengths[references[others]], family.lengths[own[others]]
+        parts = ((same, family.diagonals(own[same])), (others, found_matches(candidates, *lengths)))
+        found += [replace(matches, pair=pairs[matches.pair]) for pairs, matches in parts]
+        advance(len(part))
+    matches = joined(found)
+    matches = matches.chosen(np.argsort(matches.pair, kind="stable"))
+    statistics = statistics_of(
+        matches,
+        lengths=[family.lengths[own], family.lengths[references]],
+        n_function=[family.n_function[own], family.n_function[references]],
+        matched=[
+            family.functions_within(own[matches.pair], matches.own_start, matches.own_length),
+            family.functions_within(references[matches.pair], matches.start, matches.length),
+        ],
+    )
+    return _Aligned(own, references, matches, statistics, scores_of(statistics.astype(np.float64)))

@@ -1,0 +1,246 @@
+"""ROUGE-L and BLEU-4 between single captions, and both as computed by the COCO caption evaluation code."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.core.progress import Progress
+from vlgauge.families.ngram.cider import ORDERS, told_by_order
+from vlgauge.inputs.text.ngrams import Ints, TokenIds, first_of_run, ngram_counts, ngram_sets, token_ids
+
+Floats = npt.NDArray[np.float64]
+
+# Counts of a caption that determine its BLEU. Together with the counts of other captions they determine the corpus
+# BLEU.
+COUNT_COLUMNS = (*(f"matches_{order}" for order in ORDERS), "length", "closest")
+
+BETA = 1.2  # weight of recall relative to precision in ROUGE-L
+
+_CELLS_AT_ONCE = 2**18  # pairs of tokens
+
+
+def rouge_l(texts: Sequence[Sequence[str]]) -> Floats:
+    """Compute ROUGE-L of all pairs as 2PR / (P + R).
+
+    P and R are the fractions of the two texts that are in a longest common subsequence.
+
+    Args:
+        texts: Tokens of each text.
+
+    Returns:
+        Shape ``(n_texts, n_texts)``, float64, symmetric, in [0, 1]. 0 for a text without tokens.
+    """
+    lengths = np.array([len(tokens) for tokens in texts])
+    # PR/(P+R) = common / (length + length)
+    return 2.0 * common_subsequences(texts) / np.maximum(lengths[:, None] + lengths, 1)
+
+
+def common_subsequences(texts: Sequence[Sequence[str]]) -> Ints:
+    """Compute the lengths of the longest common subsequences of all pairs, shape ``(n_texts, n_texts)``, int64."""
+    ones, others = np.tril_indices(len(texts))
+    lengths = np.zeros((len(texts), len(texts)), dtype=np.int64)
+    lengths[ones, others] = lengths[others, ones] = common_lengths(token_ids(texts), ones, others)
+    return lengths
+
+
+def common_lengths(
+    texts: TokenIds, ones: Ints, others: Ints, advance: Callable[[int], object] = lambda n: None
+) -> Ints:
+    """Compute the lengths of the longest common subsequences of pairs of texts.
+
+    Args:
+        texts: The texts.
+        ones: Shape ``(P,)``, index of the first text of each pair.
+        others: Shape ``(P,)``, index of the second text.
+        advance: Called with the number of pairs that were completed.
+
+    Returns:
+        Shape ``(P,)``, int64.
+    """
+    found = np.zeros(len(ones), np.int64)
+    cells = texts.lengths[ones] * texts.lengths[others]
+    order = np.argsort(cells, kind="stable")  # groups pairs of similar size, because the largest determines the time
+    for pairs in np.split(order, np.flatnonzero(first_of_run(np.cumsum(cells[order]) // _CELLS_AT_ONCE))[1:]):
+        tokens = texts.padded(ones[pairs], -1)
+        # Row k: the longest common subsequence with the first k tokens of each text.
+        lengths = np.zeros((len(tokens) + 1, len(pairs)), np.int32)
+        for following in texts.padded(others[pairs], -2):
+            longer = np.maximum(lengths[1:], lengths[:-1] + (tokens == following))
+            np.maximum.accumulate(longer, out=lengths[1:])
+        found[pairs] = lengths[-1]
+        advance(len(pairs))
+    return found
+
+
+def bleu_4(texts: Sequence[Sequence[str]]) -> Floats:
+    """Compute BLEU-4 of all ordered pairs without smoothing (Papineni et al., 2002).
+
+    BLEU-4 is the fourth root of the product of the four clipped n-gram precisions, times exp(1 - |r|/|h|) unless |h| >
+    |r|.
+
+    Args:
+        texts: Tokens of each text.
+
+    Returns:
+        Shape ``(n_texts, n_texts)``, row h, column r, float64, in [0, 1]. 0 if a precision is 0 or undefined.
+    """
+    product = np.ones((len(texts), len(texts)))
+    for counts in ngram_counts(texts):
+        matches = np.array([np.minimum(hypothesis, counts).sum(axis=1) for hypothesis in counts])
+        product *= matches / np.maximum(counts.sum(axis=1), 1)[:, None]
+    lengths = np.array([float(len(tokens)) for tokens in texts])
+    ratios = lengths / np.maximum(lengths, 1.0)[:, None]
+    return product**0.25 * np.exp(np.minimum(1.0 - ratios, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class BleuCounts:
+    """Counts from which BLEU is computed. The counts of a corpus are the sums over its examples.
+
+    Attributes:
+        matches: Shape ``(E, 4)``, n-grams of the candidate, clipped at their maximum count in a single reference.
+        guesses: Shape ``(E, 4)``, n-grams of the candidate.
+        length: Shape ``(E,)``, tokens of the candidate.
+        closest: Shape ``(E,)``, tokens of the reference with the closest length, or of the shorter one if two are
+            equally close.
+    """
+
+    matches: Floats
+    guesses: Floats
+    length: Floats
+    closest: Floats
+
+    def total(self) -> "BleuCounts":
+        """Sum the counts over all examples, which removes the leading axis."""
+        return BleuCounts(*(getattr(self, name).sum(axis=0) for name in ("matches", "guesses", "length", "closest")))
+
+    def columns(self) -> list[Floats]:
+        """Return the columns of `COUNT_COLUMNS`, shape ``(E,)`` each. The length determines the number of n-grams."""
+        return [*self.matches.T, self.length, self.closest]
+
+
+def counts_of_columns(columns: Floats) -> Floats:
+    """Return the counts that are summed over a corpus: matches and guesses of the four orders, length, closest.
+
+    Args:
+        columns: Shape ``(E, 6)``, in the order of `COUNT_COLUMNS`.
+
+    Returns:
+        Shape ``(E, 10)``.
+    """
+    length = columns[:, len(ORDERS)]
+    guesses = np.maximum(length[:, None] - np.arange(len(ORDERS)), 0.0)
+    return np.concatenate([columns[:, : len(ORDERS)], guesses, columns[:, len(ORDERS) :]], axis=1)
+
+
+def summed_bleu_4(counts: Floats) -> Floats:
+    """Compute BLEU-4 from counts in the format of `counts_of_columns`, or from sums of them.
+
+    Args:
+        counts: Shape ``(..., 10)``.
+
+    Returns:
+        Shape ``(...)``, in [0, 1].
+    """
+    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
+    precisions, penalty = _coco_factors(BleuCounts(matches, guesses, length, closest))
+    # Multiply in the order of `coco_bleu`, but without the roots of the lower orders, because tests need millions
+    # of corpora.
+    product = precisions[..., 0] * precisions[..., 1] * precisions[..., 2] * precisions[..., 3]
+    return product ** (1.0 / len(ORDERS)) * penalty
+
+
+def summed_bleu(counts: Floats, order: int) -> Floats:
+    """Compute BLEU with n-grams of up to `order` tokens.
+
+    Args:
+        counts: Shape ``(..., 10)``, counts in the format of `counts_of_columns`, or sums of them.
+        order: 1 to 4.
+
+    Returns:
+        Shape ``(...)``, in [0, 1].
+    """
+    matches, guesses, (length, closest) = counts[..., :4], counts[..., 4:8], np.moveaxis(counts[..., 8:], -1, 0)
+    return coco_bleu(BleuCounts(matches, guesses, length, closest))[..., order - 1]
+
+
+def without_match(counts: Floats) -> npt.NDArray[np.bool_]:
+    """Return whether there are no 4-gram matches, in which case BLEU-4 is 0 apart from the smoothing constants.
+
+    Args:
+        counts: Shape ``(..., 10)``, counts in the format of `counts_of_columns`.
+
+    Returns:
+        Shape ``(...)``, bool.
+    """
+    return counts[..., len(ORDERS) - 1] == 0
+
+
+def bleu_counts(texts: TokenIds, example: Ints, progress: Progress = False) -> BleuCounts:
+    """Count the n-grams of one candidate per example against all its references together, for BLEU.
+
+    Args:
+        texts: The candidate of an example, then its references (at least one), then the next example.
+        example: Shape ``(n_texts,)``, ascending, index of the example of each text, from 0 to E - 1.
+        progress: Progress reporting.
+    """
+    is_candidate = first_of_run(example)
+    n_examples = np.count_nonzero(is_candidate)
+    matches = np.zeros((n_examples, len(ORDERS)))
+    counted = told_by_order(ngram_sets(texts, repeated_only=True), len(example), progress)
+    for order, grams in enumerate(counted):
+        ours = is_candidate[grams.captions]
+        # One entry per n-gram and example, in which the candidate precedes the references.
+        first = np.flatnonzero(first_of_run(grams.ngrams) | first_of_run(example[grams.captions]))
+        most = np.maximum.reduceat(grams.counts * ~ours, first)  # in a single reference
+        clipped = np.minimum(grams.counts[first] * ours[first], most)
+        matches[:, order] = np.bincount(example[grams.captions[first]], clipped, n_examples)
+    every_length = texts.lengths.astype(np.float64)
+    lengths, theirs, of = every_length[is_candidate], every_length[~is_candidate], example[~is_candidate]
+    guesses = np.maximum(lengths[:, None] - np.arange(len(ORDERS)), 0.0)
+    by_gap = np.lexsort((theirs, np.abs(theirs - lengths[of]), of))
+    closest = theirs[by_gap][np.searchsorted(of, np.arange(n_examples))]
+    return BleuCounts(matches, guesses, lengths, closest)
+
+
+def coco_bleu(counts: BleuCounts) -> Floats:
+    """Compute BLEU-1 to BLEU-4 as the COCO caption evaluation does (Papineni et al., 2002, Section 2.3).
+
+    BLEU-k is the k-th root of the product of the precisions p_1 to p_k, times the brevity penalty. The penalty is exp(1
+    - r/c) if the candidate has fewer tokens, c, than the closest reference, r, and 1 otherwise. Small constants replace
+    smoothing.
+
+    Args:
+        counts: Counts of single examples, or sums over a corpus, with any leading axes.
+
+    Returns:
+        Shape ``(..., 4)``, in [0, 1].
+    """
+    precisions, penalty = _coco_factors(counts)
+    roots: Floats = np.cumprod(precisions, axis=-1) ** (1.0 / np.arange(1, len(ORDERS) + 1))
+    return roots * penalty[..., None]
+
+
+def _coco_factors(counts: BleuCounts) -> tuple[Floats, Floats]:
+    """Return the precisions of the four orders, shape ``(..., 4)``, and the brevity penalty, shape ``(...)``."""
+    precisions = (counts.matches + 1e-15) / (counts.guesses + 1e-9)
+    ratio = (counts.length + 1e-15) / (counts.closest + 1e-9)
+    return precisions, np.exp(np.minimum(1.0 - 1.0 / ratio, 0.0))
+
+
+def coco_rouge_l(precision: Floats, recall: Floats) -> Floats:
+    """Compute ROUGE-L as the COCO caption evaluation does (Lin, 2004, Eq. 4).
+
+    ROUGE-L is (1 + b^2) P R / (R + b^2 P) with b = 1.2.
+
+    Args:
+        precision: P, the maximum over the references.
+        recall: R, the maximum over the references.
+
+    Returns:
+        Same shape as the arguments, in [0, 1]. 0 if candidate and references have no common tokens.
+    """
+    weighted = recall + BETA**2 * precision
+    return (1 + BETA**2) * precision * recall / np.where(weighted > 0.0, weighted, 1.0)

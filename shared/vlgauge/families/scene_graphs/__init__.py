@@ -1,0 +1,41 @@
+"""Scene graphs of captions (objects, attributes, relations): parsers, and the base class of metrics that compare them.
+
+Scripts of metrics import ``from vlgauge.families import scene_graphs`` and use ``scene_graphs.SceneGraphMetric`` as
+base class, because `evaluate` loads the first concrete metric class in the namespace of a script.
+"""
+
+from vlgauge.families.scene_graphs.factual import FactualParser
+from vlgauge.families.scene_graphs.graph import Graph, given_graph, merged
+from vlgauge.families.scene_graphs.metric import GIVEN, NO_OBJECTS, ObjectMetric, SceneGraphMetric
+from vlgauge.families.scene_graphs.phrases import PhraseGraphMetric, phrases_of
+from vlgauge.families.scene_graphs.rules import GraphParser, RuleParser
+from vlgauge.families.scene_graphs.spice_program import SPICE, SpiceProgram, checked_path, look_for_program
+from vlgauge.families.scene_graphs.strange_captions import warn_of_strange
+from vlgauge.families.scene_graphs.synsets import is_lemma, lemma, singular, synonyms, synsets
+from vlgauge.families.scene_graphs.tagged import NltkLemmas
+
+__all__ = [
+    "GIVEN",
+    "NO_OBJECTS",
+    "SPICE",
+    "FactualParser",
+    "Graph",
+    "GraphParser",
+    "NltkLemmas",
+    "ObjectMetric",
+    "PhraseGraphMetric",
+    "RuleParser",
+    "SceneGraphMetric",
+    "SpiceProgram",
+    "checked_path",
+    "given_graph",
+    "is_lemma",
+    "lemma",
+    "look_for_program",
+    "merged",
+    "phrases_of",
+    "singular",
+    "synonyms",
+    "synsets",
+    "warn_of_strange",
+]

@@ -1,0 +1,47 @@
+"""Detection of captions that are not English or contain markup, which the English rules cannot parse."""
+
+import re
+from collections.abc import Iterable
+
+from vlgauge.core.validation import shown, warn
+from vlgauge.families.scene_graphs.synsets import synsets
+from vlgauge.inputs.text.language import words
+
+# Frequent words of captions that have no synset.
+_SMALL_WORDS = frozenset(
+    """a an the this that these those some any each every and or but nor if than then of to from with without into onto
+    over under between among behind beside near by for at on in off up down out around along across through during while
+    as is are was were be being been has have had it its he him his she her hers they them their we us our you your i me
+    my who which what where when there one another others no not what's it's 's""".split()  # noqa: SIM905
+)
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,200}>|<\|[^|<>]{0,40}\|>|&(?:[a-z]{2,8}|#\d{2,6});|\*\*|```")
+# If fewer words are known, the captions contain more than unknown names and typos. In English captions nineteen of
+# twenty words are known.
+LEAST_KNOWN = 0.6
+# Many French words are also in WordNet, but none of the small words.
+LEAST_WITHOUT_SMALL = 0.85
+FEW_SMALL = 0.05
+FEWEST_WORDS = 5
+MOST_WORDS = 20_000
+"""Maximum number of words of a call that are looked up."""
+
+
+def warn_of_strange(captions: Iterable[str]) -> None:
+    """Warn if most words of the captions are not English, or if a caption has markup."""
+    n_words, n_known, n_small, marked = 0, 0, 0, None
+    for caption in captions:
+        if marked is None and (found := _MARKUP.search(caption)):
+            marked = found[0]
+        if n_words < MOST_WORDS:
+            own = [word for word in words(caption[:MOST_WORDS].lower()) if any(map(str.isalpha, word))]
+            n_words += len(own)
+            n_small += sum(word in _SMALL_WORDS for word in own)
+            n_known += sum(word in _SMALL_WORDS or bool(synsets(word)) for word in own)
+    if marked is not None:
+        warn(f"a caption has markup, such as {shown(marked)}, which is read as words; remove it first")
+    least = LEAST_KNOWN if n_small >= FEW_SMALL * n_words else LEAST_WITHOUT_SMALL
+    if n_words >= FEWEST_WORDS and n_known < least * n_words:
+        warn(
+            f"the parser is for English, but only {n_known} of {n_words} words of the captions are English, so the "
+            "scores are meaningless; translate the captions, or pass graphs from another parser"
+        )

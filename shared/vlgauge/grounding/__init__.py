@@ -1,6 +1,0 @@
-"""Family of groovist and rovist_vg, which compare the words of a story with the regions of its images."""
-
-from vlgauge.grounding.evidence import Evidence, Spots, best_regions
-from vlgauge.grounding.metric import GroundingMetric
-
-__all__ = ["Evidence", "GroundingMetric", "Spots", "best_regions"]

@@ -1,0 +1,1 @@
+"""Untrusted and trusted input: text, images, videos, tables, datasets, sandbox."""

@@ -1,0 +1,201 @@
+"""Files in folders, tar archives and zip archives, listed and read without unpacking them to disk.
+
+If untrusted files are decoded in workers of the sandbox, archives are opened there too.
+"""
+
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import current_limits, open_file
+from vlgauge.inputs.sandbox import is_boxed, run
+
+TAR, ZIP = ".tar", ".zip"
+_AT_A_TIME = 1000  # members per task
+_LONGEST_NAME = 2**12
+
+Task: TypeAlias = Callable[[dict[str, Any], bytes], Iterator[tuple[Any, bytes]]]
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """File in a folder or archive.
+
+    Attributes:
+        name: Path in the folder or archive, with slashes.
+        n_bytes: Size according to the header.
+        read: Function that returns its content, up to a number of bytes. None for a link or a device.
+    """
+
+    name: str
+    n_bytes: int
+    read: Callable[[int], bytes] | None
+
+    def content(self, most_bytes: int) -> bytes:
+        """Return the content of the file.
+
+        Raises:
+            UsageError: If the file is a link or a device, is larger than `most_bytes`, or is damaged.
+        """
+        if self.read is None:
+            raise UsageError(f"`{self.name[-60:]}` must be a regular file, got a link or a device")
+        if self.n_bytes > most_bytes:
+            raise UsageError(f"`{self.name[-60:]}` must be a file of at most {most_bytes:,} bytes, got a larger one")
+        return self.read(most_bytes)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the name is that of a hidden file or of a system file such as ``__MACOSX``."""
+        return any(part.strip(".") and part.startswith((".", "__MACOSX")) for part in self.name.split("/"))
+
+
+def folder_files(folder: Path) -> Iterator[ListedFile]:
+    """Yield the files in a folder and its subfolders, without following links.
+
+    Raises:
+        OSError: If a subfolder cannot be read.
+    """
+    paths = (Path(place, name) for place, _, names in os.walk(folder, onerror=_raise) for name in names)
+    for path in _limited(paths):
+        status = path.lstat()
+        read = partial(_part, str(path), 0, status.st_size) if stat.S_ISREG(status.st_mode) else None
+        yield ListedFile(path.relative_to(folder).as_posix(), status.st_size, read)
+
+
+def archive_files(path: str) -> Iterator[ListedFile]:
+    """Yield the files of a tar or zip archive in order, without folders. A tar archive is only read as far as needed.
+
+    Raises:
+        UsageError: If the archive is damaged or has too many files.
+    """
+    with open_file(path, "FILE"):  # raises for pipes and devices
+        is_zip = path.lower().endswith(ZIP)
+    for member in _limited(_members(zip_members if is_zip else tar_members, path)):
+        if member is not None:
+            name, n_bytes, place = member
+            read = partial(_zip_content, path, place, name) if is_zip else partial(_part, path, place, n_bytes)
+            yield ListedFile(name, n_bytes, None if place is None else read)
+
+
+def _members(task: Task, path: str) -> Iterator[tuple[str, int, Any] | None]:
+    start: int | None = 0
+    while start is not None:
+        for (found, following), _ in _run(task, path, start=start, most=_AT_A_TIME):
+            yield from found
+            start = following
+
+
+def _limited(files: Iterable[Any]) -> Iterator[Any]:
+    most = current_limits().max_rows
+    for number, one in enumerate(files):
+        if number >= most:
+            raise UsageError(f"FILE must have at most {most:,} files, got more; raise the limit with --max-rows")
+        yield one
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _part(path: str, first: int, n_bytes: int, most_bytes: int) -> bytes:
+    with open_file(path, "FILE") as file:
+        file.seek(first)
+        return file.read(min(n_bytes, most_bytes))
+
+
+def _zip_content(path: str, number: int, name: str, most_bytes: int) -> bytes:
+    return b"".join(body for _, body in _run(zip_content, path, most_bytes, number=number, name=name[-60:]))
+
+
+def _run(task: Task, path: str, most_bytes: int = 0, **settings: Any) -> Iterable[tuple[Any, bytes]]:
+    """Run a task on an archive, in a worker if untrusted files are decoded in workers."""
+    settings |= {"path": os.path.abspath(path), "shown": path}
+    if is_boxed():
+        return run(f"{__name__}:{task.__name__}", settings, subject=f"FILE, {path!r},", most_bytes=most_bytes)
+    return task(settings, b"")
+
+
+# -- Tasks ------------------------------------------------------------------------------------------------------------
+def tar_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield a chunk of members from a position on, and the position of the next one (None at the end).
+
+    A member is a tuple of name, size and position of its content. The position is None for a link or a device. The
+    member is None for a folder.
+    """
+    found: list[tuple[str, int, int | None] | None] = []
+    expected = f"FILE must be a whole tar archive, not packed, got {settings['shown']!r}"
+    with _damaged_refused(expected), open(settings["path"], "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(settings["start"])
+        archive = tarfile.TarFile(fileobj=file)
+        while len(found) < settings["most"] and (member := archive.next()) is not None:
+            first = member.offset_data if member.isreg() and not member.issparse() else None
+            if member.size < 0 or (first is not None and first + member.size > size):
+                raise UsageError("a member is not inside")
+            found.append(None if member.isdir() else (member.name[:_LONGEST_NAME], member.size, first))
+        if member is None:
+            # tarfile treats any invalid header block as the end of the archive.
+            file.seek(archive.offset)
+            if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
+                raise UsageError(f"the header at byte {archive.offset:,} is damaged")
+    yield (found, None if member is None else archive.offset), b""
+
+
+def zip_members(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield all members like `tar_members`, with their index in the directory instead of the position."""
+    with _damaged_refused(f"FILE must be a whole zip archive, got {settings['shown']!r}"):
+        found = [
+            None if one.is_dir() else (one.filename[:_LONGEST_NAME], one.file_size, None if _is_link(one) else number)
+            for number, one in enumerate(_opened_zip(settings["path"]).infolist())
+        ]
+    for start in range(0, len(found), settings["most"]):
+        yield (found[start : start + settings["most"]], None), b""
+    yield ([], None), b""
+
+
+def zip_content(settings: dict[str, Any], content: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield the content of a member, which has at most as many bytes as its header states."""
+    archive, name = _opened_zip(settings["path"]), settings["name"]
+    member = archive.infolist()[settings["number"]]
+    if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise UsageError(f"`{name}` must be packed by deflate or not at all, without a password")
+    with _damaged_refused(f"`{name}` must be a whole file, got a damaged one"), archive.open(member) as file:
+        found = file.read(member.file_size)
+        if len(found) < member.file_size:
+            raise UsageError("it is too short")
+    yield None, found
+
+
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_ISLNK(member.external_attr >> 16)
+
+
+def _opened_zip(path: str) -> zipfile.ZipFile:
+    status = os.stat(path)
+    # A forked process must open the file again, because it would share the file position with its parent.
+    return _open_zip(path, (status.st_mtime_ns, status.st_size, os.getpid()))
+
+
+@lru_cache(maxsize=2)
+def _open_zip(path: str, state: tuple[int, ...]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+@contextmanager
+def _damaged_refused(expected: str) -> Iterator[None]:
+    """Convert any error of the libraries to UsageError, because they trust sizes and positions in the file."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UsageError(f"{expected} ({why})") from error

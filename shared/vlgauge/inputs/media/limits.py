@@ -1,0 +1,41 @@
+"""Limits of the content of rows, in a module without heavy imports for the command line."""
+
+from dataclasses import dataclass
+
+from vlgauge.core.errors import UsageError
+
+# Maximum number of pixels of an image. Decoding needs up to eight bytes per pixel: four for the image, and four for a
+# copy that is rotated or has an alpha channel.
+MAX_PIXELS = 50 * 2**20
+
+# Limits of a video: pixels of a frame, of which a decoder may keep 17, number of frames, and pixels of all frames up to
+# the last one used. Decoding that many pixels takes some minutes: 8 hours of 640 x 480 or 74 minutes of 1920 x 1080, at
+# 30 frames per second.
+MAX_FRAME_PIXELS = 9 * 2**20
+MAX_FRAMES = 2**20
+MAX_CLIP_PIXELS = 2**38
+
+
+@dataclass(frozen=True)
+class RowLimits:
+    """Limits of the content of a row. Rows that exceed a limit are skipped with a reason.
+
+    Attributes:
+        picture_bytes: Maximum size of an image file in bytes.
+        clip_bytes: Maximum size of a video file in bytes.
+        pixels: Maximum number of pixels of an image, checked in its header.
+        characters: Maximum number of characters of a text.
+        run_bytes: Maximum size in bytes of all images and videos of a run, which are stored until it is scored.
+    """
+
+    picture_bytes: int = 20_000_000
+    clip_bytes: int = 100_000_000
+    pixels: int = MAX_PIXELS
+    characters: int = 20_000
+    run_bytes: int = 2**30
+
+    def __post_init__(self) -> None:
+        """Check that all limits are at least 1."""
+        for name, value in vars(self).items():
+            if value < 1:
+                raise UsageError(f"`{name}` must be a whole number of at least 1, got {value}")

@@ -1,0 +1,91 @@
+"""Tasks of sandbox workers that decode untrusted images and videos."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from PIL import Image
+
+from vlgauge.inputs.media.images import decoded_image, head_of, opened_image
+from vlgauge.inputs.media.video_decoder import VideoSource, upright_pixels
+
+_Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
+
+_ROWS = 256
+
+# Load all formats now, while modules can still be imported.
+Image.init()
+
+
+def picture(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode an image and yield its header, then bands of its rows."""
+    how = {name: settings[name] for name in ("convert", "max_pixels", "shown")}
+    image, animated = decoded_image({"bytes": content, "path": None}, settings["place"], **how)
+    transparency = image.info.get("transparency")
+    told: dict[str, Any] = {"size": image.size, "mode": image.mode, "animated": animated, "palette": None}
+    told["transparency"] = transparency.hex() if isinstance(transparency, bytes) else transparency
+    if image.mode in ("P", "PA"):
+        mode = image.im.getpalettemode() if image.mode == "P" else "RGB"
+        told |= {"palette_mode": mode, "palette": image.im.getpalette(mode, mode).hex()}
+    yield told, b""
+    for top in range(0, image.height, _ROWS):
+        bottom = min(top + _ROWS, image.height)
+        band = image.crop((0, top, image.width, bottom)).tobytes()
+        yield {"top": top, "n_rows": bottom - top}, band
+
+
+def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode an image and yield whether its file has several frames."""
+    how = {name: settings[name] for name in ("max_pixels", "shown")}
+    cell = {"bytes": content, "path": None}
+    _, animated = decoded_image(cell, settings["place"], convert="early", **how)
+    yield {"animated": animated}, b""
+
+
+def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Yield size and mode of an image without decoding it."""
+    cell = {"bytes": content, "path": None}
+    with opened_image(cell, settings["place"], shown=settings["shown"]) as image:
+        size, mode = head_of(image)
+        yield {"size": size, "mode": mode}, b""
+
+
+@contextmanager
+def _clip(settings: dict[str, Any], content: bytes) -> Iterator[VideoSource]:
+    """Write a video to a temporary file inside the context, because its decoder also uses the file name."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"clip{settings['ending']}")
+        try:
+            with open(path, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise OSError(f"`{settings['place']}` cannot be copied for its decoder ({error.strerror})") from None
+        yield VideoSource(path, settings["place"], shown=settings["shown"])
+
+
+def extent(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Yield the extent of a video."""
+    with _clip(settings, content) as source:
+        yield vars(source.extent()), b""
+
+
+def frames(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
+    """Decode some frames and yield them, then the number of decoded frames and the error, if any."""
+    wanted, room, count, why = set(settings["indices"]), settings["room"], 0, ""
+    last = max(wanted, default=-1)
+    with _clip(settings, content) as source:
+        try:
+            for index, frame in source.frames():
+                count = index + 1
+                if index in wanted and room > 0:
+                    with source.readable():
+                        pixels = upright_pixels(frame, source.place)
+                    room -= pixels.nbytes
+                    yield {"index": index, "size": (pixels.shape[1], pixels.shape[0])}, pixels.data.cast("B")
+                if index == last:
+                    break
+        except ValueError as error:
+            why = str(error)
+    yield {"decoded": count, "why": why}, b""

@@ -1,0 +1,102 @@
+"""Decoding of images and videos in sandbox workers, which receive the file and return pixels."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from vlgauge.core.files import read_bytes
+from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
+from vlgauge.inputs.sandbox import MEGABYTE, Part, run
+
+_TASKS = "vlgauge.inputs.media.sandbox_tasks"
+_BYTES_PER_PIXEL = 4
+# Time limits. One second is enough for about 4 Mbit of a video with few changes, and for more of other videos.
+_SECONDS, _BYTES_PER_SECOND, _MOST_SECONDS = 10.0, 500_000, 60.0
+
+
+class Decoded(NamedTuple):
+    """Decoded image, and whether its file has several frames."""
+
+    image: Image.Image
+    is_animated: bool
+
+
+def picture(content: bytes, place: str, **how: Any) -> Decoded:
+    """Decode an image. See `vlgauge.inputs.media.images.open_image`."""
+    most = _BYTES_PER_PIXEL * how["max_pixels"] + MEGABYTE
+    parts = run(f"{_TASKS}:picture", {"place": place, **how}, content, subject=f"`{place}`", most_bytes=most)
+    told = next(parts).facts
+    image = Image.new(told["mode"], told["size"])
+    if told["palette"] is not None:
+        image.putpalette(bytes.fromhex(told["palette"]), told["palette_mode"])
+    if (transparency := told["transparency"]) is not None:
+        read: dict[type, Any] = {str: bytes.fromhex, list: tuple, int: int}
+        image.info["transparency"] = read[type(transparency)](transparency)
+    # Paste bands to avoid a second copy of all pixels.
+    for part in parts:
+        size = (image.width, part.facts["n_rows"])
+        image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
+    return Decoded(image, told["animated"])
+
+
+def is_animated(content: bytes, place: str, **how: Any) -> bool:
+    """Decode an image in a worker and return whether its file has several frames, without returning its pixels."""
+    (part,) = run(f"{_TASKS}:whole", {"place": place, **how}, content, subject=f"`{place}`")
+    return bool(part.facts["animated"])
+
+
+def picture_head(content: bytes, place: str, shown: str) -> tuple[tuple[int, int], str]:
+    """Return width and height of an upright image, and the mode of its pixels."""
+    (part,) = run(f"{_TASKS}:head", {"place": place, "shown": shown}, content, subject=f"`{place}`")
+    width, height = part.facts["size"]
+    return (width, height), part.facts["mode"]
+
+
+# -- Videos -----------------------------------------------------------------------------------------------------------
+def clip_extent(path: str, place: str) -> Mapping[str, Any]:
+    """Return the extent of a video. See `vlgauge.inputs.media.video_decoder.Extent`."""
+    (part,) = _of_clip("extent", path, place, {}, 0)
+    return dict(part.facts)
+
+
+def clip_frames(
+    path: str, place: str, indices: Sequence[int], room: int, keep: Callable[[int, npt.NDArray[np.uint8]], object]
+) -> tuple[int, str]:
+    """Decode some frames of a video to upright RGB, shape ``(height, width, 3)``.
+
+    Args:
+        path: Path of the file.
+        place: Position of the video in the input, for error messages.
+        indices: Indices of the frames, ascending.
+        room: Maximum size of the returned pixels in bytes, after which no more frames are returned.
+        keep: Function that is called with the index and the pixels of each frame.
+
+    Returns:
+        Number of decoded frames, and the error that ended decoding. Empty if the last frame was reached.
+    """
+    settings = {"indices": list(indices), "room": room}
+    decoded, why = 0, ""
+    for part in _of_clip("frames", path, place, settings, room + 3 * MAX_FRAME_PIXELS):
+        if "decoded" in part.facts:
+            decoded, why = part.facts["decoded"], part.facts["why"]
+        else:
+            width, height = part.facts["size"]
+            keep(part.facts["index"], np.frombuffer(part.body, np.uint8).reshape(height, width, 3))
+    return decoded, why
+
+
+def _of_clip(task: str, path: str, place: str, settings: Mapping[str, Any], most_bytes: int) -> Iterator[Part]:
+    content = read_bytes(path, f"`{place}`")
+    return run(
+        f"{_TASKS}:{task}",
+        {"place": place, "shown": path, "ending": Path(path).suffix, **settings},
+        content,
+        subject=f"`{place}`",
+        most_bytes=most_bytes + MEGABYTE,
+        memory=512 * MEGABYTE + 2 * len(content),
+        seconds=min(_SECONDS + len(content) / _BYTES_PER_SECOND, _MOST_SECONDS),
+    )

@@ -1,0 +1,453 @@
+"""Readers of examples in JSONL, JSON, CSV, Parquet and text files, which preserve all cells.
+
+Relative paths of images and videos in such a file start at its folder. `located` makes them absolute.
+"""
+
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import (
+    BYTES_PER_CELL,
+    STDIN,
+    check_objects,
+    check_row,
+    csv_rows,
+    current_limits,
+    decoded,
+    first_repeated,
+    is_address,
+    json_bytes,
+    limited,
+    limits,
+    parse_json,
+    read_bytes,
+    refuse,
+    unpacked_limit,
+)
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.core.validation import listed, warn
+from vlgauge.inputs.media.caption_files import add_columns, rows_of_object
+from vlgauge.inputs.sandbox import is_boxed, run
+from vlgauge.inputs.sandbox.parquet import parquet_rows
+
+Rows = list[dict[str, Any]]
+
+FILE = "FILE"
+_CALLED: ContextVar[str] = ContextVar("_CALLED", default=FILE)
+PICTURED = ("images", "videos")
+_SHEETS = ("xls", "xlsm", "ods")
+_SHOWN_COLUMNS, _SHOWN_CHARACTERS = 10, 60
+
+# Lists and tuples of strings as written by Python or by NumPy, which omits commas. They are never evaluated.
+_QUOTED = r"""(?:'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+")"""
+_PYTHON_LIST = re.compile(rf"\[\s*+(?:{_QUOTED}(?:\s*+,?\s*+{_QUOTED})*+\s*+,?\s*+)?\]", re.DOTALL)
+_PYTHON_TUPLE = re.compile(rf"\(\s*+(?:{_QUOTED}\s*+,\s*+(?:{_QUOTED}\s*+,?\s*+)*+)?\)", re.DOTALL)
+_NOTHING = ("", "nan", "null", "none")
+_LONGEST_LIST = 10**6  # maximum number of characters of a cell that is checked
+
+
+@contextmanager
+def rows_called(name: str) -> Iterator[None]:
+    """Set the name of the rows in error messages inside the context, such as an argument name. The default is FILE."""
+    token = _CALLED.set(name)
+    try:
+        yield
+    finally:
+        _CALLED.reset(token)
+
+
+def name_of_rows() -> str:
+    """Return the name of the rows for error messages."""
+    return _CALLED.get()
+
+
+class CsvRow(dict[str, Any]):
+    """Row with the number of its last line in the file, for messages. Row 0 is in line 2, below the header."""
+
+    __slots__ = ("line",)
+    line: int
+
+
+def row_place(row: Mapping[str, Any], number: int) -> str:
+    """Return the position of a row: "row 3", or "row 3 (line 5)" for a CSV file."""
+    return f"row {number} (line {row.line})" if isinstance(row, CsvRow) else f"row {number}"
+
+
+def read_rows(path: str, file_format: str | None = None) -> Rows:
+    """Read the rows of a file, or of standard input for ``"-"`` (JSONL by default).
+
+    Args:
+        path: File whose extension determines the format: .jsonl, .json, .csv, .tsv, .parquet, .txt or .xlsx.
+        file_format: Format, if the extension does not determine it.
+
+    Raises:
+        ValueError: If the format is unknown, a line is malformed (the message names it), there are no rows, or the file
+            exceeds the limits of `vlgauge.core.files`.
+        OSError: If the file cannot be read.
+    """
+    chosen = file_format or ("jsonl" if path == STDIN else Path(path).suffix.lower().lstrip("."))
+    if chosen not in READERS:
+        if path != STDIN:
+            Path(path).stat()  # report a missing file instead of its extension
+        if Path(path).is_dir():
+            raise UsageError(f"{name_of_rows()} must be a file, got the folder {path!r}")
+        hint = "save the sheet as CSV" if chosen in _SHEETS else "or name it with --input-format"
+        raise UsageError(f"{name_of_rows()} must end in one of {', '.join(READERS)}, got {path!r}; {hint}")
+    if chosen == "xlsx" and is_boxed():
+        raise UsageError(f"{name_of_rows()} must be CSV, JSON or Parquet where it is not trusted, got {path!r}")
+    data = read_bytes(path, name_of_rows())
+    rows = _boxed_rows(data, path, chosen) if is_boxed() and chosen != "parquet" else READERS[chosen](data, path)
+    rows = add_columns(rows)
+    if not rows:
+        raise UsageError(f"{name_of_rows()} must have at least one row, got none in {path!r}")
+    return rows
+
+
+# -- In a worker ------------------------------------------------------------------------------------------------------
+_ROWS_AT_A_TIME = 4096
+# Maximum size of a result per byte of the file, because a character may be escaped with six characters, plus a constant
+# for brackets.
+_MOST_PER_BYTE, _MOST_ANYWAY = 6, 2**24
+
+
+def rows_of_file(settings: dict[str, Any], data: bytes) -> Iterator[tuple[None, bytes]]:
+    """Yield the rows of a table in chunks: common column names or None, line numbers of CSV rows, and cells."""
+    with limits(**settings["limits"]):
+        rows = READERS[settings["format"]](data, settings["path"])
+    titles = list(rows[0]) if rows and settings["format"] in _TITLED else None
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        some = rows[start : start + _ROWS_AT_A_TIME]
+        lines = [row.line for row in some if isinstance(row, CsvRow)]
+        cells = some if titles is None else [list(row.values()) for row in some]
+        told = json.dumps([titles, lines, cells], ensure_ascii=False, separators=(",", ":"))
+        yield None, told.encode("utf-8", "surrogatepass")
+
+
+_TITLED = ("csv", "tsv", "txt")
+
+
+def _boxed_rows(data: bytes, path: str, file_format: str) -> Rows:
+    rows: Rows = []
+    settings = {"format": file_format, "path": path, "limits": vars(current_limits())}
+    most = _MOST_PER_BYTE * len(data) + _MOST_ANYWAY
+    subject = f"{name_of_rows()}, {path!r},"
+    for part in run("vlgauge.inputs.media.tables:rows_of_file", settings, data, subject=subject, most_bytes=most):
+        titles, lines, cells = json.loads(part.body)
+        some = cells if titles is None else [dict(zip(titles, row, strict=True)) for row in cells]
+        rows += [_with_line(row, line) for row, line in zip(some, lines, strict=True)] if lines else some
+    return rows
+
+
+def _with_line(row: dict[str, Any], line: int) -> CsvRow:
+    placed = CsvRow(row)
+    placed.line = int(line)
+    return placed
+
+
+class MissingColumn(UsageError):
+    """Raised if a column is missing in a row."""
+
+
+def take_column(rows: Rows, column: str) -> list[Any]:
+    """Return the cells of a column.
+
+    Raises:
+        MissingColumn: If a row lacks the column. The message names the row and its columns.
+        ValueError: If a cell is a list as printed by Python.
+    """
+    for number, row in enumerate(rows):
+        if column not in row:
+            there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
+            more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
+            raise MissingColumn(
+                f"{name_of_rows()} must have the column {column!r} in every row, row {number} has: {there}{more}"
+            )
+        if is_python_list(row[column]):
+            place = f"in the column {column!r:.{_SHOWN_CHARACTERS}}, {row_place(row, number)}"
+            raise UsageError(f"{name_of_rows()} {NO_PYTHON_LIST} {place}; {AS_JSON}, or save JSONL or Parquet")
+    return [row[column] for row in rows]
+
+
+def warn_of_empty_cells(rows: Rows, title: str, *, are_scored: bool = True) -> None:
+    """Warn about empty texts, and about words for missing values in CSV files, as written by programs that save tables.
+
+    Empty captions are scored, because a system may generate them. Empty references are dropped by `without_blanks`.
+
+    Args:
+        rows: Rows of the file.
+        title: Name of the column, or several names separated by commas.
+        are_scored: Whether empty texts of the column are scored. If not, there is no warning about them.
+    """
+    titles = split_titles(title, rows[0])
+    for one in titles:
+        found = [number for number, row in enumerate(rows) if _says_nothing(row[one], isinstance(row, CsvRow))]
+        empty = [number for number in found if not rows[number][one].strip()]
+        words = [number for number in found if rows[number][one].strip()]
+        for numbers, are in ((empty if are_scored else [], "empty"), (words, "the word NaN, null or None")):
+            if numbers:
+                warn(
+                    f"{name_of_rows()} has {len(numbers)} of {len(rows)} cells in the column "
+                    f"{one!r:.{_SHOWN_CHARACTERS}} that are {are}, the first in "
+                    f"{row_place(rows[numbers[0]], numbers[0])}; they are scored as such texts; leave the rows out "
+                    "where nothing was written"
+                )
+
+
+def refuse_absent_texts(rows: Rows, title: str) -> None:
+    """Check that no text of a column is null or NaN, as written by programs that omitted it.
+
+    Raises:
+        ValueError: If a text is null or NaN. The message names the first row.
+    """
+    for one in split_titles(title, rows[0]):
+        absent = [number for number, row in enumerate(rows) if is_missing(row[one])]
+        if absent:
+            first = rows[absent[0]]
+            named = f" (id {first['id']!r:.{_SHOWN_CHARACTERS}})" if "id" in first else ""
+            raise UsageError(
+                f"{name_of_rows()} must have a text in every row of the column {one!r:.{_SHOWN_CHARACTERS}}, got null "
+                f"or NaN in {len(absent)} of {len(rows)}, the first in {row_place(first, absent[0])}{named}; write "
+                "the text, even if it is empty, or leave the rows out of every system's file"
+            )
+
+
+def _says_nothing(cell: Any, is_csv: bool) -> bool:
+    return isinstance(cell, str) and cell.strip().lower() in (_NOTHING if is_csv else ("",))
+
+
+NO_PYTHON_LIST = "must have lists of texts as JSON, got one as Python prints it, ['...', '...'],"
+AS_JSON = "read it by ast.literal_eval and write it by json.dumps"
+
+
+def reads_as_list(text: Any) -> bool:
+    """Return whether a text is a list or tuple of strings as written by Python, NumPy or JSON, unlike "[laughs]"."""
+    if not isinstance(text, str) or len(text) > _LONGEST_LIST:
+        return False
+    form = {"[": _PYTHON_LIST, "(": _PYTHON_TUPLE}.get(text.lstrip()[:1])
+    return form is not None and form.fullmatch(text.strip()) is not None
+
+
+def is_python_list(cell: Any) -> bool:
+    """Return whether a cell is a list as written by `pandas.DataFrame.to_csv`, which is not valid JSON."""
+    return reads_as_list(cell) and isinstance(_cell(cell), str)
+
+
+def refuse_lists_as_text(name: str, rows: Sequence[Any], *, may_be_texts: bool = False) -> None:
+    """Check that a column does not contain lists converted to strings, as returned by `pandas.read_csv`.
+
+    A row with one such string in a list counts, too. Single captions may look like a list by coincidence, so a few of
+    them only cause a warning.
+
+    Args:
+        name: Name of the column, for messages.
+        rows: Cells in any form.
+        may_be_texts: Whether to only warn, because the column does not accept lists and a model may have generated such
+            texts.
+
+    Raises:
+        UsageError: If more than half of the rows look like lists or tuples of strings.
+    """
+    texts = [row[0] if isinstance(row, (list, tuple)) and len(row) == 1 else row for row in rows]
+    found = [row for row, text in enumerate(texts) if reads_as_list(text)]
+    if not found:
+        return
+    told = f"{len(found)} of {len(texts)} rows that read as a list of texts, the first, in row {found[0]}, is "
+    told += f"{texts[found[0]]!r:.{_SHOWN_CHARACTERS}}"
+    if 2 * len(found) > len(texts) and not may_be_texts:
+        raise UsageError(f"`{name}` must have texts or lists of texts, got {told}; read them by ast.literal_eval first")
+    warn(f"`{name}` has {told}; each is scored as one text; read such texts by ast.literal_eval first")
+
+
+def without_blanks(rows: Sequence[Any]) -> list[Any]:
+    """Remove references that are empty or whitespace. Rows that are neither a string nor a list are unchanged."""
+    found: list[Any] = []
+    for row in rows:
+        texts = [row] if isinstance(row, str) else listed(row)
+        is_blank = [isinstance(text, str) and not text.strip() for text in texts or ()]
+        kept = [text for text, blank in zip(texts or (), is_blank, strict=True) if not blank]
+        found.append(kept if any(is_blank) else row)
+    return found
+
+
+def take_columns(rows: Rows, title: str) -> list[Any]:
+    """Return the cells of a column, or the joined cells of several columns whose names are separated by commas.
+
+    Raises:
+        MissingColumn: If a row lacks a column.
+        ValueError: If a cell is a list as printed by Python.
+    """
+    titles = split_titles(title, rows[0])
+    if len(titles) == 1:
+        return take_column(rows, title)
+    return [side_by_side(cells) for cells in zip(*(take_column(rows, one) for one in titles), strict=True)]
+
+
+def split_titles(text: str, there: Container[str]) -> list[str]:
+    """Split column names at commas, unless the whole text is the name of an existing column."""
+    return [text] if text in there else [one.strip() for one in text.split(",") if one.strip()] or [text]
+
+
+def side_by_side(cells: Sequence[Any]) -> list[Any]:
+    """Join cells of several columns in one list without empty cells, because rows may have fewer references."""
+    every = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+    return [one for one in every if not is_missing(one) and one != ""]
+
+
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell is empty: None, or the NaN with which tables represent it."""
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def located(columns: Mapping[str, list[Any] | None], file: str) -> dict[str, list[Any] | None]:
+    """Make all relative paths of images and videos in columns absolute.
+
+    Args:
+        columns: Cells by column name. None for a column that does not exist.
+        file: File of the examples, at whose folder the paths start. "-" for the working directory.
+    """
+    folder = (Path.cwd() if file == "-" else Path(file).absolute().parent).as_posix()
+    return {
+        name: [_located(cell, folder) for cell in cells] if name in PICTURED and cells is not None else cells
+        for name, cells in columns.items()
+    }
+
+
+def _located(cell: Any, folder: str) -> Any:
+    """Make the path in a cell absolute: a string, a list of cells, or a mapping with ``path`` or ``frames``."""
+    if isinstance(cell, str):
+        # Leave URLs unchanged, so that the metric reports them as URLs.
+        return cell if is_address(cell) else str(Path(folder) / cell)
+    if isinstance(cell, list):
+        return [_located(item, folder) for item in cell]
+    if isinstance(cell, dict):
+        return {key: _located(value, folder) if key in ("path", "frames") else value for key, value in cell.items()}
+    return cell
+
+
+def _read_jsonl(data: bytes, path: str) -> Rows:
+    # Only "\n" ends a line of JSONL, while splitlines() would also split at U+2028 inside a string.
+    text = decoded(data, name_of_rows(), path)
+    limit = unpacked_limit(len(data))
+    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
+    lines = text.split("\n")
+    written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    return [_record(line, number, path) for number, line in limited(written, name_of_rows(), path)]
+
+
+def _record(line: str, number: int, path: str) -> dict[str, Any]:
+    check_row(len(line), name_of_rows(), path, number)
+    record = parse_json(line, name_of_rows(), path, number)
+    if not isinstance(record, dict):
+        kind = type(record).__name__
+        raise UsageError(
+            f"{name_of_rows()} must contain one JSON object per row, got {kind} in line {number} of {path!r}"
+        )
+    return record
+
+
+def _read_json(data: bytes, path: str) -> Rows:
+    # JSON is parsed as a whole, so the number and length of rows are unknown until all are in memory.
+    limit = current_limits().max_unpacked
+    if len(data) > limit // 2:
+        refuse(name_of_rows(), limit // 2, "bytes unless it is JSONL", "max_unpacked", path)
+    text = decoded(data, name_of_rows(), path)
+    check_objects(json_bytes(text, limit), limit, name_of_rows(), path)
+    try:
+        content = parse_json(text, name_of_rows(), path)
+    except UsageError as error:
+        if "Extra data" in str(error) and text.lstrip().startswith("{"):
+            raise UsageError(f"{error}; name one object per line with --input-format jsonl") from None
+        raise
+    if isinstance(content, dict) and (rows := rows_of_object(content)) is not None:
+        content = rows
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        got = "one object" if isinstance(content, dict) else "something else"
+        raise UsageError(f"{name_of_rows()} must contain a JSON list of objects, one per row, got {got} in {path!r}")
+    return list(limited(content, name_of_rows(), path))
+
+
+def _read_csv(data: bytes, path: str, delimiter: str = ",") -> Rows:
+    text = decoded(data, name_of_rows(), path)
+    check_objects(BYTES_PER_CELL * text.count(delimiter), unpacked_limit(len(data)), name_of_rows(), path)
+    lines = csv_rows(text, name_of_rows(), path, delimiter=delimiter, strict=True)
+    _, titles = next(lines, (0, []))
+    if len(titles) == 1 and (found := [one for one in ";\t" if one in titles[0]]):
+        raise UsageError(
+            f"{name_of_rows()} must have {'commas' if delimiter == ',' else 'tabs'} between its cells, got "
+            f"{found[0]!r} in the titles {titles[0]!r:.{_SHOWN_CHARACTERS}} of {path!r}; save it with commas as "
+            ".csv, or with tabs as .tsv"
+        )
+    if (repeated := first_repeated(titles)) is not None:
+        raise UsageError(
+            f"{name_of_rows()} must have each column once, got {repeated!r:.60} more than once in {path!r}"
+        )
+    return [_csv_row(titles, cells, number, line) for number, (line, cells) in enumerate(lines)]
+
+
+def _csv_row(titles: list[str], cells: list[str], number: int, line: int) -> CsvRow:
+    # An empty line is a row with one empty cell.
+    cells = cells or [""]
+    if len(cells) != len(titles):
+        got = f"{len(cells)} for {len(titles)} in row {number}, line {line}"
+        raise UsageError(f"{name_of_rows()} must have as many cells as titles, got {got}")
+    row = CsvRow((title, _cell(cell)) for title, cell in zip(titles, cells, strict=True))
+    row.line = line
+    return row
+
+
+def _cell(cell: str) -> str | list[str]:
+    """Parse a cell that is a JSON list of strings. Return anything else, such as "[male] ran", as text."""
+    if cell.lstrip().startswith("["):
+        try:
+            value = json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value
+    return cell
+
+
+def _read_txt(data: bytes, path: str) -> Rows:
+    """Read one caption per line. An empty line is an empty caption, so that files of different systems stay aligned."""
+    lines = decoded(data, name_of_rows(), path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        check_row(len(line), name_of_rows(), path, number)
+    return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
+
+
+def _read_sheet(data: bytes, path: str) -> Rows:
+    """Read the first sheet of an Excel workbook, with None for empty cells."""
+    with importing(f'{name_of_rows()} {path!r} needs openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
+        import openpyxl  # noqa: F401
+    import pandas as pd
+
+    try:
+        frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
+    except Exception as error:  # openpyxl raises nearly any exception for damaged files
+        why = " ".join(str(error).split())[:200]
+        raise UsageError(f"{name_of_rows()} must be a whole Excel workbook, got {path!r} ({why})") from error
+    frame = frame.where(frame != "", None)
+    records: Rows = [{str(title): cell for title, cell in row.items()} for row in frame.to_dict("records")]
+    return list(limited(records, name_of_rows(), path))
+
+
+READERS: dict[str, Callable[[bytes, str], Rows]] = {
+    "jsonl": _read_jsonl,
+    "json": _read_json,
+    "csv": _read_csv,
+    "tsv": partial(_read_csv, delimiter="\t"),
+    "parquet": lambda data, path: parquet_rows(data, name_of_rows(), path),
+    "txt": _read_txt,
+    "xlsx": _read_sheet,
+}

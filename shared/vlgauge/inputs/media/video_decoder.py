@@ -1,0 +1,317 @@
+"""Video files whose frames are counted without decoding, and decoded once in order up to the last selected frame.
+
+Decoded frames wait in one bounded cache until they are fetched, because all frames of many videos would not fit into
+memory. An evicted frame is decoded again. If frames are fetched in ascending order, this costs one more pass over the
+file.
+"""
+
+import hashlib
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.core.errors import UsageError
+from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.inputs.media import sandboxed
+from vlgauge.inputs.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
+from vlgauge.inputs.sandbox import is_boxed
+
+# Part of the key of every frame. Change it whenever the decoder or the rules below change.
+DECODER = b"pyav-2"
+
+# Video containers only, because FFmpeg would open files and URLs that a playlist names.
+CONTAINERS = "mov,mp4,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,flv,ogg,asf,gif,ivf,yuv4mpegpipe,dv"
+
+STORE_BYTES = 256 * 2**20
+
+# Fraction of the frames below which a file counts as truncated, because a few packets may contain no image.
+COMPLETE = 0.9
+
+
+decoded_frames: Remembered[bytes, np.ndarray] = Remembered(STORE_BYTES, lambda frame: frame.nbytes)
+"""Cache of decoded frames that were not fetched yet, by key."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Number of frames and duration of a video, according to its packets.
+
+    Attributes:
+        n_frames: Number of complete packets of the video stream, one per frame.
+        is_complete: Whether all packets are complete and their number is close to the number stated in the file.
+        seconds: Duration in seconds. None if the file has no timestamps.
+        pixels: Number of pixels of each frame.
+    """
+
+    n_frames: int
+    is_complete: bool
+    seconds: float | None
+    pixels: int
+
+
+class VideoSource:
+    """Video file.
+
+    Attributes:
+        place: Position of the video in the input, such as ``"videos[3]"``, for error messages.
+        digest: SHA-256 digest of the file, 32 bytes.
+        path: Path of the file.
+        is_boxed: Whether a sandbox worker decodes the file.
+    """
+
+    def __init__(self, path: str, place: str, *, shown: str | None = None) -> None:
+        self.place = place
+        self.path = path
+        self._shown = path if shown is None else shown
+        self.is_boxed = is_boxed()
+        self.digest = self._digest()
+
+    def _digest(self) -> bytes:
+        with self.readable():
+            return bytes.fromhex(sha256_of(Path(self.path)))
+
+    def changed(self) -> bool:
+        """Return whether the file changed since this object was created."""
+        return self._digest() != self.digest
+
+    def key(self, index: int) -> bytes:
+        """Return the SHA-256 digest of decoder version, file and frame index, 32 bytes."""
+        return hashlib.sha256(DECODER + self.digest + index.to_bytes(8, "big")).digest()
+
+    def extent(self) -> Extent:
+        """Read the packets to determine the number of frames and the duration, without decoding.
+
+        Raises:
+            ValueError: If the file cannot be read, or has too many or too large frames.
+        """
+        if self.is_boxed:
+            return Extent(**sandboxed.clip_extent(self.path, self.place))
+        end: float | None = None
+        count = cut = 0
+        with self._opened() as (container, stream):
+            for number, packet in enumerate(container.demux(stream)):
+                if number > MAX_FRAMES:
+                    raise UsageError(
+                        f"`{self.place}` must have at most {MAX_FRAMES:,} frames, got more in {self._shown!r}"
+                    )
+                cut += packet.is_corrupt
+                if packet.size and not packet.is_discard and not packet.is_corrupt:
+                    count += 1
+                    if packet.pts is not None:
+                        shown = float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                        end = shown if end is None else max(end, shown)
+            start = float((stream.start_time or 0) * stream.time_base)
+            stated, stated_frames = _stated_seconds(container, stream, start), stream.frames
+            pixels = stream.width * stream.height
+        reached = None if end is None else end - start
+        whole = count >= COMPLETE * stated_frames
+        if stated is not None and (reached is not None or not count):
+            # Compare durations, because the stated number of frames includes frames that were trimmed.
+            whole = (reached or 0) >= COMPLETE * stated
+        whole = whole and not cut
+        return Extent(count, whole, stated if whole and stated else reached, pixels)
+
+    def frames(self) -> Iterator[tuple[int, Any]]:
+        """Decode the video and yield index and frame in order.
+
+        Raises:
+            ValueError: If the file changed, cannot be decoded, or has too many pixels.
+        """
+        if self.changed():
+            raise UsageError(f"`{self.place}` must stay as it is while it is scored, got {self._shown!r} changed")
+        with self._opened() as (container, stream):
+            # Skip corrupt packets, from which decoders produce noise or the previous frame.
+            packets = (packet for packet in container.demux(stream) if not packet.is_corrupt)
+            n_pixels = 0
+            for index, frame in enumerate(frame for packet in packets for frame in packet.decode()):
+                n_pixels += frame.width * frame.height  # the frame size may change within a video
+                self.check_pixels(n_pixels)
+                yield index, frame
+
+    def check_pixels(self, n_pixels: int) -> None:
+        """Check that the number of pixels to decode is within the limit.
+
+        Raises:
+            ValueError: If it is not.
+        """
+        if n_pixels > MAX_CLIP_PIXELS:
+            raise UsageError(
+                f"`{self.place}` must have at most {MAX_CLIP_PIXELS:,} pixels in all frames up to the last that is "
+                f"looked at, got {n_pixels:,} in {self._shown!r}; cut it or scale it first"
+            )
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        """Open the container and its video stream, ignoring cover images of music files."""
+        av = _av()
+        most = str(MAX_FRAME_PIXELS)
+        options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file", "max_pixels": most}
+        with self.readable(), av.open(self.path, options=options) as container:
+            cover = av.stream.Disposition.attached_pic
+            streams = [stream for stream in container.streams.video if not stream.disposition & cover]
+            if not streams:
+                raise UsageError(f"`{self.place}` must be a video with pictures, got {self._shown!r}, which has none")
+            width, height = streams[0].width, streams[0].height
+            if width * height > MAX_FRAME_PIXELS:
+                raise UsageError(
+                    f"`{self.place}` must have frames of at most {MAX_FRAME_PIXELS:,} pixels, got {width} x {height} "
+                    f"in {self._shown!r}; scale it first"
+                )
+            streams[0].codec_context.options = {"max_pixels": most}
+            yield container, streams[0]
+
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """Convert errors of FFmpeg for broken or foreign files to ValueError."""
+        av = _av()
+        try:
+            yield
+        except (av.FFmpegError, OSError) as error:
+            # The rest of FFmpeg's message repeats the path and its log.
+            why = getattr(error, "strerror", None) or type(error).__name__
+            raise UsageError(f"`{self.place}` must be a readable video, got {self._shown!r} ({why})") from error
+
+
+def upright_pixels(frame: Any, place: str) -> np.ndarray:
+    """Convert a decoded frame to pixels, rotated according to the file.
+
+    Returns:
+        RGB pixels, shape ``(height, width, 3)``, uint8.
+
+    Raises:
+        ValueError: If the rotation is not a multiple of 90 degrees.
+    """
+    turns, rest = divmod(round(frame.rotation), 90)
+    if rest:
+        raise UsageError(f"`{place}` must be turned by a multiple of 90 degrees, got {frame.rotation}; turn it first")
+    return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
+
+
+class ChosenFrames:
+    """Selected frames of a video, which can be fetched in any order and from any thread."""
+
+    def __init__(self, source: VideoSource, indices: Sequence[int]) -> None:
+        self.source = source
+        self._wanted = set(indices)
+        self._last = indices[-1] if indices else -1
+        self._cursor: Iterator[tuple[int, Any]] = iter(())
+        self._n_decoded = 0
+        self._lock = threading.Lock()
+
+    def decode_all(self) -> tuple[int, bool]:
+        """Decode up to the last selected frame, and cache selected frames as far as they fit.
+
+        Returns:
+            Number of decoded frames, and whether decoding ended with an error.
+        """
+        count, room = 0, decoded_frames.most
+        if self.source.is_boxed:
+            count, why = self._of_box(sorted(self._wanted), room)
+            return count, bool(why)
+        try:
+            for index, frame in self.source.frames():
+                count = index + 1
+                if index in self._wanted and room > 0:
+                    room -= self._keep(index, frame)
+                if index == self._last:
+                    break
+        except ValueError:
+            return count, True
+        return count, False
+
+    def fetch(self, index: int) -> Image.Image:
+        """Return a frame as an RGB image, decoding the file again if it is not cached.
+
+        Raises:
+            ValueError: If the frame cannot be decoded.
+        """
+        with self._lock:
+            pixels = decoded_frames.pop(self.source.key(index))
+            if pixels is None:
+                pixels = self._decode_to(index)
+            self._wanted.discard(index)
+        return Image.fromarray(pixels)
+
+    def _of_box(self, wanted: Sequence[int], room: int, first: dict[int, np.ndarray] | None = None) -> tuple[int, str]:
+        """Cache selected frames that a worker decodes. If `first` is passed, store the first frame there instead.
+
+        Returns:
+            Number of decoded frames, and the error that ended decoding. Empty if there was none.
+        """
+        if self.source.changed():
+            raise UsageError(f"`{self.source.place}` must stay as it is while it is scored, got it changed")
+
+        def keep(index: int, pixels: np.ndarray) -> None:
+            if first is not None and index == wanted[0]:
+                first[index] = pixels
+            else:
+                decoded_frames.put(self.source.key(index), pixels)
+
+        return sandboxed.clip_frames(self.source.path, self.source.place, wanted, room, keep)
+
+    def _decode_to(self, index: int) -> np.ndarray:
+        """Decode up to a frame, continuing or restarting, cache selected frames on the way, and return the frame."""
+        if self.source.is_boxed:
+            found: dict[int, np.ndarray] = {}  # later frames cannot evict this one
+            wanted = sorted({index, *(one for one in self._wanted if one > index)})
+            count, why = self._of_box(wanted, decoded_frames.most, found)
+            if index in found:
+                return found[index]
+            raise UsageError(why or f"`{self.source.place}` must have a frame {index}, got {count} frames")
+        if not 0 < self._n_decoded <= index:
+            self._cursor = self.source.frames()
+        cursor, self._cursor, self._n_decoded = self._cursor, iter(()), 0
+        n_decoded = 0
+        for position, frame in cursor:
+            n_decoded = position + 1
+            if position == index:
+                if index < self._last:  # the file is not needed after the last frame
+                    self._cursor, self._n_decoded = cursor, n_decoded
+                return self._pixels(frame)
+            if position in self._wanted:
+                self._keep(position, frame)
+        raise UsageError(f"`{self.source.place}` must have a frame {index}, got {n_decoded} frames")
+
+    def _keep(self, index: int, frame: Any) -> int:
+        """Cache a frame until it is fetched, and return its size in bytes."""
+        pixels = self._pixels(frame)
+        decoded_frames.put(self.source.key(index), pixels)
+        return pixels.nbytes
+
+    def _pixels(self, frame: Any) -> np.ndarray:
+        with self.source.readable():
+            return upright_pixels(frame, self.source.place)
+
+
+def _stated_seconds(container: Any, stream: Any, start: float) -> float | None:
+    """Return the duration of the video stream stated in the file. Its first frame is at `start`."""
+    # AVI states the number of frames, one per tick. FFmpeg only guesses the duration of a truncated file from its size.
+    if container.format.name == "avi" and stream.frames:
+        return float(stream.frames * stream.time_base)
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    # Matroska states the end in a tag per stream, "00:00:06.000000000".
+    parts = stream.metadata.get("DURATION", "").split(":")
+    if len(parts) == 3:
+        try:
+            seconds = 3600 * float(parts[0]) + 60 * float(parts[1]) + float(parts[2]) - start
+            return seconds if math.isfinite(seconds) else None
+        except ValueError:
+            pass
+    # The container duration is determined by its longest stream, so it is only valid without other streams.
+    return container.duration / 1e6 if container.duration and len(container.streams) == 1 else None
+
+
+def _av() -> Any:
+    with importing('video files need PyAV; run: pip install "vlgauge[video]"'):
+        import av
+    return av

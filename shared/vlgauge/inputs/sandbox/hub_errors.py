@@ -1,0 +1,69 @@
+"""Errors of the Hub's client and of `datasets` about a data set, in words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vlgauge.checkpoints.hub import hub_requests
+from vlgauge.core.errors import NetworkError, UsageError
+
+
+@contextmanager
+def in_words(identity: str) -> Iterator[None]:
+    """Raise errors about a data set as one sentence.
+
+    Raises:
+        UsageError: If the data set is at fault.
+        NetworkError: If the Hub or the connection to it is.
+    """
+    from huggingface_hub.utils import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        yield
+    except (UsageError, ImportError, MemoryError):
+        raise
+    except RevisionNotFoundError as error:
+        raise UsageError.about(
+            "revision", f"must be a commit, branch or tag of {identity!r}, which has no such one"
+        ) from error
+    except (GatedRepoError, RepositoryNotFoundError) as error:
+        raise _closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
+    except Exception as error:
+        if type(error).__name__ == "DatasetNotFoundError":  # of `datasets`, which only workers import
+            raise _closed(identity, is_gated="is a gated dataset" in str(error)) from error
+        if isinstance(error, RuntimeError) and "script" in str(error):
+            raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
+        if (failed := _network_error(error, identity)) is not None:
+            raise failed from error
+        told = " ".join(str(error).split())[:200]
+        problem = f"must be readable, got {identity!r} ({type(error).__name__}: {told})"
+        raise UsageError.about("dataset", problem) from error
+
+
+def _network_error(error: Exception, identity: str) -> NetworkError | None:
+    """Return the error for a request that failed, or None if the data set is at fault, which may lack a file."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if isinstance(error, FileNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+        return None
+    try:
+        with hub_requests(identity):
+            raise error
+    except NetworkError as failed:
+        return failed
+    except Exception:
+        is_cut = isinstance(error, ConnectionError)
+        return NetworkError(f"the Hub does not answer for {identity!r}") if is_cut else None
+
+
+def _closed(identity: str, *, is_gated: bool) -> UsageError:
+    if is_gated:
+        return UsageError.about(
+            "dataset",
+            f"must be open to you, got {identity!r}, which is gated; accept its terms on its page and "
+            "open it with the token of who did so",
+        )
+    return UsageError.about(
+        "dataset",
+        f"must be on the Hub and open to you, got {identity!r}, which is unknown or private; if it is "
+        "private, open it with a token that may read it",
+    )

@@ -1,0 +1,91 @@
+"""Rows of Parquet and Arrow files, which a worker of the sandbox decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import Limits, current_limits, unpacked_limit
+from vlgauge.inputs.sandbox.workers import MEGABYTE, MEMORY, MOST_SECONDS, SECONDS, run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BYTES_PER_SECOND = 10 * MEGABYTE
+_OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
+
+
+def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file, or of a stream of Arrow as `datasets` saves it.
+
+    Args:
+        data: Content of the file.
+        name: Name of the file in messages, such as ``"FILE"``.
+        shown: Path of the file, for messages.
+        form: ``"Parquet"`` or ``"Arrow"``.
+
+    Raises:
+        ValueError: If the file is not valid, is damaged, or has too many rows, values or bytes after decoding.
+    """
+    known, limit = current_limits(), unpacked_limit(len(data))
+    settings = {"form": form, "limit": limit, "max_rows": known.max_rows, "max_row": known.max_row}
+    return [row for batch in _batches(data, name, shown, settings) for row in objects(batch, name, shown)]
+
+
+def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
+    """Return a Parquet file as a table, with the metadata of its schema.
+
+    Args:
+        data: Content of the file.
+        name: Name of the file in messages.
+        shown: Path of the file, for messages.
+        limit: Bytes that the table may have in memory.
+
+    Raises:
+        ValueError: If the file is not valid, is damaged, or exceeds the limit.
+    """
+    import pyarrow as pa
+
+    return pa.Table.from_batches(_batches(data, name, shown, {"form": "Parquet", "limit": limit}))
+
+
+def batches_of(content: bytes) -> list[pa.RecordBatch]:
+    """Return the batches of a stream of Arrow that a worker wrote."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
+        return list(stream)
+
+
+def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, Any]]:
+    """Return the rows of a batch as Python objects.
+
+    Raises:
+        UsageError: If Python cannot represent a value, such as a time before year 1.
+    """
+    import pyarrow as pa
+
+    try:
+        return batch.to_pylist()
+    except (pa.ArrowException, ArithmeticError, ValueError, LookupError) as error:
+        raise UsageError(
+            f"{name} must have times that Python can hold, got one in {shown!r} that it cannot ({error}); save such a "
+            "column as text"
+        ) from error
+
+
+def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches; the first one arrives after the worker has found all of them to be within the limits."""
+    limit = settings["limit"]
+    parts = run(
+        "vlgauge.inputs.sandbox.parquet_tasks:batches",
+        {"name": name, "shown": str(shown), **settings},
+        data,
+        subject=f"{name}, {str(shown)!r},",
+        most_bytes=limit + _OVERHEAD,
+        memory=MEMORY * max(1, -(-limit // Limits.max_unpacked)),
+        seconds=min(max(SECONDS, len(data) / _BYTES_PER_SECOND), MOST_SECONDS),
+    )
+    for part in parts:
+        yield from batches_of(part.body)

@@ -1,0 +1,136 @@
+"""Tasks of a worker that decode Parquet and Arrow files, and measure rows before they become Python objects."""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import TooMuch, first_repeated, refuse
+
+_BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
+_BYTES_PER_CHARACTER = 4
+# About the memory of a Python object in addition to its content: a number, another value, a list and a dictionary.
+_NUMBER, _VALUE, _DECIMAL, _LIST, _OBJECT = 32, 64, 128, 88, 200
+
+
+def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], memoryview]]:
+    """Yield batches of rows as streams of Arrow, after all of them were found to be within the limits."""
+    name, shown = settings["name"], settings["shown"]
+    try:
+        found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))
+        yield from (({}, arrow_stream(batch)) for batch in found)
+    except (TooMuch, MemoryError):
+        raise
+    except Exception as error:
+        # The reader trusts the content of the file: a damaged one raises nearly any error.
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        article = "an" if settings["form"] == "Arrow" else "a"
+        raise UsageError(
+            f"{name} must be {article} {settings['form']} file, got {shown!r}, which fails with: {why}"
+        ) from None
+
+
+def arrow_stream(batch: pa.RecordBatch) -> memoryview:
+    """Return a batch as a stream of Arrow."""
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, batch.schema) as writer:
+        writer.write_batch(batch)
+    return stream.getbuffer()
+
+
+def python_bytes(column: pa.Array) -> int:
+    """Return about how much memory the Python objects of a column take.
+
+    Raises:
+        UsageError: If the column has a type whose objects are not known.
+    """
+    n, kind = len(column), column.type
+    if isinstance(column, pa.ExtensionArray):
+        return python_bytes(column.storage)
+    if kinds.is_dictionary(kind):
+        return python_bytes(column.dictionary_decode())
+    if kinds.is_struct(kind):
+        return _OBJECT * n + sum(map(python_bytes, column.flatten()))
+    if kinds.is_map(kind):
+        return _LIST * n + _OBJECT * len(column.keys) + python_bytes(column.keys) + python_bytes(column.items)
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return _LIST * n + python_bytes(column.flatten())
+    if any(is_one(kind) for is_one in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)):
+        return _VALUE * n + int(column.nbytes)
+    if kinds.is_fixed_size_binary(kind):
+        return (_VALUE + int(kind.byte_width)) * n
+    if kinds.is_decimal(kind):
+        return _DECIMAL * n
+    if kinds.is_primitive(kind) or kinds.is_null(kind):
+        return (_VALUE if kinds.is_temporal(kind) or kinds.is_null(kind) else _NUMBER) * n
+    raise UsageError(f"a column of the type {kind}, which is not supported")
+
+
+def _of_parquet(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    file = pq.ParquetFile(pa.BufferReader(data), arrow_extensions_enabled=False, page_checksum_verification=True)
+    _check_titles(file.schema_arrow)
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    n_rows, n_bytes = file.metadata.num_rows, sum(group.total_byte_size for group in groups)
+    at_a_time = max(1, min(_BATCH_ROWS, n_rows * _BATCH_BYTES // max(1, n_bytes)))
+    found = file.iter_batches(at_a_time, use_threads=False)
+    if "max_rows" in settings:
+        yield from _within(found, settings)
+        return
+    yield pa.RecordBatch.from_pylist([], file.schema_arrow)  # A table without rows has a schema, too.
+    left = settings["limit"]
+    for batch in found:
+        left -= batch.nbytes
+        _check_left(left, settings)
+        yield batch
+
+
+def _of_stream(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+        _check_titles(stream.schema)
+        yield from _within(_small(stream), settings)
+
+
+def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield some rows of each batch at a time."""
+    for batch in batches:
+        batch.validate(full=True)
+        at_a_time = max(1, min(_BATCH_ROWS, len(batch) * _BATCH_BYTES // max(1, batch.nbytes)))
+        yield from (batch.slice(start, at_a_time) for start in range(0, len(batch), at_a_time))
+
+
+def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """Yield batches as long as all of them are within the limits."""
+    left, n_rows, longest = settings["limit"], 0, _BYTES_PER_CHARACTER * settings["max_row"]
+    for batch in batches:
+        n_bytes = sum(map(python_bytes, batch.columns))
+        left -= n_bytes
+        _check_left(left, settings)
+        if n_bytes > longest:
+            _check_rows(batch, n_rows, longest, settings)
+        batch.validate(full=True)  # Texts may not be valid UTF-8.
+        n_rows += len(batch)
+        if n_rows > settings["max_rows"]:
+            refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["shown"])
+        yield batch
+
+
+def _check_titles(schema: pa.Schema) -> None:
+    if (repeated := first_repeated(schema.names)) is not None:
+        raise UsageError(f"the column {repeated!r} twice")
+
+
+def _check_left(left: int, settings: dict[str, Any]) -> None:
+    if left < 0:
+        limit = settings["limit"]
+        refuse(settings["name"], limit, "bytes when it is unpacked", "max_unpacked", settings["shown"])
+
+
+def _check_rows(batch: pa.RecordBatch, n_before: int, longest: int, settings: dict[str, Any]) -> None:
+    for i in range(len(batch)):
+        if sum(map(python_bytes, batch.slice(i, 1).columns)) > longest:
+            place = f"{settings['shown']}, row {n_before + i}"
+            refuse(settings["name"], longest, "bytes in a row", "max_row", place)

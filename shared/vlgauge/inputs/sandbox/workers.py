@@ -1,0 +1,361 @@
+"""Parent's side of the sandbox: worker processes, what they may use, and how their results arrive."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vlgauge.core import errors
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import TooMuch
+from vlgauge.inputs.sandbox.messages import receive, send
+
+MEGABYTE = 2**20
+MEMORY = 512 * MEGABYTE
+"""Memory of a task in bytes, in addition to what its worker has after its imports."""
+SECONDS = 10.0
+"""Time of a task on processors."""
+MOST_SECONDS = 60.0
+"""Wall-clock time of a task at most. On a loaded machine a task gets thrice its time on processors."""
+
+_START_SECONDS = 120.0
+_MOST_FREE, _MOST_STREAMS = 4, 4
+
+# Environment variables that a program needs in order to start. No token and no proxy is among them.
+_PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+# One thread, and no address space in advance, because it is limited.
+_SET = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "ARROW_IO_THREADS": "1",
+    "HF_HUB_DISABLE_XET": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+PYTHONPATH = str(Path(__file__).parents[3])
+
+
+class SandboxError(UsageError):
+    """Raised if a file crashes its worker, or exceeds the worker's memory or time."""
+
+
+class EvictedError(Exception):
+    """Raised if a stream that waited for its reader gave way to other streams."""
+
+
+class Part(NamedTuple):
+    """Part of the result of a task.
+
+    Attributes:
+        facts: JSON value.
+        body: Bytes, such as pixels or a stream of Arrow.
+    """
+
+    facts: Any
+    body: bytes
+
+
+class _Worker:
+    """Worker process.
+
+    Attributes:
+        key: Its module and the environment variables in addition to those of all workers.
+        is_late: Whether it was killed because of its time.
+        scratch: Its folder for temporary files.
+    """
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        self.key, self.is_late, self.is_ready = key, False, False
+        module, *more = key
+        try:
+            self.scratch = scratch = tempfile.mkdtemp(prefix="vlgauge-sandbox-")
+        except OSError as error:
+            raise UsageError(
+                "untrusted files are decoded in worker processes, which need a folder for temporary files "
+                f"({error.strerror or error}); set TMPDIR to a folder that can be written to"
+            ) from error
+        environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        environment |= _SET | {"HOME": scratch, "TMPDIR": scratch, "TEMP": scratch, "PYTHONPATH": PYTHONPATH}
+        environment |= {"HF_HOME": os.path.join(scratch, "hub"), **dict(one.split("=", 1) for one in more)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=scratch,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.tasks, self.answers = self.process.stdin, self.process.stdout
+        self.end = weakref.finalize(self, _end, self.process, scratch)
+        _workers.add(self)
+
+    def wait_until_ready(self) -> None:
+        """Wait for its imports.
+
+        Raises:
+            RuntimeError: If it does not start.
+        """
+        if not self.is_ready:
+            try:
+                with self.deadline(_START_SECONDS):
+                    receive(self.answers)
+            except (EOFError, OSError):
+                self.end()
+                raise RuntimeError("a worker process that decodes files could not be started") from None
+            self.is_ready = True
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Kill the process if the block takes longer."""
+        timer = threading.Timer(seconds, self._kill)
+        timer.name, timer.daemon = "vlgauge-sandbox", True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _kill(self) -> None:
+        self.is_late = True
+        self.process.kill()
+
+
+def _end(process: "subprocess.Popen[bytes]", scratch: str) -> None:
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # of a task that was not written completely
+                stream.close()
+    process.wait()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+# -- Tasks ------------------------------------------------------------------------------------------------------------
+def run(
+    task: str,
+    settings: Mapping[str, Any],
+    content: bytes | bytearray | memoryview = b"",
+    *,
+    subject: str,
+    most_bytes: int = MEGABYTE,
+    memory: int = MEMORY,
+    seconds: float | None = None,
+) -> Iterator[Part]:
+    """Run a task in a worker, and yield the parts of its result, which are to be used up at once.
+
+    Args:
+        task: ``"module:function"``.
+        settings: JSON value for the function.
+        content: Content of a file for the function.
+        subject: Name of the file in messages, such as ``"`images[0]`"``.
+        most_bytes: Bytes that all parts may have in all.
+        memory: Bytes that the worker may use in addition to what it has after its imports.
+        seconds: Seconds on processors, `SECONDS` by default.
+
+    Raises:
+        SandboxError: If the worker used too much memory or time, or ended.
+        UsageError: With the message of the function's error.
+        OSError: If the function raised one.
+    """
+    module, _, function = task.partition(":")
+    told = _task(function, settings, memory, seconds, is_stream=False)
+    with _turns:
+        worker = _free_worker((module,))
+        with _returned(worker), worker.deadline(_wall_clock(told["seconds"])):
+            yield from _parts(worker, told, content, subject, most_bytes)
+
+
+def stream(
+    task: str,
+    settings: Mapping[str, Any],
+    *,
+    subject: str,
+    most_bytes: int,
+    memory: int = MEMORY,
+    seconds: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Part]:
+    """Run a task in a worker that waits while its parts are used; memory, time and bytes are those of a part.
+
+    Args:
+        task: As for `run`.
+        settings: As for `run`.
+        subject: As for `run`.
+        most_bytes: As for `run`.
+        memory: As for `run`.
+        seconds: As for `run`.
+        environment: Environment variables of the worker in addition to those of all workers.
+
+    Raises:
+        EvictedError: If too many streams waited, and this one for the longest time.
+        Exception: As for `run`.
+    """
+    module, _, function = task.partition(":")
+    told = _task(function, settings, memory, seconds, is_stream=True)
+    worker = _free_worker(_key(module, environment))
+    with _returned(worker):
+        parts = _parts(worker, told, b"", subject, most_bytes)
+        while True:
+            with worker.deadline(_wall_clock(told["seconds"])):
+                part = next(parts, None)
+            if part is None:
+                return
+            _let_wait(worker)
+            yield part
+            with _guard:
+                if worker not in _waiting:
+                    raise EvictedError
+                _waiting.remove(worker)
+
+
+def start(module: str, environment: Mapping[str, str] | None = None) -> None:
+    """Start a worker for a task that follows soon, unless one is free."""
+    key = _key(module, environment)
+    if not any(one.key == key for one in _free):
+        with suppress(OSError, UsageError):  # which the task reports
+            _keep(_Worker(key))
+
+
+def stop_idle() -> None:
+    """End the workers that have no task."""
+    with _guard:
+        ended, _free[:] = _free[:], []
+    for worker in ended:
+        worker.end()
+
+
+def _task(
+    function: str, settings: Mapping[str, Any], memory: int, seconds: float | None, *, is_stream: bool
+) -> dict[str, Any]:
+    told = {"function": function, "settings": dict(settings), "memory": memory, "is_stream": is_stream}
+    return told | {"seconds": SECONDS if seconds is None else seconds}
+
+
+def _wall_clock(seconds: float) -> float:
+    return min(3 * seconds, MOST_SECONDS)
+
+
+def _parts(
+    worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview, subject: str, most_bytes: int
+) -> Iterator[Part]:
+    problem = f"cannot be read within {task['memory'] // MEGABYTE:,} MB and {task['seconds']:g} s"
+    argument = subject.strip("`")
+    exceeded = (
+        SandboxError.about(argument, problem) if subject == f"`{argument}`" else SandboxError(f"{subject} {problem}")
+    )
+    left = most_bytes
+    try:
+        send(worker.tasks, task, content)
+        head, body = receive(worker.answers, left)
+        while "part" in head:
+            yield Part(head["part"], body)
+            left -= 0 if task["is_stream"] else len(body)
+            head, body = receive(worker.answers, left)
+    except (EOFError, OSError):
+        raise exceeded from None
+    if (error := head["end"]) is not None:
+        if error["kinds"] == ["MemoryError"]:
+            raise exceeded
+        raise _raised(error)
+
+
+def _raised(error: Mapping[str, Any]) -> Exception:
+    """Return the error of a function as the nearest class that is known here."""
+    known = {"TooMuch": TooMuch, "OSError": OSError} | {
+        name: kind for name, kind in vars(errors).items() if isinstance(kind, type)
+    }
+    made: Exception = next((known[name] for name in error["kinds"] if name in known), UsageError)(error["message"])
+    vars(made).update(error["facts"])
+    return made
+
+
+# -- Workers ----------------------------------------------------------------------------------------------------------
+_workers: weakref.WeakSet[_Worker] = weakref.WeakSet()
+_free: list[_Worker] = []
+_waiting: list[_Worker] = []
+_guard = threading.Lock()
+_turns = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+
+
+def _key(module: str, environment: Mapping[str, str] | None) -> tuple[str, ...]:
+    return (module, *(f"{name}={value}" for name, value in sorted((environment or {}).items())))
+
+
+def _free_worker(key: tuple[str, ...]) -> _Worker:
+    """Return a free worker, the one that was used last, or start one."""
+    with _guard:
+        worker = next((one for one in reversed(_free) if one.key == key), None)
+        if worker is not None:
+            _free.remove(worker)
+    # Somebody may have ended it meanwhile, or removed its folder.
+    if worker is None or worker.process.poll() is not None or not os.path.isdir(worker.scratch):
+        worker = _Worker(key)
+    worker.wait_until_ready()
+    return worker
+
+
+@contextmanager
+def _returned(worker: _Worker) -> Iterator[None]:
+    """Keep the worker for other tasks if the block ends well or with an error of the function, and end it otherwise."""
+    is_well = False
+    try:
+        yield
+        is_well = True
+    except (UsageError, OSError) as error:
+        is_well = not isinstance(error, SandboxError)
+        raise
+    finally:
+        with _guard:
+            _waiting[:] = [one for one in _waiting if one is not worker]
+        if is_well and not worker.is_late:
+            _keep(worker)
+        else:
+            worker.end()
+
+
+def _keep(worker: _Worker) -> None:
+    with _guard:
+        _free.append(worker)
+        ended, _free[:] = _free[:-_MOST_FREE], _free[-_MOST_FREE:]
+    for one in ended:
+        one.end()
+
+
+def _let_wait(worker: _Worker) -> None:
+    """Let a stream wait for its reader, and end the one that has waited longest if there are too many."""
+    with _guard:
+        _waiting.append(worker)
+        ended, _waiting[:] = _waiting[:-_MOST_STREAMS], _waiting[-_MOST_STREAMS:]
+    for one in ended:
+        one.end()
+
+
+def _forget() -> None:
+    """Leave the workers to the process of which this one is a fork."""
+    global _guard, _turns
+    for worker in _workers:
+        worker.end.detach()
+        worker.process.returncode = 0
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for pipe in (worker.tasks, worker.answers):
+            os.dup2(nothing, pipe.fileno())
+        os.close(nothing)
+    _free.clear()
+    _waiting.clear()
+    _guard, _turns = threading.Lock(), threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,391 @@
+"""Noun phrases and nouns of sentences from spaCy pipelines, including the embedded one, or from NLTK's tagger."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vlgauge.checkpoints.preflight import Preflight
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.core.pool import pool
+from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.validation import shown
+from vlgauge.inputs.text.english import IDENTITY, NAME, VERSION, english_pipeline, found_folder, import_spacy
+from vlgauge.inputs.text.language import split_sentences, words
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+T = TypeVar("T")
+
+PAPER_PIPELINE, PAPER_VERSION = "en_core_web_trf", "3.8.0"
+# pip finds an unrelated package of the same name on the package index.
+INSTALL_PAPER = f"python -m spacy download {PAPER_PIPELINE}-{PAPER_VERSION} --direct"
+NOT_BY_PIP = f"not by pip install {PAPER_PIPELINE}, which is an unrelated package of that name"
+EMBEDDED = "embedded"
+NLTK = "nltk"
+
+_NOUN_TAGS = ("NN", "NNS", "NNP", "NNPS")
+_NOT_NEEDED = ("ner", "entity_ruler", "lemmatizer", "trainable_lemmatizer", "senter", "textcat", "spancat")
+
+# Two threads in one pipeline would write to the same vocabulary.
+_PARSING = threading.Lock()
+
+
+def phrase_source(
+    setting: Any = None,
+    *,
+    profile: str = "paper",
+    argument: str = "noun_phrases",
+    split: Callable[[str], list[str]] = split_sentences,
+) -> SpacyPhrases | NltkNouns:
+    """Create the source of noun phrases for a setting, without downloading anything.
+
+    Args:
+        setting: Name or folder of an installed spaCy pipeline, a `spacy.Language`, "embedded" for en_core_web_sm as
+            checked by `vlgauge.inputs.text.english`, or "nltk" for NLTK's tagger, which finds nouns only. None means
+            "en_core_web_trf", or "embedded" under the profile "embedded".
+        profile: "paper" or "embedded".
+        argument: Name of the setting, for error messages. "nouns" allows "nltk".
+        split: Function with which "nltk" splits a sentence again before it splits it into words.
+
+    Raises:
+        UsageError: If the setting is invalid, or the pipeline does not load.
+        MissingExtraError: If spaCy or NLTK cannot be imported.
+        WeightsNotFoundError: If the pipeline or NLTK's data is not installed.
+    """
+    setting = _named(setting, profile)
+    checked_source(setting, argument)
+    if setting == NLTK:
+        return NltkNouns(split)
+    if setting == EMBEDDED:
+        return SpacyPhrases(english_pipeline(), argument, identity=IDENTITY, forget=True)
+    if isinstance(setting, str):
+        nlp, identity = pool.get(("spacy", setting), lambda: _installed_pipeline(setting, argument))
+        return SpacyPhrases(nlp, argument, identity=identity)
+    return SpacyPhrases(setting, argument)
+
+
+def look_for_phrases(
+    preflight: Preflight, setting: Any, *, profile: str = "paper", argument: str = "noun_phrases"
+) -> None:
+    """Add the requirements of `phrase_source` to a preflight check, without importing spaCy.
+
+    Args:
+        preflight: Preflight check that collects missing requirements.
+        setting: Setting as for `phrase_source`.
+        profile: "paper" or "embedded".
+        argument: Name of the setting, for error messages.
+    """
+    name = _named(setting, profile)
+    if name == NLTK:
+        preflight.look(NltkNouns)
+    elif isinstance(name, str):
+        preflight.need(["spacy"])
+        preflight.look(lambda: _look_for_pipeline(name, argument))
+
+
+def _look_for_pipeline(name: str, argument: str) -> None:
+    """Raise WeightsNotFoundError if the pipeline is not installed."""
+    if name == EMBEDDED:
+        found_folder()
+        return
+    if Path(name).exists():
+        return
+    if name == PAPER_PIPELINE:
+        check_paper_pipeline(argument)
+    # Package names contain no other characters. For other texts `find_spec` would import the parts before a period.
+    if not name.isidentifier() or find_spec(name) is None:
+        raise WeightsNotFoundError(_not_installed(name, argument))
+
+
+def paper_pipeline_is_here() -> bool:
+    """Return whether the pipeline of the paper is installed in the required version."""
+    try:
+        _look_for_pipeline(PAPER_PIPELINE, "pipeline")
+    except WeightsNotFoundError:
+        return False
+    return True
+
+
+def check_paper_pipeline(argument: str) -> None:
+    """Check that the installed pipeline of this name has the version of the paper.
+
+    Raises:
+        WeightsNotFoundError: If it has another version.
+    """
+    try:
+        found = version(PAPER_PIPELINE)
+    except PackageNotFoundError:
+        return  # not installed, or a folder on Python's path
+    if found != PAPER_VERSION:
+        raise WeightsNotFoundError(
+            f"`{argument}` names the spaCy pipeline {PAPER_PIPELINE!r}, which must be {PAPER_VERSION}, got {found}; "
+            f"run: pip uninstall {PAPER_PIPELINE}, then {INSTALL_PAPER} ({NOT_BY_PIP})"
+        )
+
+
+def _named(setting: Any, profile: str) -> Any:
+    """Return the setting, or the default of the profile for None."""
+    return (EMBEDDED if profile == "embedded" else PAPER_PIPELINE) if setting is None else setting
+
+
+def _not_installed(name: str, argument: str) -> str:
+    paper = name == PAPER_PIPELINE
+    install = f"{INSTALL_PAPER} ({NOT_BY_PIP})" if paper else f"python -m spacy download {name}"
+    return (
+        f"`{argument}` names the spaCy pipeline {name!r}, which is not installed here; "
+        f"run: {install}, or choose {as_setting(argument, 'embedded')}, which is {NAME} {VERSION} and "
+        'comes with pip install "vlgauge[embedded]", or give lists of phrases to `compute`'
+    )
+
+
+def checked_source(setting: Any, argument: str = "noun_phrases") -> Any:
+    """Check that `phrase_source` can resolve a setting, without loading anything.
+
+    Returns:
+        The setting.
+
+    Raises:
+        UsageError: If it is neither None, nor a name, nor a spaCy pipeline.
+    """
+    named = isinstance(setting, str) and setting.strip() and (setting != NLTK or argument == "nouns")
+    if setting is not None and not named and not (hasattr(setting, "pipe") and hasattr(setting, "pipe_names")):
+        also = ', "nltk"' if argument == "nouns" else ""
+        got = repr(setting) if isinstance(setting, str) else type(setting).__name__
+        raise UsageError(
+            f'`{argument}` must be the name of a spaCy pipeline, a spacy.Language or "embedded"{also}, got {got}'
+        )
+    return setting
+
+
+def given_phrases(lists: Any, n_stories: int, *, argument: str = "noun_phrases") -> list[list[list[str]]]:
+    """Check noun phrases supplied by the user, which are used verbatim.
+
+    Args:
+        lists: One entry per story, either a list of phrases or one list of phrases per sentence.
+        n_stories: Number of stories.
+        argument: Name of the argument, for error messages.
+
+    Returns:
+        The groups of phrases of each story: one per sentence, or a single one for the whole story.
+
+    Raises:
+        UsageError: If there is not one entry per story, or an entry has another form.
+    """
+    if isinstance(lists, str) or not isinstance(lists, Sequence) or len(lists) != n_stories:
+        got = f"{len(lists)}" if isinstance(lists, Sequence) and not isinstance(lists, str) else type(lists).__name__
+        raise UsageError(f"`{argument}` must have one list per story, {n_stories} in all, got {got}")
+    return [_groups(story, f"{argument}[{i}]") for i, story in enumerate(lists)]
+
+
+def _groups(story: Any, place: str) -> list[list[str]]:
+    if isinstance(story, (list, tuple)):
+        if all(isinstance(phrase, str) for phrase in story):
+            return [list(story)]
+        if all(isinstance(group, (list, tuple)) for group in story) and all(
+            isinstance(phrase, str) for group in story for phrase in group
+        ):
+            return [list(group) for group in story]
+    raise UsageError.about(
+        place, f"must be a list of str, or a list of such lists, one per sentence; got {shown(story)}"
+    )
+
+
+class SpacyPhrases:
+    """Noun chunks and nouns of a spaCy pipeline, which parses each distinct sentence of a call once, separately.
+
+    Args:
+        nlp: Pipeline with a tagger and, for noun phrases, a parser.
+        argument: Name of the setting, for error messages.
+        identity: Identity of the pipeline. None to compute it from its name, version and components.
+        forget: Whether to free the vocabulary entries that a call added. Only for a pipeline without other users.
+
+    Attributes:
+        identity: Name, version and digest of the pipeline, for signatures.
+    """
+
+    def __init__(
+        self, nlp: Language, argument: str = "noun_phrases", *, identity: str | None = None, forget: bool = False
+    ) -> None:
+        self.identity = identity or _identity(nlp)
+        self._nlp = nlp
+        self._argument = argument
+        self._zone: Any = nlp.memory_zone if forget else nullcontext
+
+    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Return the lowercased noun phrases of each sentence, deduplicated within a sentence, in order of occurrence.
+
+        Determiners, possessives, numbers and pronouns are kept.
+
+        Raises:
+            UsageError: If the pipeline has no parser, or a sentence is too long for it.
+        """
+        return self.read_docs(sentences, "DEP", "a parser", _chunks_of, progress)
+
+    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Return the tokens of each sentence tagged NN, NNS, NNP or NNPS.
+
+        They are deduplicated within a sentence, in order of occurrence. "i" is left out.
+
+        Raises:
+            UsageError: If the pipeline has no tagger, or a sentence is too long for it.
+        """
+        return self.read_docs(
+            sentences, "TAG", "a tagger", lambda doc: nouns_among((token.text, token.tag_) for token in doc), progress
+        )
+
+    def read_docs(
+        self, sentences: Sequence[str], needed: str, component: str, read: Callable[[Doc], list[T]], progress: Progress
+    ) -> list[list[T]]:
+        """Extract values from the parse of each sentence while the pipeline is locked.
+
+        Args:
+            sentences: The sentences.
+            needed: Annotation that `read` uses, "DEP" or "TAG".
+            component: Component that adds the annotation, for error messages.
+            read: Returns the values of a parsed sentence.
+            progress: Progress reporting.
+
+        Returns:
+            The values of each sentence, deduplicated, in order.
+
+        Raises:
+            UsageError: If the pipeline does not add the annotation, or a sentence is too long for it.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        self._check_lengths(distinct)
+        unused = [name for name in _NOT_NEEDED if name in self._nlp.pipe_names]
+        found: dict[str, list[T]] = {}
+        with _PARSING, self._zone(), progress_bar(len(distinct), "Parsing sentences", progress) as advance:
+            for sentence, doc in zip(distinct, self._nlp.pipe(distinct, disable=unused), strict=True):
+                if len(doc) and not doc.has_annotation(needed):
+                    raise UsageError(
+                        f"`{self._argument}` must be a spaCy pipeline with {component}, "
+                        f"got one with {', '.join(self._nlp.pipe_names) or 'no component'}"
+                    )
+                found[sentence] = list(dict.fromkeys(read(doc)))
+                advance(1)
+        return [list(found[sentence]) for sentence in sentences]
+
+    def _check_lengths(self, sentences: Sequence[str]) -> None:
+        longest = max(map(len, sentences), default=0)
+        if longest > self._nlp.max_length:
+            raise UsageError(
+                f"a sentence must have at most {self._nlp.max_length} characters for {self.identity}, got {longest}; "
+                "split the story into sentences"
+            )
+
+
+def _chunks_of(doc: Doc) -> list[str]:
+    # Pipelines treat a line break at the start of a sentence as a word.
+    return [text for chunk in doc.noun_chunks if (text := chunk.text.lower()).strip()]
+
+
+def nouns_among(tagged: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the words tagged as nouns (NN, NNS, NNP, NNPS), deduplicated, without "i".
+
+    Taggers often tag "i" as a noun.
+    """
+    return list(dict.fromkeys(word for word, tag in tagged if tag in _NOUN_TAGS and word != "i"))
+
+
+def _identity(nlp: Language) -> str:
+    """Return name, version and a digest of the components, because custom pipelines are all named en_pipeline-0.0.0."""
+    digest = hashlib.sha256()
+    for name, part in (("tokenizer", nlp.tokenizer), ("vectors", nlp.vocab.vectors), *nlp.components):
+        digest.update(name.encode("utf-8"))
+        if hasattr(part, "to_bytes"):
+            digest.update(part.to_bytes(exclude=["vocab", "strings"]))  # the vocabulary grows with use
+    return f"{_name_and_version(nlp)}@{digest.hexdigest()[:8]}"
+
+
+def _name_and_version(nlp: Language) -> str:
+    return f"{nlp.meta['lang']}_{nlp.meta['name']}-{nlp.meta['version']}"
+
+
+def _installed_pipeline(name: str, argument: str) -> tuple[Language, str]:
+    """Load a spaCy pipeline by name or folder without unused components, and return it with its identity."""
+    spacy = import_spacy()
+    if name == PAPER_PIPELINE:
+        check_paper_pipeline(argument)
+    try:
+        nlp: Language = spacy.load(name, exclude=list(_NOT_NEEDED))
+    except (OSError, ImportError, ValueError) as error:
+        # E050: neither an installed package nor a folder. All other errors mean that an existing pipeline does
+        # not load.
+        if "[E050]" not in str(error):
+            why = " ".join(str(error).split())[:200]
+            raise UsageError(
+                f"`{argument}` must name a pipeline that loads, got {name!r}, which fails with: {why}"
+            ) from error
+        raise WeightsNotFoundError(_not_installed(name, argument)) from error
+    # The pipeline of the paper is identified by its version, which was checked.
+    return nlp, _name_and_version(nlp) if name == PAPER_PIPELINE else _identity(nlp)
+
+
+class NltkNouns:
+    """Nouns from NLTK's averaged perceptron tagger, as in the authors' code of RoViST. It finds no noun phrases.
+
+    Args:
+        split: Splits a sentence into sentences again before it is split into words.
+        setting: Setting that selects NLTK, for error messages.
+        instead: Alternative setting, for error messages.
+
+    Attributes:
+        identity: Name and version of NLTK, for signatures.
+
+    Raises:
+        MissingExtraError: If NLTK cannot be imported.
+        WeightsNotFoundError: If NLTK does not find its dataset averaged_perceptron_tagger_eng.
+    """
+
+    def __init__(
+        self,
+        split: Callable[[str], list[str]] = split_sentences,
+        *,
+        setting: str = 'nouns="nltk"',
+        instead: str = 'nouns="embedded"',
+    ) -> None:
+        with importing(f'`{setting}` needs NLTK, which cannot be imported here; run: pip install "vlgauge[punkt]"'):
+            import nltk
+            from nltk.tag.perceptron import PerceptronTagger
+        try:
+            self._tagger = pool.get(("nltk tagger", *nltk.data.path), lambda: PerceptronTagger(lang="eng"))
+        except LookupError:
+            raise WeightsNotFoundError(
+                f"`{setting}` needs NLTK's data set averaged_perceptron_tagger_eng, found in no folder that NLTK "
+                "searches; run: python -m nltk.downloader averaged_perceptron_tagger_eng, or set NLTK_DATA to the "
+                f"folder that has it, or choose {instead}"
+            ) from None
+        self.identity = f"nltk-{nltk.__version__}"
+        self._split = split
+
+    def tagged(self, tokens: list[str]) -> list[tuple[str, str]]:
+        """Tag the words of a sentence with Penn Treebank tags."""
+        return self._tagger.tag(tokens)
+
+    def noun_phrases(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Raise UsageError, because the tagger finds nouns only."""
+        raise UsageError('`noun_phrases` must be a pipeline with a parser, got "nltk", which finds nouns only')
+
+    def nouns(self, sentences: Sequence[str], *, progress: Progress = None) -> list[list[str]]:
+        """Return the words of each sentence that are tagged as nouns, deduplicated within a sentence.
+
+        Sentences are split into words by `vlgauge.inputs.text.language.words`.
+        """
+        found: dict[str, list[str]] = {}
+        distinct = dict.fromkeys(sentences)
+        with progress_bar(len(distinct), "Tagging sentences", progress) as advance:
+            for sentence in distinct:
+                found[sentence] = nouns_among(self._tagger.tag(words(sentence, self._split)))
+                advance(1)
+        return [list(found[sentence]) for sentence in sentences]

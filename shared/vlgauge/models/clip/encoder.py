@@ -1,0 +1,302 @@
+"""Loaded CLIP that encodes each image and text once, without the projection."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from vlgauge.checkpoints.torch_runtime import check_fork
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import Progress, progress_bar
+from vlgauge.core.validation import one_of, whole_number
+from vlgauge.inputs.media.pictures import Picture
+from vlgauge.models import TextHidden
+from vlgauge.models.clip.heads import Adapter
+from vlgauge.models.clip.pixels import (
+    PictureId,
+    batched,
+    decoded_batches,
+    distinct_pictures,
+    preprocessing,
+    skip_rest,
+    sorted_ids,
+)
+from vlgauge.models.clip.tokens import Tokens, buckets, in_order, padded
+from vlgauge.models.clip.towers import ClipTowers, HalvedBatches
+from vlgauge.models.clip.toy import TOY_NAME, tell_of_pictures
+from vlgauge.models.features.disk import DiskStore, preprocess_id
+from vlgauge.models.features.memory import LayeredStore, process_memory
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ClipEncoder:
+    """Loaded CLIP. Each distinct image and text is encoded once and cached.
+
+    A row depends by at most 1e-6 on order, duplicates and batch size. It is bitwise independent of order and duplicates
+    on the same machine with the same libraries and number of threads, as long as no row is cached from previous calls.
+
+    Attributes:
+        identity: Name of the architecture and digest of the weights, such as ``"ViT-B-32-quickgelu@1a2b3c4d"``.
+        architecture: Name in open_clip.
+        row: All facts about the architecture.
+        digest: SHA-256 of the weights.
+        forwards: Number of items processed by each tower, under ``"image"`` and ``"text"``.
+        verified: False if the weights are a checkpoint that could not be compared with plain CLIP.
+    """
+
+    def __init__(self, towers: ClipTowers, tokens: Tokens, digest: str, *, verified: bool = True) -> None:
+        self.row = towers.row
+        self.architecture = self.row.architecture
+        self.identity = f"{self.architecture}@{digest[:8]}"
+        self.digest = digest
+        self.verified = verified
+        self.forwards: Counter[str] = Counter()
+        self._towers = towers
+        self._tokens = tokens
+        self._scope = object()
+        self._counting = threading.Lock()
+        self._folder: Path | None = None
+        # Remove the cached features when the weights are no longer referenced.
+        weakref.finalize(towers, process_memory.forget, self._scope).atexit = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the weights and of the cached features in bytes."""
+        return self._towers.n_bytes + process_memory.bytes_of(self._scope)
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The torch module in evaluation mode. It must not be changed."""
+        return self._towers.model
+
+    def pixels(self, squares: np.ndarray) -> torch.Tensor:
+        """Return preprocessed images as input of the image tower, on its device. See `ClipTowers.pixels`."""
+        return self._towers.pixels(squares)
+
+    def with_feature_cache(self, folder: str | Path) -> ClipEncoder:
+        """Return a copy of the encoder that also stores its features in a folder."""
+        other = copy.copy(self)
+        other._folder = Path(folder).expanduser()
+        return other
+
+    def image_hidden(
+        self,
+        pictures: Sequence[Picture],
+        *,
+        adapter: Adapter | None = None,
+        batch_size: int = 64,
+        on_error: Literal["raise", "nan"] = "raise",
+        progress: Progress = None,
+    ) -> np.ndarray:
+        """Encode images, without the projection.
+
+        Args:
+            pictures: Images. See `vlgauge.inputs.media.pictures`.
+            adapter: Adapter, used only for a ResNet, whose attention pool is its head.
+            batch_size: Number of images per forward pass.
+            on_error: ``"raise"``, or ``"nan"`` to return NaN for images that cannot be read.
+            progress: Progress bar setting. See `vlgauge.core.progress`.
+
+        Returns:
+            Hidden states, shape ``(n_pictures, width)``, float32. The rows of a ResNet are already pooled and
+            projected, with width `embed_width`.
+
+        Raises:
+            ValueError: If a setting is invalid, or an image cannot be read with ``on_error="raise"``.
+
+        Warns:
+            UserWarning: If this is the demo CLIP, at its first image in the process.
+        """
+        one_of("on_error", on_error, ("raise", "nan"))
+        whole_number("batch_size", batch_size, 1)
+        check_fork()
+        head = adapter.attention_pool if adapter is not None and self.row.resnet else None
+        stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
+        ids, distinct = distinct_pictures(pictures, on_error)
+        if distinct and self.row.name == TOY_NAME:
+            tell_of_pictures()
+        rows = known_rows(distinct, stores)
+        new = sorted_ids(distinct, set(distinct) - set(rows))
+        skip_rest(pictures, {id(distinct[name]) for name in new})
+        note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
+        forward = HalvedBatches(lambda squares: list(self._towers.image(squares, head)))
+        try:
+            wanted = [distinct[name] for name in new]
+            with (
+                decoded_batches(wanted, self.row, batch_size) as squares,
+                progress_bar(len(new), note, progress) as advance,
+            ):
+                for batch, opened in zip(batched(new, batch_size), squares, strict=True):
+                    seen = self._seen(batch, opened, forward, on_error)
+                    rows.update(seen)
+                    for convert, store in stores.items():
+                        store.put({key: vector for (kind, key), vector in seen.items() if kind == convert})
+                    advance(len(batch))
+        finally:
+            for store in stores.values():
+                store.flush()
+        return _stacked(ids, rows, self._width("image"))
+
+    def text_hidden(
+        self,
+        texts: Sequence[str],
+        *,
+        prompt: str = "",
+        tokens: bool = False,
+        batch_size: int = 64,
+        progress: Progress = None,
+    ) -> TextHidden:
+        """Encode texts, without the projection.
+
+        Args:
+            texts: Any strings. Texts longer than the context are truncated and flagged in `truncated`.
+            prompt: Text to insert before every text.
+            tokens: Whether to return the hidden states of all tokens, which are not cached.
+            batch_size: Number of texts of full length per forward pass. Batches of shorter texts are larger unless it
+                is 1.
+            progress: Progress bar setting. See `vlgauge.core.progress`.
+
+        Raises:
+            ValueError: If a setting is invalid, or the architecture does not support `tokens`.
+        """
+        if tokens and not self._towers.own_text:
+            raise UsageError(
+                f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
+            )
+        whole_number("batch_size", batch_size, 1)
+        check_fork()
+        ids, truncated = self._tokens([prompt + text for text in texts])
+        keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
+        store = self._store("text", {})
+        ends = {} if tokens else store.get(list(keys.values()))
+        new = in_order([row for row in ids if keys[row.tobytes()] not in ends])
+        every: dict[bytes, np.ndarray] = {}
+        try:
+            with progress_bar(len(new), f"Encoding texts ({len(ends)} of {len(keys)} known)", progress) as advance:
+                forward = HalvedBatches(lambda part: self._read(part, tokens))
+                for batch in buckets(new, batch_size, self._tokens.context):
+                    read = {keys[row.tobytes()]: vectors for row, vectors in zip(batch, forward(batch), strict=True)}
+                    seen = {key: vectors[0] for key, vectors in read.items()}
+                    store.put(seen)
+                    ends.update(seen)
+                    every.update({key: vectors[1] for key, vectors in read.items()})
+                    advance(len(batch))
+        finally:
+            store.flush()
+        names = [keys[row.tobytes()] for row in ids]
+        end = _stacked(names, ends, self._width("text"))
+        return TextHidden(end, truncated, [every[name] for name in names] if tokens else None, ids)
+
+    def project(self, hidden: np.ndarray, side: Literal["image", "text"], adapter: Adapter | None = None) -> np.ndarray:
+        """Project hidden states.
+
+        Args:
+            hidden: Rows of `image_hidden` or `text_hidden`, or tokens of a text, shape ``(n, width)``.
+            side: ``"image"`` or ``"text"``.
+            adapter: Matrices that replace the projections of the encoder.
+
+        Returns:
+            Embeddings, shape ``(n, embed_width)``, float32, not normalized.
+
+        Raises:
+            ValueError: If the rows have another width.
+        """
+        one_of("side", side, ("image", "text"))
+        rows = np.asarray(hidden, dtype=np.float32)
+        if rows.ndim != 2 or rows.shape[1] != self._width(side):
+            raise UsageError.about("hidden", f"must have the shape (n, {self._width(side)}), got {rows.shape}")
+        matrix = self._towers.projection(side)
+        if matrix is None:
+            return rows
+        if adapter is not None:
+            matrix = adapter.tensors["visual.proj" if side == "image" else "text_projection"]
+        if not len(rows):
+            return np.zeros((0, matrix.shape[1]), dtype=np.float32)
+        # Project sorted distinct rows, because BLAS rounding may depend on the position of a row in the matrix.
+        raw = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+        _, first, row_of = np.unique(raw, return_index=True, return_inverse=True)
+        return np.asarray((rows[first] @ matrix)[row_of.reshape(-1)], dtype=np.float32)
+
+    def _seen(
+        self,
+        batch: Sequence[PictureId],
+        opened: Sequence[np.ndarray | UsageError],
+        forward: HalvedBatches,
+        on_error: str,
+    ) -> dict[PictureId, np.ndarray]:
+        """Encode the images of a batch that could be opened."""
+        good: dict[PictureId, np.ndarray] = {}
+        for name, square in zip(batch, opened, strict=True):
+            if not isinstance(square, UsageError):
+                good[name] = square
+            elif on_error == "raise":
+                raise square
+        if not good:
+            return {}
+        vectors = forward(list(good.values()))
+        self._count("image", len(good))
+        return dict(zip(good, vectors, strict=True))
+
+    def _read(self, batch: Sequence[np.ndarray], tokens: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Encode a batch of token ids, and return the end vector and the token vectors of each text.
+
+        The token vectors are empty if not requested.
+        """
+        end, every = self._towers.text(padded(batch), tokens=tokens)
+        self._count("text", len(batch))
+        if every is None:
+            return [(vector, vector[:0]) for vector in end]
+        return [(vector, rows[: len(ids)].copy()) for vector, rows, ids in zip(end, every, batch, strict=True)]
+
+    def _count(self, side: str, items: int) -> None:
+        with self._counting:
+            self.forwards[side] += items
+
+    def _width(self, side: str) -> int:
+        matrix = self._towers.projection(side)
+        return self.row.embed_width if matrix is None else len(matrix)
+
+    def _image_store(self, convert: str, adapter: Adapter | None) -> LayeredStore:
+        head = {"head": adapter.digest if adapter is not None else "own"} if self.row.resnet else {}
+        return self._store("image", {**preprocessing(self.row, convert), **head})
+
+    def _store(self, side: str, settings: dict[str, Any]) -> LayeredStore:
+        # The same weights produce other features with another activation.
+        settings = {**settings, "architecture": self.architecture, "config": dict(self.row.config or {})}
+        disk = None
+        if self._folder is not None:
+            disk = DiskStore(
+                self._folder,
+                weights_digest=self.digest,
+                side=side,
+                preprocess_id=preprocess_id(settings),
+                dtype=self._towers.dtype,
+            )
+        return LayeredStore(process_memory, (self._scope, side, repr(settings)), disk)
+
+
+def known_rows(
+    distinct: Mapping[PictureId, Picture], stores: Mapping[str, LayeredStore]
+) -> dict[PictureId, np.ndarray]:
+    """Return the cached features of images, looked up in the store for their way of RGB conversion."""
+    rows: dict[PictureId, np.ndarray] = {}
+    for convert, store in stores.items():
+        known = store.get([key for kind, key in distinct if kind == convert])
+        rows.update({(convert, key): vector for key, vector in known.items()})
+    return rows
+
+
+def _stacked(names: Sequence[Any], rows: Mapping[Any, np.ndarray], width: int) -> np.ndarray:
+    """Stack one row per name, with NaN for missing rows."""
+    missing = np.full(width, np.nan, dtype=np.float32)
+    return np.stack([rows.get(name, missing) for name in names]) if names else np.zeros((0, width), np.float32)

@@ -1,0 +1,223 @@
+"""Locations of the weights of CLIP and PAC-S. The weights of PAC-S are downloaded manually."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from vlgauge.checkpoints.files import cache_folder, hub_file_at, hub_file_here, sha256_of
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.files import read_json
+from vlgauge.models.clip.architectures import (
+    CONVERTED_HUB_FILE,
+    HUB_FILE,
+    PICTURE_SETTINGS,
+    TOKENIZER,
+    ClipArchitecture,
+)
+from vlgauge.models.clip.backbones import architecture_of
+
+# File names of weights in folders copied from the Hub or saved by a library. The first existing one is used.
+FOLDER_FILES = (
+    HUB_FILE,
+    CONVERTED_HUB_FILE,
+    "model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "pytorch_model.bin",
+)
+
+
+# Values of the two filters in Pillow.
+_FILTERS: dict[object, Literal["bilinear", "bicubic"]] = {2: "bilinear", 3: "bicubic"}
+
+
+def find_weights(row: ClipArchitecture, weights: str | Path | None, *, setting: str = "weights") -> Path:
+    """Return the file with the weights, and download it if necessary.
+
+    Args:
+        row: The backbone.
+        weights: A file, or a folder with one of `FOLDER_FILES`. None for the Hub file at the revision of the table.
+        setting: Name of the setting, for messages.
+
+    Raises:
+        WeightsNotFoundError: If the file cannot be found.
+        ValueError: If the Hub file has another SHA-256 than in the table.
+    """
+    if weights is not None:
+        return given_file(weights, setting, row.files)
+    path = hub_file_at(*_on_hub(row), sha256=row.sha256)
+    if row.sha256 and sha256_of(path) != row.sha256:
+        raise UsageError(
+            f"the weights of {row.name} must have the sha256 {row.sha256[:16]}, got {sha256_of(path)[:16]} in "
+            f"{str(path)!r}; delete the file and run: vlgauge prefetch clip:{row.name}"
+        )
+    return path
+
+
+def look_for_weights(row: ClipArchitecture, weights: str | Path | None) -> None:
+    """Check that `find_weights` can find the weights, without downloading them."""
+    if weights is not None:
+        given_file(weights, "weights", row.files)
+    else:
+        hub_file_here(*_on_hub(row))
+    if row.beside:
+        if weights is not None:
+            tokenizer_file(row, weights)
+        else:
+            for name in row.beside:
+                hub_file_here(*_on_hub(row, (name,)))
+
+
+def tokenizer_file(row: ClipArchitecture, weights: str | Path | None) -> Path | None:
+    """Return the tokenizer file next to the weights of a backbone, or None if the backbone has none.
+
+    Raises:
+        WeightsNotFoundError: If it is missing.
+    """
+    if TOKENIZER not in row.beside:
+        return None
+    if weights is None:
+        return hub_file_at(*_on_hub(row, (TOKENIZER,)))
+    weights_file = given_file(weights, "weights", row.files)
+    path = weights_file.parent / TOKENIZER
+    if not path.is_file():
+        raise WeightsNotFoundError(
+            f"`weights` must have the model's {TOKENIZER} next to them, got {str(weights_file)!r} without"
+        )
+    return path
+
+
+def with_own_pictures(row: ClipArchitecture, weights: str | Path | None) -> ClipArchitecture:
+    """Return the backbone with the resizing filter of its image settings file, if it has one.
+
+    Raises:
+        ValueError: If the file has another image size or an unsupported filter.
+    """
+    if PICTURE_SETTINGS not in row.beside:
+        return row
+    if weights is None:
+        path = hub_file_at(*_on_hub(row, (PICTURE_SETTINGS,)))
+    else:
+        path = given_file(weights, "weights", row.files).parent / PICTURE_SETTINGS
+        if not path.is_file():
+            return row
+    found = read_json(path, "`weights`")
+    size = found.get("size") if isinstance(found, dict) else None
+    sides = {size.get("height"), size.get("width")} if isinstance(size, dict) else {size}
+    kind = _FILTERS.get(found.get("resample")) if isinstance(found, dict) else None
+    if sides != {row.size} or kind is None:
+        raise UsageError(
+            f"`weights` must have the {PICTURE_SETTINGS} of {row.name} next to them, with {row.size} pixels and a "
+            f"bilinear or bicubic filter, got another in {str(path)!r}"
+        )
+    return replace(row, interpolation=kind)
+
+
+def _on_hub(
+    row: ClipArchitecture, files: tuple[str, ...] = ()
+) -> tuple[str, Sequence[str], str | None, Callable[[str, str], str]]:
+    """Return the arguments of `hub_file_at` for the weights of a backbone, or for other files."""
+    files = files or row.files
+    if row.repository is None:
+        raise WeightsNotFoundError(
+            f"`weights` must be a file for the backbone {row.name!r}, which is not on the Hub, got None"
+        )
+
+    def missing(folder: str, why: str) -> str:
+        return (
+            f"{row.repository} (revision {row.revision or 'newest'}, file {' or '.join(files)}) is not in {folder} "
+            f"and {why}; run on a machine with network: vlgauge prefetch clip:{row.name}, pass a file as "
+            f"{as_setting('weights')}, or {as_setting('profile', 'embedded')}"
+        )
+
+    return row.repository, files, row.revision, missing
+
+
+def given_file(path: str | os.PathLike[str], setting: str, own: Sequence[str] = ()) -> Path:
+    """Return the file of a setting, or the weights file in the folder of a setting.
+
+    Args:
+        path: File or folder.
+        setting: Name of the setting, for messages.
+        own: File names to try before `FOLDER_FILES`.
+
+    Raises:
+        WeightsNotFoundError: If there is no such file.
+    """
+    file = Path(path).expanduser()
+    if file.is_dir():
+        names = list(dict.fromkeys([*own, *FOLDER_FILES]))
+        found = next((file / name for name in names if (file / name).is_file()), None)
+        if found is None:
+            raise WeightsNotFoundError(
+                f"`{setting}` must be a file, or a folder with one of {', '.join(names)}, got the folder "
+                f"{os.fspath(path)!r} without"
+            )
+        return found
+    if not file.is_file():
+        raise WeightsNotFoundError(f"`{setting}` must be an existing file, got {os.fspath(path)!r}")
+    return file
+
+
+# -- the weights of PAC-S ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Release:
+    """Checkpoint released by the authors of PAC-S without a license and without a checksum."""
+
+    file: str
+    link: str
+    size: str
+
+
+# The authors' page has the link of the smaller checkpoint for both.
+_DRIVE = "https://drive.google.com/file/d/{}/view"
+_PLUS = "https://ailb-web.ing.unimore.it/publicfiles/pac++/{}"
+RELEASES = {
+    "pac_s": {
+        "ViT-B/32": Release("clip_ViT-B-32.pth", _DRIVE.format("1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae"), "about 605 MB"),
+        "laion/ViT-L-14": Release(
+            "openClip_ViT-L-14.pth", _DRIVE.format("1G1DAGQf5fW2U3u7K3Dn-eCC6koMDyvsU"), "about 1.6 GB"
+        ),
+    },
+    "pac_s++": {
+        "ViT-B/32": Release("PAC++_clip_ViT-B-32.pth", _PLUS.format("PAC++_clip_ViT-B-32.pth"), "about 622 MB"),
+        "ViT-L/14": Release("PAC++_clip_ViT-L-14.pth", _PLUS.format("PAC++_clip_ViT-L-14.pth"), "about 1.75 GB"),
+    },
+}
+TITLES = {"pac_s": "PAC-S", "pac_s++": "PAC-S++"}
+
+
+def paper_adapter_path(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
+    """Return the path of the converted weights of PAC-S or PAC-S++ for a backbone, which may not exist."""
+    stem = kind.replace("++", "_plus")
+    return cache_folder() / "adapters" / f"{stem}-{architecture_of(backbone).architecture}.safetensors"
+
+
+def paper_adapter(backbone: str | ClipArchitecture, kind: str = "pac_s") -> Path:
+    """Return the file with the converted weights of PAC-S or PAC-S++, for `load_checkpoint`, which checks them.
+
+    Raises:
+        WeightsNotFoundError: If it does not exist.
+    """
+    path = paper_adapter_path(backbone, kind)
+    if path.is_file():
+        return path
+    toy = f", or {as_setting('profile', 'embedded')}" if kind == "pac_s" else ""
+    raise WeightsNotFoundError(
+        f"the weights of {TITLES[kind]} for {architecture_of(backbone).name} are not in {path}: "
+        f"{manual_step(backbone, kind)}; or pass {as_setting('checkpoint')}{toy}"
+    )
+
+
+def manual_step(backbone: str | ClipArchitecture, kind: str = "pac_s") -> str:
+    """Return the instructions for obtaining the weights of PAC-S or PAC-S++ for a backbone, for a message."""
+    name = architecture_of(backbone).name
+    if name not in RELEASES[kind]:
+        released = " and ".join(RELEASES[kind])
+        return f"they were released for {released} only; train others with vlgauge train pac_s"
+    release = RELEASES[kind][name]
+    return (
+        f"they carry no licence, so fetch {release.file} ({release.size}) yourself from {release.link} and run: "
+        f"vlgauge convert {release.file} --backbone {name}"
+    )

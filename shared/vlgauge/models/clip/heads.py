@@ -1,0 +1,161 @@
+"""Adapters: projection matrices that replace the projections of an unchanged CLIP backbone, such as PAC-S."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.checkpoints.reading import checked_file, is_safetensors
+from vlgauge.core.errors import UsageError
+from vlgauge.core.writing import replacing
+
+FORMAT = "vlgauge-clip-adapter-1"
+# Whole CLIP that was compared with its base.
+FULL_FORMAT = "vlgauge-clip-1"
+REQUIRED = ("kind", "architecture", "base_projections_sha256")
+
+_POOL = "visual.attnpool."
+Matrix = npt.NDArray[np.float32]
+
+
+def is_head(name: str) -> bool:
+    """Return whether a tensor belongs to the head.
+
+    The head consists of the two projections, or of the attention pool and the text projection of a ResNet.
+    """
+    return name in ("visual.proj", "text_projection") or name.startswith(_POOL)
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """Head of a CLIP, created by `adapter_of` or `read_adapter`.
+
+    Attributes:
+        visual_proj: Shape ``(width, embed)``, float32. None for a ResNet.
+        text_projection: Shape ``(width, embed)``, float32.
+        digest: `heads_digest` of its tensors, which does not depend on the file.
+        metadata: Strings: kind ("pac_s", "custom"), architecture, base_projections_sha256, and optional entries.
+        attention_pool: Tensors ``visual.attnpool.*`` of a ResNet.
+    """
+
+    visual_proj: Matrix | None
+    text_projection: Matrix
+    digest: str
+    metadata: dict[str, str]
+    attention_pool: Mapping[str, Matrix] = field(default_factory=dict)
+
+    @property
+    def tensors(self) -> dict[str, Matrix]:
+        """Tensors by their names in open_clip."""
+        proj = {} if self.visual_proj is None else {"visual.proj": self.visual_proj}
+        return {**proj, "text_projection": self.text_projection, **self.attention_pool}
+
+
+def heads_of(state: Mapping[str, Any]) -> dict[str, Matrix]:
+    """Return the tensors of the head in a state dict of torch tensors or NumPy arrays, float32."""
+    return {
+        name: np.ascontiguousarray(tensor.detach().float().cpu() if hasattr(tensor, "detach") else tensor, np.float32)
+        for name, tensor in state.items()
+        if is_head(name)
+    }
+
+
+def heads_digest(state: Mapping[str, Any]) -> str:
+    """Return the SHA-256 in hexadecimal digits over names, shapes and float32 values of the head in a state dict."""
+    digest = hashlib.sha256()
+    for name, matrix in sorted(heads_of(state).items()):
+        digest.update(f"{name} {matrix.shape}\n".encode())
+        digest.update(matrix.astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+def adapter_of(state: Mapping[str, Any], metadata: Mapping[str, str]) -> Adapter:
+    """Return the head of a state dict as an adapter.
+
+    Args:
+        state: Torch tensors or NumPy arrays. Tensors outside the head are ignored.
+        metadata: Metadata with at least the keys `REQUIRED`.
+
+    Raises:
+        ValueError: If tensors or metadata are missing or invalid.
+    """
+    return _checked(heads_of(state), dict(metadata), "the given tensors")
+
+
+def read_adapter(path: str | PathLike[str]) -> Adapter:
+    """Read an adapter from safetensors.
+
+    Raises:
+        ValueError: If the file is not a complete adapter.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    metadata = safetensors_metadata(path)
+    if metadata.get("format") != FORMAT:
+        raise UsageError(
+            f"`adapter` must be safetensors whose metadata say format={FORMAT}, got {metadata.get('format')!r} in "
+            f"{os.fspath(path)!r}; make it with: vlgauge convert"
+        )
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, KeyError, TypeError) as error:  # a data type without NumPy equivalent raises KeyError
+        raise UsageError(f"`adapter` must be complete, got {os.fspath(path)!r}, which fails with: {error}") from error
+    return _checked(tensors, metadata, repr(os.fspath(path)))
+
+
+def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
+    """Write an adapter as safetensors, creating or replacing the file atomically."""
+    from safetensors.numpy import save_file
+
+    with replacing(path, in_folder=True) as part:
+        save_file(adapter.tensors, part, metadata={**adapter.metadata, "format": FORMAT})
+
+
+def safetensors_metadata(path: str | PathLike[str]) -> dict[str, str]:
+    """Return the metadata of a safetensors file, or an empty dictionary if it has none or the file has another format.
+
+    Raises:
+        ValueError: If a safetensors file is incomplete.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    file = checked_file(path)
+    with file.open("rb") as stream:
+        if not is_safetensors(stream.read(16)):
+            return {}
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            return dict(opened.metadata() or {})
+    except SafetensorError as error:
+        raise UsageError.about("checkpoint", f"must be complete safetensors, got {str(file)!r}: {error}") from error
+
+
+def _checked(tensors: dict[str, Any], metadata: dict[str, str], source: str) -> Adapter:
+    """Check matrices and metadata, and return them as an adapter."""
+    lacking = [name for name in REQUIRED if not metadata.get(name)]
+    if lacking:
+        raise UsageError(
+            f"`adapter` must have the metadata {', '.join(REQUIRED)}, lacks {', '.join(lacking)} in {source}"
+        )
+    pool = {name: tensor for name, tensor in tensors.items() if name.startswith(_POOL)}
+    wanted = {"text_projection"} | (set(pool) or {"visual.proj"})
+    if set(tensors) != wanted:
+        raise UsageError(
+            f"`adapter` must contain visual.proj, or the attention pool of a ResNet, and text_projection, got "
+            f"{', '.join(sorted(tensors)) or 'nothing'} in {source}"
+        )
+    for name, tensor in tensors.items():
+        if not np.issubdtype(tensor.dtype, np.floating) or not np.isfinite(tensor).all():
+            raise UsageError.about("adapter", f"must contain finite floats, got others in {name} of {source}")
+    heads = heads_of(tensors)
+    shapes = [heads[name].shape for name in ("visual.proj", "text_projection") if name in heads]
+    if any(len(shape) != 2 for shape in shapes) or len({shape[-1] for shape in shapes}) != 1:
+        raise UsageError.about("adapter", f"must contain two matrices of one embedding width, got {shapes} in {source}")
+    ours = {name: heads[name] for name in pool}
+    return Adapter(heads.get("visual.proj"), heads["text_projection"], heads_digest(heads), metadata, ours)

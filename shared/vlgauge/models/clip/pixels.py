@@ -1,0 +1,200 @@
+"""CLIP image preprocessing (resizing, cropping, RGB conversion) in threads that run a few batches ahead of the model.
+
+The steps follow the order of the authors' code. RGB conversion comes last, so palette images are resized with
+nearest-neighbor interpolation and images with an alpha channel with alpha-weighted colors. Architectures with
+`rgb_first` convert images to RGB first.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from vlgauge.core.errors import UsageError, is_of_item
+from vlgauge.inputs.media.large_images import keep_large_until_done
+from vlgauge.inputs.media.pictures import Picture
+from vlgauge.models.clip.architectures import ClipArchitecture
+
+BATCHES_AHEAD = 2
+
+Item = TypeVar("Item")
+
+PictureId: TypeAlias = tuple[str, bytes]
+"""``convert`` and ``key`` of an image. Images with equal ids have equal pixels."""
+
+_FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
+
+# Resizing an extremely elongated image would take hundreds of megabytes, most of which the center crop discards.
+_SLENDER = 100
+
+
+def square(picture: Image.Image, row: ClipArchitecture) -> np.ndarray:
+    """Resize and crop an image to the input size of the image tower.
+
+    The shorter side is resized to `size` and the longer side to ``int(size * long / short)``, followed by a center crop
+    whose offset is rounded half to even. With ``resize="squash"`` both sides are resized to `size` instead.
+
+    Returns:
+        RGB pixels, shape ``(size, size, 3)``, uint8.
+    """
+    if row.rgb_first:
+        picture.info.pop("transparency", None)
+        picture = picture.convert("RGB")
+    width, height = picture.size
+    size, kind = row.size, _FILTERS[row.interpolation]
+    if row.resize == "squash":
+        cut = picture.resize((size, size), kind)
+    elif max(width, height) > _SLENDER * min(width, height):
+        cut = picture.resize((size, size), kind, box=_centre(width, height, size))
+    else:
+        short = min(width, height)
+        wide, high = int(size * width / short), int(size * height / short)
+        left, top = int(round((wide - size) / 2.0)), int(round((high - size) / 2.0))  # noqa: RUF046
+        cut = picture.resize((wide, high), kind).crop((left, top, left + size, top + size))
+    # Avoid Pillow's warning about lost transparency. As everywhere, images are scored without their alpha channel.
+    cut.info.pop("transparency", None)
+    return np.asarray(cut.convert("RGB"))
+
+
+def _centre(width: int, height: int, size: int) -> tuple[float, float, float, float]:
+    """Return the box of an elongated image that the center crop would keep, in pixels of the original image.
+
+    Rounding may change a pixel by one gray level.
+    """
+    short, long = sorted((width, height))
+    scaled = int(size * long / short)
+    start = int(round((scaled - size) / 2.0)) * long / scaled  # noqa: RUF046
+    end = start + size * long / scaled
+    return (start, 0.0, end, float(height)) if width > height else (0.0, start, float(width), end)
+
+
+def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
+    """Open an image and preprocess it with `square`.
+
+    Raises:
+        ValueError: If the image cannot be read.
+    """
+    opened = picture.open()
+    try:
+        return square(opened, row)
+    except (ValueError, OSError) as error:
+        raise UsageError.about(picture.place, f"must be a readable image, got one that fails with: {error}") from error
+
+
+def distinct_pictures(
+    pictures: Sequence[Picture], on_error: str
+) -> tuple[list[PictureId | None], dict[PictureId, Picture]]:
+    """Deduplicate images.
+
+    Args:
+        pictures: The images.
+        on_error: ``"raise"`` to raise errors of unreadable files.
+
+    Returns:
+        Id of each image, or None if its file cannot be read, and one image per id.
+    """
+    ids: list[PictureId | None] = []
+    distinct: dict[PictureId, Picture] = {}
+    for picture in pictures:
+        try:
+            name = (picture.convert, picture.key)
+        except UsageError as error:
+            if on_error == "raise" or not is_of_item(error):
+                raise
+            ids.append(None)
+            continue
+        distinct.setdefault(name, picture)
+        ids.append(name)
+    return ids, distinct
+
+
+def sorted_ids(distinct: dict[PictureId, Picture], ids: Iterable[PictureId]) -> list[PictureId]:
+    """Sort ids by content only, keeping images from the same file together."""
+    return sorted(ids, key=lambda name: (getattr(distinct[name], "order", name[1]), name))
+
+
+def skip_rest(pictures: Sequence[Picture], needed: set[int]) -> None:
+    """Call ``skip()`` on the images that are not needed, so that shared images can be released."""
+    for picture in pictures:
+        if id(picture) not in needed and hasattr(picture, "skip"):
+            picture.skip()
+
+
+def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
+    """Return all settings between a decoded file and the image tower."""
+    return {
+        "size": row.size,
+        "resize": row.resize,
+        "interpolation": row.interpolation,
+        "mean": row.mean,
+        "std": row.std,
+        "convert": "early" if row.rgb_first else convert,
+        "orientation": "exif",
+    }
+
+
+@contextmanager
+def decoded_batches(
+    pictures: Sequence[Picture], row: ClipArchitecture, batch_size: int
+) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
+    """Decode and preprocess images in batches, using a thread pool.
+
+    Threads run at most two batches ahead, so memory use does not grow with the number of images. The pool is shut down
+    on exit from the context instead of by the garbage collector, which may run while a thread starts and then deadlock.
+
+    Yields:
+        Iterator over batches. Each item is a preprocessed image, or the error raised for it.
+    """
+    workers = max(1, min(8, os.cpu_count() or 1, len(pictures)))
+    executor = ThreadPoolExecutor(workers, "vlgauge-decode")
+
+    def decoded() -> Iterator[list[np.ndarray | UsageError]]:
+        batches = batched(pictures, batch_size)
+        waiting: deque[list[Future[np.ndarray | UsageError]]] = deque()
+        while True:
+            for batch in islice(batches, BATCHES_AHEAD + 1 - len(waiting)):
+                waiting.append(
+                    [executor.submit(copy_context().run, _prepared_or_error, picture, row) for picture in batch]
+                )
+            if not waiting:
+                return
+            yield [future.result() for future in waiting.popleft()]
+
+    try:
+        yield decoded()
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def stacked_squares(opened: Sequence[np.ndarray | UsageError]) -> np.ndarray:
+    """Return a batch of preprocessed images as one array, shape ``(n, size, size, 3)``.
+
+    Raises:
+        ValueError: The first error among the images.
+    """
+    for square in opened:
+        if isinstance(square, UsageError):
+            raise square
+    return np.stack([np.asarray(square) for square in opened])
+
+
+def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Split items into parts of `size` items. The last one may be shorter."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | UsageError:
+    try:
+        with keep_large_until_done():
+            return prepared(picture, row)
+    except UsageError as error:
+        if not is_of_item(error):
+            raise
+        return error

@@ -1,0 +1,122 @@
+"""Demo CLIP of the embedded profile: a small model trained on synthetic scenes, included in the package.
+
+It was trained only on `vlgauge.scenes` and has no published scores, so only comparisons of its scores are meaningful.
+`scripts/make/train_toy_clip.py` trained it. `data/toy_clip/toy_clip.json` contains the record of the training and
+results on held-out scenes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vlgauge.checkpoints.files import sha256_of
+from vlgauge.core.errors import UsageError, WeightsNotFoundError
+from vlgauge.core.files import DATA
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.core.validation import warn
+from vlgauge.models.clip.architectures import ClipArchitecture
+
+if TYPE_CHECKING:
+    import torch
+
+TOY_NAME = "vlgauge-toy-clip"
+
+# Keyword arguments of `open_clip.model.CLIP`. The attention heads of both towers have a width of 32.
+TOY_MODEL: dict[str, Any] = {
+    "embed_dim": 64,
+    "quick_gelu": True,
+    "vision_cfg": {"image_size": 64, "patch_size": 16, "width": 128, "layers": 4, "head_width": 32},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 3},
+}
+
+# OpenAI's preprocessing, including mean and standard deviation, with a size of 64 pixels.
+TOY_ROW = ClipArchitecture(TOY_NAME, TOY_NAME, None, 64, size=64, config=TOY_MODEL)
+
+# Tensors of the file that replace `token_embedding.weight`. See `expanded`.
+_TOKEN_IDS = "token_embedding.ids"
+_TOKEN_ROWS = "token_embedding.rows"
+_OTHER_ROW = "token_embedding.other"
+
+
+# Warnings that were already issued in this process.
+_TOLD: set[str] = set()
+
+
+def tell_of_pictures() -> None:
+    """Warn, once per process, that images are encoded by the demo CLIP."""
+    _tell_once(f"the scores of the toy CLIP of the embedded profile {TOY_NUMBERS}")
+
+
+def tell_of_stories() -> None:
+    """Warn, once per process, that stories are scored by the demo sentence-order model."""
+    _tell_once(f"the scores of the toy sentence-order model of the embedded profile {TOY_NUMBERS}")
+
+
+def _tell_once(text: str) -> None:
+    if text not in _TOLD:
+        _TOLD.add(text)
+        warn(text)
+
+
+def toy_file(name: str = "toy_clip.safetensors") -> Path:
+    """Return the path of a file of the demo CLIP."""
+    return DATA / "toy_clip" / name
+
+
+def toy_record() -> dict[str, Any]:
+    """Return the record of the model: configuration, preprocessing, training, held-out results and SHA-256."""
+    return json.loads(toy_file("toy_clip.json").read_text("utf-8"))
+
+
+def toy_state(path: Path | None = None) -> dict[str, torch.Tensor]:
+    """Return the tensors of the demo CLIP by open_clip's names, float32, for `load_state_dict(strict=True)`.
+
+    Args:
+        path: File to read. None for the bundled file, whose SHA-256 is checked.
+
+    Raises:
+        WeightsNotFoundError: If the file does not exist.
+        ValueError: If the bundled file has another SHA-256 than in its record.
+    """
+    with importing('the toy CLIP needs more packages; run: pip install "vlgauge[clip]"'):
+        from safetensors.torch import load_file
+
+    file = path or toy_file()
+    if not file.is_file():
+        raise WeightsNotFoundError(f"the toy CLIP is not at {str(file)!r}; install vlgauge again")
+    if path is None:
+        known, found = toy_record()["sha256"], sha256_of(file)
+        if found != known:
+            raise UsageError(
+                f"the toy CLIP must have the sha256 {known[:8]} of its record, got {found[:8]} in {str(file)!r}; "
+                "install vlgauge again"
+            )
+    return expanded(load_file(file))
+
+
+def expanded(stored: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Expand the stored tensors to float32 and a full token table, in which all untrained tokens share one row.
+
+    Args:
+        stored: Tensors of the file, with `token_embedding.ids` (n,), `token_embedding.rows` (n, 64) and
+            `token_embedding.other` (64,) instead of the whole table, and the rest by open_clip's names.
+    """
+    state = {name: tensor.float() for name, tensor in stored.items() if not name.startswith("token_embedding.")}
+    table = stored[_OTHER_ROW].float().repeat(TOY_MODEL["text_cfg"]["vocab_size"], 1)
+    table[stored[_TOKEN_IDS].long()] = stored[_TOKEN_ROWS].float()
+    return {**state, "token_embedding.weight": table}
+
+
+def compacted(state: dict[str, torch.Tensor], ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return the tensors of the file in float16, the inverse of `expanded` except for rounding.
+
+    Args:
+        state: Tensors by open_clip's names, with a token table of ``len(ids) + 1`` rows, the shared one first.
+        ids: Token ids of the other rows, shape ``(n,)``.
+    """
+    table = state["token_embedding.weight"].half()
+    rest = {name: tensor.half().contiguous() for name, tensor in state.items() if name != "token_embedding.weight"}
+    return {**rest, _TOKEN_IDS: ids.int(), _TOKEN_ROWS: table[1:].clone(), _OTHER_ROW: table[0].clone()}

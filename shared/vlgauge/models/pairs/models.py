@@ -1,0 +1,308 @@
+"""Files of sentence-pair classifiers, and loading them without running code in the files."""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vlgauge.checkpoints import known_tensors
+from vlgauge.checkpoints.files import SourcesMissing, hub_folder, hub_folder_here, joint_digest
+from vlgauge.checkpoints.first_values import without_first_values
+from vlgauge.checkpoints.reading import RefusedModel, check_stored, loading, read_torch_object, refused
+from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
+from vlgauge.core.files import DATA, read_json
+from vlgauge.core.optional_dependencies import importing
+from vlgauge.core.progress import quiet_transformers
+from vlgauge.core.signatures import local_name
+
+EMBEDDED = DATA / "sentence_order"
+EMBEDDED_NAME = "vlgauge-sentence-order"
+AUTHORS_FILE = "https://drive.google.com/file/d/1-ATRk6AQyKGNDZHkqrKkpjiY6jfbK9NS/view"
+
+# The fused CPU kernels of torch change a probability by 5e-6, and depend more on the batch than the eager kernels.
+ATTENTION = "eager"
+_OF_FIVE = "TokenizersBackend"
+_EXPECTED = "`model` must be a sequence-pair classifier that loads"
+
+SETTINGS_FILES = ("*.json", "*.txt", "*.model")
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_PINNED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+# Prefixes in the authors' files, and the corresponding prefixes of AlbertForSequenceClassification.
+_RENAMED = {"albert_model.": "albert.", "linear.": "classifier."}
+# Configuration and tokenizer of the authors' checkpoint.
+BASE = "albert/albert-large-v1"
+# Last commit in the public history of the repository. Both files are older.
+BASE_REVISION = "e00395aacfbe564dea329c3d1f1babc0bbf54809"
+PINNED_BASE = f"{BASE}@{BASE_REVISION}"
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Classifier of sentence pairs on disk.
+
+    Attributes:
+        name: Name for messages.
+        identity: Name with commit or digest, used in signatures.
+        folder: Folder with configuration and tokenizer, and with the weights unless there is a checkpoint.
+        checkpoint: File in the format of RoViST's authors. None if the weights are safetensors in the folder.
+        digest: SHA-256 over weights, tokenizer and configuration.
+    """
+
+    name: str
+    identity: str
+    folder: Path
+    checkpoint: Path | None
+    digest: str
+
+
+def find_pair_model(model: str | None, base: str | None = None, profile: str = "paper") -> PairModel:
+    """Locate the files of a classifier, and download them if necessary.
+
+    Args:
+        model: Folder, Hub id pinned as ``owner/name@<commit>``, or checkpoint file of the authors. None for the bundled
+            model of the embedded profile.
+        base: Folder or pinned id of configuration and tokenizer, which is required for a checkpoint file and invalid
+            otherwise.
+        profile: "paper", or "embedded", under which nothing is downloaded.
+
+    Raises:
+        WeightsNotFoundError: If the model cannot be found.
+        ValueError: If `base` is missing or must not be passed, or a folder is incomplete.
+    """
+    if model is not None and Path(model).is_file():
+        if base is None:
+            raise UsageError(_no_base())
+        return _described(Path(model).name, _folder("base", base, profile, SETTINGS_FILES), Path(model).resolve())
+    if base is not None:
+        raise UsageError(f"`base` must be left out unless `model` is a checkpoint file, got {base!r} and {model!r}")
+    if model is None:
+        if profile != "embedded":
+            raise WeightsNotFoundError(_no_model())
+        return _described(EMBEDDED_NAME, EMBEDDED, None)
+    folder = _folder("model", model, profile, (*SETTINGS_FILES, "*.safetensors"))
+    if Path(model).is_dir():
+        return _described(folder.name, folder, None)
+    repository, _, revision = model.partition("@")
+    return replace(_described(repository, folder, None), identity=f"{repository}@{revision[:8]}")
+
+
+def look_for_model(model: str | None, profile: str) -> None:
+    """Check that `find_pair_model` can find the classifier, without downloading or reading it."""
+    if model is None:
+        if profile != "embedded":
+            raise WeightsNotFoundError(_no_model())
+    elif not Path(model).is_file():
+        _here("model", model, profile, (*SETTINGS_FILES, "*.safetensors"), hub_folder_here)
+
+
+def look_for_base(model: str | None, base: str | None, profile: str) -> None:
+    """Check that configuration and tokenizer of a checkpoint file can be found, even if the file itself is missing."""
+    if model is None or Path(model).is_dir() or _PINNED.fullmatch(model):
+        return
+    if base is not None:
+        _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
+    elif Path(model).is_file():
+        raise SourcesMissing(_no_base())
+
+
+def _no_model() -> str:
+    return (
+        f"`model` is missing: the authors' checkpoint sop_model_epoch4.pth.tar is at {AUTHORS_FILE}; pass its "
+        f'path together with base="{PINNED_BASE}", or the folder of any classifier of sentence pairs, {_hint()}'
+    )
+
+
+def _no_base() -> str:
+    return (
+        "`base` is missing: a checkpoint file needs the folder or pinned id of its ALBERT configuration and "
+        f'tokenizer (for the authors\' checkpoint base="{PINNED_BASE}")'
+    )
+
+
+def _folder(setting: str, name: str, profile: str, patterns: Sequence[str]) -> Path:
+    """Return the local folder of that name, or download a pinned repository of the Hub."""
+    folder = _here(setting, name, profile, patterns, hub_folder)
+    assert folder is not None
+    return folder
+
+
+def _here(
+    setting: str, name: str, profile: str, patterns: Sequence[str], on_hub: Callable[..., Path | None]
+) -> Path | None:
+    """Return the local folder of that name, or the result of `on_hub` for a pinned repository of the Hub."""
+    if Path(name).is_dir():
+        return Path(name).resolve()
+    pinned = _PINNED.fullmatch(name)
+    if pinned is None:
+        raise WeightsNotFoundError(
+            f"`{setting}` must be an existing folder{' or file' if setting == 'model' else ''}, or a Hub id with its "
+            f"commit (owner/name@<40 hexadecimal digits>), got {name!r}"
+        )
+    if profile == "embedded":
+        raise WeightsNotFoundError(
+            f"`{setting}` must be a folder under the embedded profile, which fetches nothing, got {name!r}"
+        )
+    return on_hub(pinned["repository"], pinned["revision"], patterns, _hint())
+
+
+def _described(name: str, folder: Path, checkpoint: Path | None) -> PairModel:
+    setting = "model" if checkpoint is None else "base"
+    config = folder / "config.json"
+    if not config.is_file():
+        raise UsageError(f"`{setting}` must be a folder with config.json, got {str(folder)!r}")
+    settings = read_json(config, f"`{setting}`")
+    if not isinstance(settings, dict) or "auto_map" in settings:
+        raise UsageError(f"`{setting}` must be a model of the transformers library, got one with custom code: {name!r}")
+    if not any(next(folder.glob(pattern), None) for pattern in _TOKENIZERS):
+        raise UsageError(f"`{setting}` must include its tokenizer, got none in {str(folder)!r}")
+    weights = [checkpoint] if checkpoint else sorted(folder.glob("*.safetensors"))
+    if not weights or (folder / "adapter_config.json").exists():
+        raise UsageError(f"`{setting}` must have all its weights as safetensors, got others or none in {str(folder)!r}")
+    files = sorted(path for pattern in SETTINGS_FILES for path in folder.glob(pattern))
+    digest = joint_digest([*weights, *files])
+    identity = f"{name}@{digest[:8]}" if folder == EMBEDDED else local_name(digest)
+    return PairModel(name, identity, folder, checkpoint, digest)
+
+
+def load_pair_model(found: PairModel) -> tuple[Any, Any]:
+    """Load the tokenizer and the float32 classifier in evaluation mode, with all tensors from the files.
+
+    Raises:
+        ValueError: If a tensor is missing or not finite, the model does not have one or two logits, or the tokenizer
+            has no padding token.
+    """
+    with importing('classifiers of sentence pairs need more packages; run: pip install "vlgauge[rovist-c]"'):
+        import torch
+        import transformers  # noqa: F401
+
+    own = loading(_EXPECTED, found.name, (ImportError, RefusedModel))
+    with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
+        tokenizer = _tokenizer_of(found)
+        classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
+    known_tensors.refuse_not_finite(classifier.state_dict(), found.name, "model")
+    if classifier.config.num_labels not in (1, 2):
+        raise UsageError(f"`model` must have one or two logits, got {classifier.config.num_labels} in {found.name!r}")
+    if tokenizer.pad_token_id is None:
+        raise UsageError.about("model", f"must have a tokenizer with a padding token, got none in {found.name!r}")
+    return tokenizer, classifier.float().eval()
+
+
+def _tokenizer_of(found: PairModel) -> Any:
+    """Load the tokenizer of a folder.
+
+    transformers 5 writes tokenizers under a class that transformers 4 does not know. The general class of transformers
+    4 replaces the setting for a space before the text by its default. Therefore the setting is read from the file, and
+    the loaded tokenizer must be equal to the file.
+    """
+    import transformers
+
+    file, settings = found.folder / "tokenizer.json", found.folder / "tokenizer_config.json"
+    told = read_json(settings, "`model`") if settings.is_file() else {}
+    if hasattr(transformers, _OF_FIVE) or told.get("tokenizer_class") != _OF_FIVE:
+        return transformers.AutoTokenizer.from_pretrained(
+            str(found.folder), local_files_only=True, trust_remote_code=False
+        )
+    written = read_json(file, "`model`")
+    words = {name: value for name, value in told.items() if name not in ("backend", "tokenizer_class")}
+    words.setdefault("model_input_names", ["input_ids", "attention_mask"])
+    first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
+    made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
+    if json.loads(made.backend_tokenizer.to_str()) != written:
+        raise RefusedModel(
+            f"`model` must have a tokenizer that transformers {transformers.__version__} reads as it was written, got "
+            f'one of transformers 5 in {found.name!r} that comes out changed; run: pip install "transformers>=5"'
+        )
+    return made
+
+
+def _of_folder(found: PairModel) -> Any:
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    classifier, report = AutoModelForSequenceClassification.from_pretrained(
+        str(found.folder),
+        use_safetensors=True,
+        local_files_only=True,
+        trust_remote_code=False,
+        output_loading_info=True,
+        dtype=torch.float32,
+        attn_implementation=ATTENTION,
+    )
+    # The library initializes tensors that are missing in the files randomly.
+    lacking = [str(key) for part in ("missing_keys", "mismatched_keys") for key in report.get(part, ())]
+    surplus = known_tensors.surplus(map(str, report.get("unexpected_keys", ())), known_tensors.PAIR)
+    if lacking:
+        raise refused(_EXPECTED, found.name, f"no weights for {_listed(lacking)}")
+    if surplus:
+        raise refused(_EXPECTED, found.name, f"unknown weights {_listed(surplus)}")
+    return classifier
+
+
+def _of_checkpoint(found: PairModel, path: Path) -> Any:
+    """Load the classifier of RoViST's authors: ALBERT, a linear layer, and a dropout whose output they do not use."""
+    from transformers import AlbertConfig, AlbertForSequenceClassification
+
+    kind = read_json(found.folder / "config.json", "`base`").get("model_type")
+    if kind != "albert":
+        raise RefusedModel(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
+    state = read_authors_checkpoint(path)
+    kinds: dict[str, Any] = {"attn_implementation": ATTENTION, "num_labels": 2}
+    config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True, **kinds)
+    with without_first_values():
+        classifier = AlbertForSequenceClassification(config)
+    wanted = classifier.state_dict()
+    state = {name: state[name] for name in known_tensors.surplus(state, known_tensors.PAIR)}
+    wrong = [key for key in wanted.keys() & state.keys() if wanted[key].shape != state[key].shape]
+    for what, keys in (
+        ("without", wanted.keys() - state.keys()),
+        ("with unknown", state.keys() - wanted.keys()),
+        ("of other sizes than `base` in", wrong),
+    ):
+        if keys:
+            raise RefusedModel(
+                f"`model` must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
+            )
+    classifier.load_state_dict(state)
+    return classifier
+
+
+def read_authors_checkpoint(path: Path) -> dict[str, Any]:
+    """Read the weights of a checkpoint of RoViST's authors, renamed for `AlbertForSequenceClassification`.
+
+    No code in the file is run. Besides tensors and containers, only `argparse.Namespace` is allowed, which contains the
+    options of the authors' script.
+
+    Raises:
+        ValueError: If the file contains anything else or no weights.
+    """
+    import torch
+
+    try:
+        content = read_torch_object(path, allowed=[argparse.Namespace])
+    except ValueError as error:
+        why = " ".join(str(error).split())[:200]
+        raise RefusedModel(f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}") from error
+    state = content.get("model") if isinstance(content, dict) else None
+    if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise RefusedModel(
+            f"`model` must be a checkpoint with its weights under 'model', got {path.name!r} without them"
+        )
+    check_stored(state, path)
+    renamed = {}
+    for key, value in state.items():
+        old = next((old for old in _RENAMED if key.startswith(old)), "")
+        renamed[_RENAMED.get(old, "") + key.removeprefix(old)] = value
+    return renamed
+
+
+def _listed(keys: Any) -> str:
+    names = sorted(map(str, keys))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _hint() -> str:
+    embedded = as_setting("profile", "embedded")
+    return f"or {embedded} for the bundled demo model, which knows synthetic scenes only"

@@ -1,0 +1,1 @@
+"""Studies, protocols, verification of published tables, and training recipes of the papers."""

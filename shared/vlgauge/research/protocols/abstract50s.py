@@ -1,0 +1,67 @@
+"""Abstract-50S (Vedantam et al., 2015): Pascal-50S with clip-art images of two children, 400 pairs.
+
+The authors published no script. The reader uses ``consensus_abstract.mat`` from the CIDEr website (see
+`vlgauge.research.protocols.voted`) and, for images, its ``abstract50S.mat``, whose variable ``abs_sent`` contains
+structures of the 50 sentences of an image and its URL. The votes do not name the image. It is identified as the image
+whose sentences include most of the 48 references of the pair.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from vlgauge.core.errors import UsageError
+from vlgauge.research.protocols.files import FilePath, Folder, named_files
+from vlgauge.research.protocols.matlab import members, read_matlab, text_of
+from vlgauge.research.protocols.pairs import CaptionPairs, Ties
+from vlgauge.research.protocols.voted import Draws, Rules, VotedPair, read_votes, voted_task
+
+VOTES_FILE, SENTENCES_FILE = "consensus_abstract.mat", "abstract50S.mat"
+
+
+def read_abstract50s(
+    files: Sequence[FilePath],
+    *,
+    images: FilePath | None = None,
+    references: int | None = 5,
+    draws: Draws = 5,
+    vote_ties: str = "half",
+    score_ties: str = "wrong",
+    seed: int = 0,
+) -> CaptionPairs:
+    """Read Abstract-50S with the rules of `read_pascal50s` and a single kind of pairs.
+
+    Images are named by the end of their URL.
+    """
+    rules = Rules(references, draws, Ties(vote_ties, score_ties, seed))
+    paths = named_files(files, [VOTES_FILE], optional=[SENTENCES_FILE])
+    pairs = read_votes(paths[VOTES_FILE])
+    kinds = ["pairs"] * len(pairs)
+    if SENTENCES_FILE not in paths:
+        # Pairs of one image share its references, which identify the image as well as a name.
+        groups = ["\n".join(sorted(pair.references)) for pair in pairs]
+        return voted_task("abstract50s", pairs, [], groups, kinds, rules)
+    names = _pictures(pairs, paths[SENTENCES_FILE])
+    folder = Folder(images, paths[SENTENCES_FILE])
+    return voted_task("abstract50s", pairs, [folder.image(name) for name in names], names, kinds, rules)
+
+
+def _pictures(pairs: Sequence[VotedPair], path: Path) -> list[str]:
+    owners: dict[str, set[str]] = {}
+    for number, item in enumerate(read_matlab(path, ["abs_sent"])["abs_sent"]):
+        place, fields = f"picture {number} of `{path}`", members(item)
+        if len(fields) != 2:
+            raise UsageError(f"{place} must have sentences and an address, got {len(fields)} fields")
+        name = text_of(fields[1], place)
+        for sentence in members(fields[0]):
+            owners.setdefault(text_of(sentence, place), set()).add(name)
+    found = []
+    for number, pair in enumerate(pairs):
+        counts = Counter(name for text in set(pair.references) for name in owners.get(text, ()))
+        (name, count), *_ = counts.most_common(1) or [("", 0)]
+        if 2 * count <= len(set(pair.references)):
+            raise UsageError(
+                f"`{path}` must have a picture with most references of pair {number}, got one with {count} at best"
+            )
+        found.append(name)
+    return found

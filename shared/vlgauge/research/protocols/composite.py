@@ -1,0 +1,98 @@
+"""Composite (Aditya et al., 2015): correctness of captions of COCO, Flickr8k and Flickr30k images, rated 1 to 5.
+
+The authors published no script. The reader uses the table of the Hugging Face dataset yuwd/Composite, one row per
+rating.
+"""
+
+import ast
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, one_file, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions
+
+ENDINGS = ("", ".jpg")
+
+
+def read_composite(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """Read Composite, one row per rating. References that equal the caption are removed.
+
+    Args:
+        files: Table described in `rated_table`.
+        images: Folder of the images.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+
+    Raises:
+        ValueError: If a column is missing, or a cell has another type.
+        OSError: If the file cannot be read.
+    """
+    return rated_table("composite", one_file(files, "test.parquet"), images, references, own_removed=True)
+
+
+def rated_table(
+    name: str, path: Path, images: FilePath | None, references: int | None, *, own_removed: bool
+) -> RatedCaptions:
+    """Read a table with one row per rating. Rows with a NaN rating are left out and counted.
+
+    Args:
+        name: Name of the dataset.
+        path: JSONL, JSON, CSV, TSV or Parquet file with the columns ``mt`` (caption), ``refs`` (a list of strings, or a
+            string with such a list in Python or JSON syntax), ``score`` and ``imgid`` (name of the image, with or
+            without ".jpg"). A column ``img`` with ``bytes``, as in the Parquet files of the Hub, replaces the folder.
+        images: Folder of the images. None for the folder of the file.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+        own_removed: Whether to remove references that equal the caption.
+    """
+    folder = Folder(images, path)
+    rows = read_rows(str(path))
+    ratings = [_rating(row, f"row {i} of `{path}`") for i, row in enumerate(rows)]
+    rated = [i for i, rating in enumerate(ratings) if not math.isnan(rating)]
+    predictions, known, seen, groups = [], [], [], []
+    for i in rated:
+        place = f"row {i} of `{path}`"
+        caption = tidy(entry(rows[i], "mt", str, place))
+        image = str(entry(rows[i], "imgid", (str, int), place))
+        predictions.append(caption)
+        known.append([text for text in _references(rows[i], place) if not own_removed or text != caption])
+        seen.append(_embedded(rows[i]) or folder.image(image, ENDINGS))
+        groups.append(image)
+    columns = columns_of(predictions, known, references, images=seen)
+    rules = {"references": "all" if references is None else references, "ratings": "rows"}
+    left_out = {"ratings that are NaN": len(rows) - len(rated)}
+    found = np.array([ratings[i] for i in rated], dtype=np.float64).reshape(-1, 1)
+    return RatedCaptions(name, columns, groups, rules, found, left_out=left_out)
+
+
+def _rating(row: Mapping[str, Any], place: str) -> float:
+    value = entry(row, "score", (int, float, str), place)
+    try:
+        return float(value)
+    except ValueError:
+        raise UsageError(f"{place} must have a number as 'score', got {value!r}") from None
+
+
+def _references(row: Mapping[str, Any], place: str) -> list[str]:
+    written = entry(row, "refs", (list, str), place)
+    if isinstance(written, str):
+        try:
+            written = json.loads(written)
+        except ValueError:
+            try:
+                written = ast.literal_eval(written)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                written = None
+    return texts(written, f"'refs' of {place}")
+
+
+def _embedded(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    image = row.get("img")
+    return {"bytes": image["bytes"], "path": None} if isinstance(image, Mapping) and image.get("bytes") else None

@@ -1,0 +1,212 @@
+"""Scores for the rows of a protocol, from metrics and baselines or from a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vlgauge.checkpoints.preflight import look_for_all
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import parse_json, read_text
+from vlgauge.core.signatures import format_signature
+from vlgauge.core.validation import one_of
+from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
+from vlgauge.version import __version__
+
+if TYPE_CHECKING:
+    from vlgauge.families.base import Metric
+
+MISSING = ("error", "nan")
+SEEN = ("images", "videos")
+LENGTH = "length"
+BASELINES = (LENGTH, "bleu", "rouge_l", "meteor", "cider")
+"""Baselines in the papers' tables next to image metrics. bleu yields the rows BLEU-1 and BLEU-4."""
+TEXT_FAMILIES = (LENGTH, "bleu_1", "bleu_4", "rouge_l", "meteor", "cider")
+"""Families of scores that require no model."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Family of scores, such as pac_s or ref_pac_s.
+
+    Attributes:
+        name: Name of the family.
+        values: One score per row, NaN if undefined.
+        signature: Signature of the scores. "" if unknown.
+    """
+
+    name: str
+    values: list[float]
+    signature: str = ""
+
+
+def length_scores(columns: Mapping[str, list[Any]]) -> Scores:
+    """Score each caption with its number of words, so that longer captions are better."""
+    lengths = [float(len(caption.split())) for caption in columns["predictions"]]
+    return Scores(LENGTH, lengths, format_signature(LENGTH, {"v": __version__, "unit": "words"}))
+
+
+def metric_scores(
+    metrics: Sequence[Metric], columns: Mapping[str, list[Any]], *, missing: str = "error"
+) -> list[Scores]:
+    """Compute the families of scores of several metrics. bleu yields BLEU-1 and BLEU-4 of each caption.
+
+    All missing inputs are reported before anything is scored.
+
+    Args:
+        metrics: Loaded metrics of this package.
+        columns: Rows of a protocol. Story metrics use the single image of a row.
+        missing: Treatment of missing images or videos: "error", or "nan" for undefined scores.
+
+    Raises:
+        ValueError: If a metric requires a column that the protocol does not have, lower scores of a metric are better,
+            files are missing, or a metric rejects a row.
+        SourcesMissing: If weights are missing.
+    """
+    one_of("missing", missing, MISSING)
+    checked = [checked_columns(metric, columns, missing) for metric in metrics]
+    look_for_all(metrics)
+    n = len(columns["predictions"])
+    found: list[Scores] = []
+    for metric, (own, rows) in zip(metrics, checked, strict=True):
+        found += [
+            Scores(name, spread(values, rows, n), signature) for name, values, signature in _families(metric, own)
+        ]
+    return found
+
+
+def checked_columns(
+    metric: Metric, columns: Mapping[str, list[Any]], missing: str
+) -> tuple[dict[str, list[Any]], list[int]]:
+    """Return the columns of a metric without rows whose image or video is missing, and the indices of the kept rows."""
+    own = _own_columns(metric, columns)
+    rows = _present(own, missing)
+    return {name: [cells[i] for i in rows] for name, cells in own.items()}, rows
+
+
+def _own_columns(metric: Metric, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    if not metric.higher_is_better:
+        raise UsageError(f"METRIC must be one of which higher scores are better, got {metric.name}")
+    own = {}
+    for column in metric.columns:
+        if column.name in columns:
+            own[column.name] = columns[column.name]
+        elif not column.optional:
+            has = ", ".join(columns)
+            raise UsageError(f"METRIC must be able to score {has}, got {metric.name}, which needs {column.name}")
+    return own
+
+
+def _families(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
+    if metric.name == "bleu":
+        return _bleu(metric, columns)
+    result = metric.compute(**columns) or {}
+    return [(name, result[f"{name}_scores"], result.get(f"{name}_signature", "")) for name in families_in(result)]
+
+
+def families_in(result: Mapping[str, Any]) -> list[str]:
+    """Return the names of the scores in a result that are evaluated as metrics.
+
+    Parts of another score, such as the objects of SPICE, are left out, because they would add pairs to the family of
+    tests in Holm's correction.
+
+    Args:
+        result: Result dictionary of a metric, or content of a file of scores.
+    """
+    names = [key.removesuffix("_scores") for key in result if key.endswith("_scores")]
+    wholes = [name for name in names if name in metric_names()]
+    return [name for name in names if not any(name.startswith(f"{whole}_") for whole in wholes)]
+
+
+def _bleu(metric: Metric, columns: Mapping[str, list[Any]]) -> list[tuple[str, list[float], str]]:
+    result = metric.compute(**columns) or {}
+    # axes: caption, count (matches and guesses of four orders, length, closest); NaN for undefined captions
+    table = counts_of_columns(np.array([result[f"bleu_{name}"] for name in COUNT_COLUMNS], dtype=np.float64).T)
+    counts = BleuCounts(table[:, :4], table[:, 4:8], table[:, 8], table[:, 9])
+    orders = coco_bleu(counts).T.tolist()
+    return [(f"bleu_{order}", orders[order - 1], result["bleu_signature"]) for order in (1, 4)]
+
+
+def read_scores(path: Path) -> list[Scores]:
+    """Read families of scores from a file, in the order of the rows of a protocol.
+
+    Args:
+        path: Result of ``vlgauge score ... --output``, a JSON list of numbers, or lines of numbers or of JSON objects
+            with ``score``. null and NaN denote undefined scores.
+
+    Raises:
+        ValueError: If the file has none of these formats.
+        OSError: If the file cannot be read.
+    """
+    text = read_text(path, f"`{path}`")
+    try:
+        content = parse_json(text, f"`{path}`", path)
+    except UsageError:
+        content = [_line(line, number, path) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if isinstance(content, dict):
+        names = families_in(content)
+        if not names:
+            raise UsageError(f"`{path}` must have scores under a name that ends in _scores, got {', '.join(content)}")
+        return [
+            Scores(name, _numbers(content[f"{name}_scores"], path), str(content.get(f"{name}_signature", "")))
+            for name in names
+        ]
+    return [Scores(path.stem, _numbers(content, path))]
+
+
+def _line(line: str, number: int, path: Path) -> Any:
+    try:
+        record = parse_json(line, f"`{path}`", path, number)
+        return record["score"] if isinstance(record, dict) else record
+    except (UsageError, KeyError):
+        raise UsageError(
+            f"`{path}` must have a number or an object with 'score' in line {number}, got {line!r:.60}"
+        ) from None
+
+
+def _numbers(values: Any, path: Path) -> list[float]:
+    if not isinstance(values, list):
+        values = [values]
+    for position, value in enumerate(values):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise UsageError(f"`{path}` must have numbers or null as scores, got {value!r} at position {position}")
+    return [math.nan if value is None else float(value) for value in values]
+
+
+def _present(columns: Mapping[str, list[Any]], missing: str) -> list[int]:
+    """Return the indices of the rows whose image or video exists."""
+    n = len(columns["predictions"])
+    there: dict[str, bool] = {}
+    rows, absent = [], []
+    for i in range(n):
+        paths = [path for name in SEEN if name in columns and (path := _path(columns[name][i]))]
+        for path in paths:
+            there.setdefault(path, Path(path).is_file())
+        lacking = [path for path in paths if not there[path]]
+        absent += lacking[:1]
+        if not lacking:
+            rows.append(i)
+    if absent and (missing == "error" or not rows):
+        raise UsageError(
+            f"the image or video of each row must be there, {len(absent)} of {n} are not, such as {absent[0]!r}; name "
+            "the folder with --images or --videos" + (", or leave them undefined with --missing nan" if rows else "")
+        )
+    return rows
+
+
+def _path(cell: Any) -> str | None:
+    return cell.get("path") if isinstance(cell, Mapping) else cell if isinstance(cell, str) else None
+
+
+def spread(values: Sequence[float], rows: Sequence[int], n: int) -> list[float]:
+    """Return the values of some of n rows as a list of all rows, NaN for the others."""
+    spread = [math.nan] * n
+    for row, value in zip(rows, values, strict=True):
+        spread[row] = value
+    return spread

@@ -1,0 +1,61 @@
+"""THumB (Kasai et al., 2022): captions of four models and of humans for 500 images of COCO, rated by fixed rules.
+
+The two files are in the folder ``mscoco`` of the repository jungokasai/THumB. Both are JSON lines:
+``mscoco_THumB-1.0.jsonl`` has ``hyp`` (the caption), ``human_score``, ``seg_id`` and ``image`` in each row,
+``mscoco_references.json`` has ``seg_id`` and ``refs``, four references per image without the rated human caption.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.media.tables import read_rows
+from vlgauge.research.protocols.files import FilePath, Folder, columns_of, entry, named_files, texts, tidy
+from vlgauge.research.protocols.ratings import RatedCaptions
+
+RATINGS_FILE, REFERENCES_FILE = "mscoco_THumB-1.0.jsonl", "mscoco_references.json"
+
+
+def read_thumb(
+    files: Sequence[FilePath], *, images: FilePath | None = None, references: int | None = None
+) -> RatedCaptions:
+    """Read THumB: 2,500 captions, 500 of which are human-written, each with one rating.
+
+    The rating is ``human_score``: the mean of precision and recall, each from 1 to 5, minus the penalties for fluency,
+    conciseness and inclusive language.
+
+    Args:
+        files: The two files, or a folder with them. The first one is enough without references.
+        images: Folder of COCO's val2014.
+        references: Number of references per row, from the first one. None for all, 0 for none.
+
+    Returns:
+        One row per caption. Intervals resample images.
+
+    Raises:
+        UsageError: If a file is missing or has another layout, or an image has no references.
+        OSError: If a file cannot be read.
+    """
+    needed = [REFERENCES_FILE] if references != 0 else []
+    paths = named_files(files, [RATINGS_FILE, *needed], optional=[] if needed else [REFERENCES_FILE])
+    path = paths[RATINGS_FILE]
+    known: dict[str, list[str]] = {}
+    for i, row in enumerate(read_rows(str(paths[REFERENCES_FILE]), "jsonl") if needed else ()):
+        place = f"row {i} of `{paths[REFERENCES_FILE]}`"
+        known[entry(row, "seg_id", str, place)] = texts(entry(row, "refs", list, place), f"'refs' of {place}")
+    folder = Folder(images, path)
+    predictions, chosen, seen, ratings, groups = [], [], [], [], []
+    for i, row in enumerate(read_rows(str(path))):
+        place = f"row {i} of `{path}`"
+        name = entry(row, "seg_id", str, place)
+        if needed and name not in known:
+            raise UsageError(f"`{paths[REFERENCES_FILE]}` must have references of 'seg_id' {name!r}, got none")
+        predictions.append(tidy(entry(row, "hyp", str, place)))
+        chosen.append(known.get(name, []))
+        seen.append(folder.image(entry(row, "image", str, place)))
+        ratings.append(float(entry(row, "human_score", (int, float), place)))
+        groups.append(name)
+    columns = columns_of(predictions, chosen, references, images=seen)
+    rules = {"references": "all" if references is None else references, "ratings": "rows"}
+    return RatedCaptions("thumb", columns, groups, rules, np.array(ratings).reshape(-1, 1))

@@ -1,0 +1,134 @@
+"""Tables of the component scores that d_hm compares: published files, our files, and alignment of two tables."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.files import csv_rows, read_json, read_text
+from vlgauge.families.base.components import COMPONENTS, component
+
+Scores = dict[str, float]
+Table = dict[str, Scores]
+"""Scores by metric, by story id."""
+
+# Suffixes of the three files of one stem.
+GROUNDING, COHERENCE, NON_REDUNDANCY = "_G.json", "_C.csv", "_R.csv"
+
+
+@dataclass(frozen=True)
+class PairedRows:
+    """Two tables in the same order, and the number of ids that only one of them has."""
+
+    ids: list[str]
+    model: list[Scores]
+    human: list[Scores]
+    n_left_out: int
+
+
+def read_published(stem: str | Path) -> Table:
+    """Read the scores from the three files ``STEM_G.json``, ``STEM_C.csv`` and ``STEM_R.csv``.
+
+    This is the format of Surikuchi et al. (2024): raw GROOViST as ``{id: number}`` or, in a newer layout, ``{id:
+    {"groovist": number}}``, and tables with the columns ``story_id`` and ``C_score`` or ``R_score``. Empty and NaN
+    scores are dropped.
+
+    Returns:
+        The stories that occur in all three files, in the order of the first.
+    """
+    files = {
+        "groovist": read_grounding(f"{stem}{GROUNDING}"),
+        "rovist_c": read_column(f"{stem}{COHERENCE}", "C_score", "rovist_c"),
+        "rovist_nr": read_column(f"{stem}{NON_REDUNDANCY}", "R_score", "rovist_nr"),
+    }
+    common = [name for name in files["groovist"] if all(name in scores for scores in files.values())]
+    return {name: {metric: scores[name] for metric, scores in files.items()} for name in common}
+
+
+def read_grounding(path: str | Path) -> Scores:
+    """Read GROOViST by story id from JSON: ``{id: number}`` or ``{id: {"groovist": number, ...}}``."""
+    content = read_json(path, f"`{path}`")
+    if not isinstance(content, dict):
+        raise UsageError(f"`{path}` must hold a JSON object of scores by story id, got {type(content).__name__}")
+    records = {name: value.get("groovist", "") if isinstance(value, dict) else value for name, value in content.items()}
+    return _defined(path, records.items(), "groovist")
+
+
+def read_column(path: str | Path, title: str, metric: str) -> Scores:
+    """Read the score of a metric by ``story_id`` from a CSV file with the columns ``story_id`` and `title`."""
+    text = read_text(path, f"`{path}`")
+    rows = csv_rows(text, f"`{path}`", path, skipinitialspace=True)
+    _, titles = next(rows, (0, []))
+    if not {"story_id", title} <= set(titles):
+        there = ", ".join(titles) or "none"
+        raise UsageError(f"`{path}` must have the columns story_id and {title}, got {there}")
+    id_at, score_at = titles.index("story_id"), titles.index(title)
+    padded = ([*cells, *[""] * len(titles)] for _, cells in rows if cells)
+    pairs = [(cells[id_at].strip(), cells[score_at]) for cells in padded]
+    if any(not name for name, _ in pairs):
+        raise UsageError(f"`{path}` must have a story_id in every line, got a line without one")
+    return _defined(path, pairs, metric)
+
+
+def _defined(path: str | Path, pairs: Iterable[tuple[str, Any]], metric: str) -> Scores:
+    """Return the scores that are numbers. Empty strings and NaN are dropped, as in the authors' code."""
+    found: Scores = {}
+    for name, value in pairs:
+        if name in found:
+            raise UsageError(f"`{path}` must have each story once, got {name!r} more than once")
+        try:
+            number = math.nan if value in ("", None) else float(value)
+        except (TypeError, ValueError):
+            raise UsageError(f"`{path}` must have a number for story {name!r}, got {value!r}") from None
+        if not math.isnan(number):
+            found[name] = component(number, metric, f"{path}[{name!r}]")
+    return found
+
+
+def table_of_rows(rows: Sequence[Mapping[str, Any]], ids: Sequence[Any], what: str) -> Table:
+    """Build a table from rows that contain the scores under the names of the metrics. Empty cells are undefined."""
+    table: Table = {}
+    for name, row in zip(map(str, ids), rows, strict=True):
+        if name in table:
+            raise UsageError(f"{what} must have each id once, got {name!r} more than once")
+        table[name] = {metric: _cell(row[metric], metric, f"{what}: {metric} of {name}") for metric in COMPONENTS}
+    return table
+
+
+def _cell(value: Any, metric: str, place: str) -> float:
+    if isinstance(value, str):
+        try:
+            value = float(value) if value.strip() else None
+        except ValueError:
+            raise UsageError(f"`{place}` must be a number or empty, got {value!r}") from None
+    return component(value, metric, place)
+
+
+def paired_rows(model: Mapping[str, Scores], human: Mapping[str, Scores], *, common: bool = False) -> PairedRows:
+    """Align two tables in the order of the first.
+
+    Args:
+        model: Scores of the model by story id.
+        human: Scores of the human-written stories by story id.
+        common: Whether to leave out stories that only one of the tables has.
+
+    Raises:
+        ValueError: If the tables share no story, or differ in their stories and `common` is False.
+    """
+    shared = [name for name in model if name in human]
+    n_left_out = len(model) + len(human) - 2 * len(shared)
+    if not common:
+        missing = next((name for name in model if name not in human), None)
+        if missing is not None:
+            raise UsageError(f"`references` must have a human story for each story of the model, none for {missing!r}")
+        if n_left_out:
+            extra = next(name for name in human if name not in model)
+            raise UsageError(
+                f"`references` must have as many stories as `predictions`, got {len(human)} and {len(model)}; "
+                f"the model has none for {extra!r}"
+            )
+    if not shared:
+        raise UsageError("`predictions` and `references` must have a story in common, got none")
+    return PairedRows(shared, [model[name] for name in shared], [human[name] for name in shared], n_left_out)

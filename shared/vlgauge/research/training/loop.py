@@ -1,0 +1,294 @@
+"""Training loop with early stopping, which keeps the best round and can resume an interrupted run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import whole_number
+from vlgauge.core.writing import replacing
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT = "vlgauge-training-3"
+# Folder in the output, and file in this folder, with the state of an unfinished run.
+INTERRUPTED, STATE = "interrupted", "state.safetensors"
+
+_CHECKS = "checks"  # key in the metadata of a state
+
+Figures: TypeAlias = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a training over epochs. The defaults follow RoViST-C (Wang et al., 2022, Appendix A).
+
+    Attributes:
+        learning_rate: Learning rate of the first epoch.
+        decay: Factor of the learning rate after each epoch.
+        weight_decay: Weight decay of Adam, added to the gradient.
+        batch_size: Samples per step.
+        epochs: Maximum number of epochs.
+        patience: Number of epochs without a lower validation loss after which training stops.
+        seed: Seed of the order of the samples and of dropout.
+    """
+
+    learning_rate: float = 1e-5
+    decay: float = 0.95
+    weight_decay: float = 1e-5
+    batch_size: int = 32
+    epochs: int = 50
+    patience: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole_number("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stopping criteria of a training.
+
+    Attributes:
+        rounds: Maximum number of rounds.
+        patience: Number of rounds without a lower loss after which training stops.
+        loss: Name of the figure that selects the best round.
+    """
+
+    rounds: int
+    patience: int
+    loss: str = "validation_loss"
+
+
+@dataclass
+class Progressed:
+    """Progress of a training.
+
+    Attributes:
+        rounds: Figures of each completed round, such as an epoch.
+        best: Index of the round with the lowest loss. -1 before the first round.
+    """
+
+    rounds: list[Figures] = field(default_factory=list)
+    best: int = -1
+
+    def add(self, found: Figures, loss: str) -> bool:
+        """Add a round, and return whether it is the best so far.
+
+        Raises:
+            ValueError: If the loss is not finite.
+        """
+        if not math.isfinite(found[loss]):
+            raise UsageError(
+                f"`--learning-rate` must keep the loss finite, got a {loss.replace('_', ' ')} of {found[loss]} in "
+                f"round {len(self.rounds) + 1}; try a smaller one"
+            )
+        self.rounds.append(found)
+        better = self.best < 0 or found[loss] < self.rounds[self.best][loss]
+        self.best = len(self.rounds) - 1 if better else self.best
+        return better
+
+    def finished(self, plan: Plan) -> bool:
+        """Return whether all rounds are done, or none has improved for `patience` rounds."""
+        done = len(self.rounds)
+        return done >= plan.rounds or (done > 0 and done - 1 - self.best >= plan.patience)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """State from which an interrupted run resumes with bitwise identical results.
+
+    It consists of tensors and JSON, so it cannot contain code.
+
+    Attributes:
+        file: File of the state, which is created or replaced atomically.
+        identity: Data, base and settings. The state of a different training is rejected.
+        tensors: Trained tensors by name, read and written in place.
+        optimizer: Optimizer of these tensors.
+    """
+
+    file: Path
+    identity: str
+    tensors: Mapping[str, torch.Tensor]
+    optimizer: torch.optim.Optimizer
+
+    def save(self, state: Progressed) -> None:
+        """Write tensors, optimizer moments, states of random generators, and figures."""
+        import torch
+        from safetensors.torch import save_file
+
+        tensors = {f"tensors/{name}": tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
+        for number, slots in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{number}/{slot}": value.detach().cpu() for slot, value in slots.items()}
+        tensors["random/cpu"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            tensors["random/cuda"] = torch.cuda.get_rng_state()
+        metadata = {"format": FORMAT, "identity": self.identity, "progressed": json.dumps(asdict(state))}
+        metadata[_CHECKS] = json.dumps(_checks_of(metadata, tensors))
+        with replacing(self.file, in_folder=True) as part:
+            save_file(tensors, part, metadata=metadata)
+
+    def resumed(self) -> Progressed:
+        """Restore tensors, optimizer and random generators from the file.
+
+        Returns:
+            The progress in the file, or an empty one if the file does not exist.
+
+        Raises:
+            ValueError: If the file is damaged, or belongs to a training with other data, base or settings.
+        """
+        if not self.file.is_file():
+            return Progressed()
+        metadata, saved = self._read()
+        own = {f"tensors/{name}": tensor for name, tensor in self.tensors.items()}
+        known = {name: tensor.shape for name, tensor in saved.items() if name.startswith("tensors/")}
+        is_own = (metadata.get("format"), metadata.get("identity")) == (FORMAT, self.identity)
+        if not is_own or known != {name: tensor.shape for name, tensor in own.items()}:
+            raise UsageError(
+                f"`{self.file}` must be the state of this training, got that of one with other data, base or settings; "
+                "repeat the command that began it, or delete the file"
+            )
+        if metadata.pop(_CHECKS, None) != json.dumps(_checks_of(metadata, saved)):
+            raise UsageError(
+                f"`{self.file}` must be as the training wrote it, got one that was altered since, which cannot be gone "
+                "on from; delete it, or put back a copy"
+            )
+        self._put(own, saved)
+        return Progressed(**json.loads(metadata["progressed"]))
+
+    def _read(self) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.file, framework="pt") as file:
+                return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise UsageError(
+                f"`{self.file}` must be the state of an interrupted training, got a file that cannot be read "
+                f"({error}); delete it"
+            ) from error
+
+    def _put(self, own: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
+        import torch
+
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(saved[name])
+        slots: dict[int, dict[str, Any]] = {}
+        for name, value in saved.items():
+            if name.startswith("optimizer/"):
+                _, number, slot = name.split("/")
+                slots.setdefault(int(number), {})[slot] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        torch.set_rng_state(saved["random/cpu"])
+        if "random/cuda" in saved and torch.cuda.is_available():
+            torch.cuda.set_rng_state(saved["random/cuda"])
+
+
+def _checks_of(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, int]:
+    """Return the CRC-32 of each string, and of each tensor with its name, dtype and shape, to detect disk errors."""
+    import torch
+
+    checks = {name: zlib.crc32(text.encode()) for name, text in sorted(metadata.items())}
+    for name, tensor in sorted(tensors.items()):
+        about = f"{name} {tensor.dtype} {tuple(tensor.shape)}"
+        checks[name] = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, zlib.crc32(about.encode()))
+    return checks
+
+
+def train(
+    checkpoint: Checkpoint,
+    plan: Plan,
+    one_round: Callable[[Progressed], Figures],
+    *,
+    keep: Callable[[], object],
+    report: Callable[[Progressed], object],
+) -> Progressed:
+    """Train until the plan ends, resuming an interrupted run.
+
+    Args:
+        checkpoint: State of the run.
+        plan: Stopping criteria.
+        one_round: Runs a round and returns its figures.
+        keep: Called after each round that is the best so far.
+        report: Called after each round.
+
+    Returns:
+        The progress at the end.
+    """
+    state = checkpoint.resumed()
+    while not state.finished(plan):
+        if state.add(one_round(state), plan.loss):
+            keep()
+        checkpoint.save(state)
+        report(state)
+    return state
+
+
+def train_epochs(
+    model: torch.nn.Module,
+    recipe: Recipe,
+    run_epoch: Callable[[torch.optim.Optimizer, int], Figures],
+    validated: Callable[[], Figures],
+    options: argparse.Namespace,
+    *,
+    data: str,
+    device: str,
+    keep: Callable[[], object],
+    say: Callable[[str], object],
+) -> Progressed:
+    """Train a model in place with Adam and a learning rate that decays after each epoch. See `train`.
+
+    An interrupted run keeps its state in the folder `options.output`. It resumes only with the same `data`, and never
+    with `options.restart`.
+
+    Args:
+        model: Model to train.
+        recipe: Settings of the training.
+        run_epoch: Runs an epoch with an optimizer and its index, and returns figures.
+        validated: Returns figures of the validation, including ``validation_loss``.
+        options: Options of the command.
+        data: Digest of the data.
+        device: Device of torch.
+        keep: Called after each epoch that is the best so far.
+        say: Called with a line after each epoch.
+
+    Returns:
+        The progress at the end.
+    """
+    import torch
+
+    if options.restart:
+        shutil.rmtree(options.output / INTERRUPTED, ignore_errors=True)
+    model.to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    torch.manual_seed(recipe.seed)
+    # A resumed run may have other stopping criteria.
+    identity = json.dumps({**asdict(recipe), "epochs": None, "patience": None, "data": data})
+    checkpoint = Checkpoint(options.output / INTERRUPTED / STATE, identity, model.state_dict(), optimizer)
+
+    def one_round(state: Progressed) -> Figures:
+        epoch, start = len(state.rounds), time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.learning_rate * recipe.decay**epoch
+        found = {**run_epoch(optimizer, epoch), **validated()}
+        return {**found, "seconds": round(time.perf_counter() - start, 1)}
+
+    def report(state: Progressed) -> None:
+        figures = (f"{name.replace('_', ' ')} {value:.4g}" for name, value in state.rounds[-1].items())
+        say(f"epoch {len(state.rounds)}: {', '.join(figures)}")
+
+    # From now on the output counts as an unfinished run, which resumes without --overwrite.
+    checkpoint.file.parent.mkdir(parents=True, exist_ok=True)
+    return train(checkpoint, Plan(recipe.epochs, recipe.patience), one_round, keep=keep, report=report)

@@ -1,0 +1,106 @@
+"""Options shared by the training recipes, and checks before a run."""
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vlgauge.checkpoints.torch_runtime import missing_packages
+from vlgauge.core.errors import MissingExtraError, UsageError
+from vlgauge.core.run_locks import only_run
+from vlgauge.research.training.loop import INTERRUPTED, STATE, Recipe
+
+
+def add_run_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
+    """Add an option for each setting of the recipe, and options of the run."""
+    for name, default in asdict(recipe).items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=type(default), default=default, metavar="X", help=f"default: {default}")
+    parser.add_argument("--device", default="auto", help="device of torch (default: auto)")
+    parser.add_argument("--half", action="store_true", help="store the weights in float16")
+    parser.add_argument("--restart", action="store_true", help="forget an interrupted run in OUT")
+    add_overwrite(parser.add_argument)
+    parser.add_argument("--no-plot", dest="plot", action="store_false", help="draw no picture of the losses")
+    parser.add_argument("--no-progress", action="store_true", help="never show a bar")
+    parser.add_argument("--about", default="", metavar="TEXT", help="a paragraph for the card")
+
+
+def clip_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments for loading a CLIP, except for its name."""
+    return {name: getattr(options, name) for name in ("weights", "profile", "device", "feature_cache")}
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """Return the recipe with the selected settings."""
+    return Recipe(**{name: getattr(options, name) for name in asdict(Recipe())})
+
+
+def add_overwrite(add_argument: Callable[..., object]) -> None:
+    """Add the option that allows a training to replace a finished one."""
+    add_argument("--overwrite", action="store_true", help="train anew over a finished training")
+
+
+def keep_finished(argument: str, files: Iterable[Path], *, overwrite: bool) -> None:
+    """Check that no file of a finished training exists, unless `overwrite` is True.
+
+    Raises:
+        ValueError: If one exists.
+    """
+    there = [] if overwrite else [path for path in files if path.exists()]
+    if there:
+        raise UsageError(
+            f"`{argument}` must name a new output, got {str(there[0])!r}, which is there; "
+            "choose another name, or pass --overwrite to train anew over it"
+        )
+
+
+def refuse_below(options: argparse.Namespace, least: Mapping[str, int]) -> None:
+    """Check that options are not below their minimum. None passes.
+
+    Raises:
+        ValueError: If an option is.
+    """
+    for name, minimum in least.items():
+        value = getattr(options, name)
+        if value is not None and value < minimum:
+            raise UsageError(f"`--{name.replace('_', '-')}` must be at least {minimum}, got {value}")
+
+
+def refuse_beside_scenes(options: argparse.Namespace) -> None:
+    """Check that synthetic scenes are not combined with files of rows.
+
+    Raises:
+        ValueError: If they are.
+    """
+    for name in ("validation", "test", "image_folder"):
+        if options.scenes is not None and getattr(options, name) is not None:
+            raise UsageError(f"`--{name.replace('_', '-')}` must be left out with --scenes, which draws its own")
+
+
+@contextmanager
+def one_training(options: argparse.Namespace, files: Iterable[str], say: Callable[[str], object]) -> Iterator[None]:
+    """Lock OUT for one training, and remove the state of an interrupted run at its end.
+
+    Only `overwrite` replaces the `files` of a finished training. An interrupted run is resumed without it.
+    """
+    interrupted = options.output / INTERRUPTED
+    with only_run(options.output, "OUT", beside=[interrupted / STATE]):
+        if not interrupted.exists():
+            keep_finished("OUT", (options.output / name for name in files), overwrite=options.overwrite)
+        yield
+        shutil.rmtree(interrupted, ignore_errors=True)
+        say(f"wrote {options.output}")
+
+
+def check_packages(recipe: str, packages: Sequence[str], *, plot: bool) -> None:
+    """Check that all packages are installed before hours of work.
+
+    Raises:
+        ImportError: If a package is missing.
+    """
+    wanted = (*packages, "matplotlib") if plot else packages
+    if told := missing_packages(f"vlgauge train {recipe}", wanted, "train"):
+        raise MissingExtraError(f"{told}, or do without the picture by --no-plot" if "matplotlib" in told else told)

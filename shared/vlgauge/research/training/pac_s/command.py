@@ -1,0 +1,231 @@
+"""Train PAC-S weights for a CLIP backbone by the positive-augmented contrastive recipe (Sarto et al., CVPR 2023).
+
+Each row has an image and a caption, and optionally an image generated from the caption and a caption generated from
+the image. By default only the two projections are trained, on features that the backbone computes once. `--lora 4`
+trains low-rank updates of both towers instead (PAC-S++). The command writes the weights, a model card, the log as JSON
+lines, and the loss curve. `--scenes 20000 --profile embedded` requires no data and no download.
+"""
+
+import argparse
+import hashlib
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.run_locks import only_run
+from vlgauge.core.writing import replacing
+from vlgauge.models.clip.heads import adapter_of, heads_digest, write_adapter
+from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
+from vlgauge.research.training.loop import Progressed
+from vlgauge.research.training.options import check_packages, clip_options
+from vlgauge.research.training.pac_s.data import (
+    Foil,
+    Material,
+    all_batches,
+    epoch_batches,
+    material_of,
+    test_pairs,
+    training_rows,
+)
+from vlgauge.research.training.pac_s.learners import HeadLearner, Learner, TowerLearner, hidden_features
+from vlgauge.research.training.pac_s.options import Schedule, check_options, checkpoint_of
+from vlgauge.research.training.pac_s.options import add_options as add_options
+from vlgauge.research.training.pac_s.report import (
+    Comparison,
+    comparison_line,
+    comparisons,
+    draw_curve,
+    margins,
+    write_card,
+    write_log,
+)
+from vlgauge.research.training.pac_s.rounds import LOSS, train_learner
+from vlgauge.research.training.row_files import MISSING
+
+PURPOSE = "projections of a CLIP, or low-rank updates of both towers, for pac_s"
+PACKAGES = ("torch", "torchvision", "open_clip", "safetensors")
+
+# Extensions of the other output files.
+LOG, CARD, CURVE = ".log.jsonl", ".md", ".svg"
+# Attributes that the command line adds to the options. The other tuples are settings that do not affect the result,
+# and settings that may change when an interrupted training is resumed.
+ADDED = ("words", "command", "recipe", "run")
+UNTOLD_SETTINGS = (*ADDED, "out", "resume", "overwrite", "plot", "device", "feature_cache", "encode_batch_size")
+# Options of a single call, which are left out of the command in the card.
+ONCE = ("--resume", "--overwrite")
+FREE_SETTINGS = (*UNTOLD_SETTINGS, "max_iterations")
+
+
+def learner_of(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> Learner:
+    """Build the learner that the options select.
+
+    Raises:
+        ValueError: If `--attention-pool` does not fit the backbone.
+    """
+    weights = (options.image_weight, options.text_weight)
+    if options.lora is not None:
+        return TowerLearner(
+            material,
+            encoder,
+            rank=options.lora,
+            seed=options.seed,
+            prompt=options.prompt,
+            weights=weights,
+            train_scale=options.train_scale,
+        )
+    if encoder.row.resnet != options.attention_pool:
+        raise UsageError(
+            f"`--attention-pool` must be given for a ResNet (it takes 0.4 MB of memory per image) and for no other "
+            f"backbone, got {encoder.row.name}"
+        )
+    images, texts = hidden_features(encoder, material, options.prompt, options.encode_batch_size)
+    visual: Any = encoder.model.visual
+    pool = visual.attnpool if options.attention_pool else None
+    device = next(encoder.model.parameters()).device
+    state = encoder.model.state_dict()
+    return HeadLearner(
+        material, images, texts, state, weights=weights, device=device, pool=pool, train_scale=options.train_scale
+    )
+
+
+def fingerprint(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> str:
+    """Return a digest of data, base and settings."""
+    digest, m = hashlib.sha256(encoder.digest.encode()), material
+    settings = {name: str(value) for name, value in vars(options).items() if name not in FREE_SETTINGS}
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    digest.update(b"".join(picture.key for picture in m.pictures))
+    digest.update(json.dumps(m.texts).encode())
+    for part in (m.image, m.caption, m.generated_image, m.generated_caption, m.group):
+        digest.update(part.tobytes())
+    return digest.hexdigest()
+
+
+def trained(options: argparse.Namespace, material: Material, encoder: ClipEncoder) -> tuple[Learner, Progressed, str]:
+    """Train and restore the best parameters.
+
+    Returns:
+        The learner with its best parameters, the progress, and the fingerprint.
+
+    Raises:
+        ValueError: If the validation loss never falls below the loss of the base.
+    """
+    learner = learner_of(options, material, encoder)
+    identity = fingerprint(options, material, encoder)
+    rows, held_out = material.train, material.validation
+    batches = all_batches(rows, material.image[rows], material.group[rows], options.batch_size, options.seed)
+    rng = np.random.default_rng(options.seed)
+    dealt = epoch_batches(material.image[held_out], material.group[held_out], options.batch_size, rng, keep_rest=True)
+    validation = [held_out[batch] for batch in dealt]
+    schedule = Schedule(**{name: getattr(options, name) for name in asdict(Schedule())})
+    log, checkpoint = options.out.with_suffix(LOG), checkpoint_of(options.out)
+    state = train_learner(
+        learner, batches, validation, schedule, checkpoint, identity, lambda now: write_log(log, now.rounds)
+    )
+    if state.best == 0:
+        # There is no better state to resume from. The log is kept.
+        checkpoint.unlink(missing_ok=True)
+        raise UsageError(
+            "`--learning-rate` must let the validation loss fall below that of the base "
+            f"({state.rounds[0][LOSS]:.6f}), got no fall in {state.rounds[-1]['iteration']} iterations; no weights are "
+            "written"
+        )
+    return learner, state, identity
+
+
+def record_of(
+    options: argparse.Namespace,
+    command: str,
+    learner: Learner,
+    state: Progressed,
+    base: ClipEncoder,
+) -> dict[str, str]:
+    """Return the facts about the training for the metadata and the card."""
+    import torch
+
+    material = learner.material
+    first, best, last = state.rounds[0], state.rounds[state.best], state.rounds[-1]
+    rows = {"training": material.n_train, "validation": len(material.image) - material.n_train}
+    generated = {
+        "images": int(np.count_nonzero(material.generated_image != MISSING)),
+        "captions": int(np.count_nonzero(material.generated_caption != MISSING)),
+    }
+    settings = {
+        name: value
+        for name, value in vars(options).items()
+        if value is not None and name not in UNTOLD_SETTINGS and not (name.endswith("_column") and options.scenes)
+    }
+    return {
+        "backbone": base.row.name,
+        "architecture": base.architecture,
+        "base_weights": base.digest,
+        "base_projections_sha256": heads_digest(base.model.state_dict()),
+        "rows": json.dumps(rows),
+        "generated": json.dumps(generated),
+        "recipe": json.dumps(settings, default=str),
+        "scale": f"{learner.scale:.4f}, {'trained' if options.train_scale else 'that of the base'}",
+        "iterations": f"{last['iteration']}, weights of iteration {best['iteration']}",
+        "validation_loss": f"{first[LOSS]:.6f} before, {best[LOSS]:.6f} after",
+        "seconds": f"{last['seconds']:.0f}",
+        "torch": torch.__version__,
+        "command": command,
+    }
+
+
+def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> None:
+    """Write the adapter, or for low-rank updates the whole merged CLIP."""
+    if not isinstance(learner, TowerLearner):
+        write_adapter(path, adapter_of(learner.parameters, metadata))
+        return
+    from safetensors.numpy import save_file
+
+    with replacing(path, in_folder=True) as part:
+        save_file(learner.state(), part, metadata=metadata)
+
+
+def compared(options: argparse.Namespace, foils: Sequence[Foil], encoder: ClipEncoder) -> list[Comparison]:
+    """Compare the base with the written weights, which are loaded in the same way as in a metric."""
+    after, adapter = clip_with_checkpoint(options.backbone, options.out, **clip_options(options))
+    return comparisons(foils, margins(encoder, None, foils), margins(after, adapter, foils), options.seed)
+
+
+def advice(options: argparse.Namespace) -> str:
+    """Return a hint on how to continue after an interruption."""
+    there = checkpoint_of(options.out).is_file()
+    return "repeat the command with --resume to go on" if there else "nothing was kept yet"
+
+
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    """Train, compare, and write all outputs."""
+    check_options(options)
+    check_packages("pac_s", PACKAGES, plot=options.plot)
+    others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]
+    with only_run(options.out, "--out", folder=False, beside=others):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    encoder = clip_encoder(options.backbone, **clip_options(options))
+    material = material_of(*training_rows(options))
+    foils = test_pairs(options, material)
+    learner, state, digest = trained(options, material, encoder)
+    command = shlex.join(["vlgauge", *(word for word in options.words if word not in ONCE)])
+    facts = record_of(options, command, learner, state, encoder)
+    metadata = {"kind": "pac_s", "w": "2.0", "training_sha256": digest, **facts}
+    write_weights(options.out, learner, metadata)
+    found = compared(options, foils, encoder)
+    metadata["comparison"] = json.dumps([asdict(comparison) for comparison in found])
+    write_weights(options.out, learner, metadata)
+    shown = {name: value for name, value in facts.items() if name != "command"}
+    write_card(options.out.with_suffix(CARD), options.out.stem, command, shown, found)
+    if options.plot:
+        draw_curve(options.out.with_suffix(CURVE), state)
+    checkpoint_of(options.out).unlink(missing_ok=True)
+    say(f"{options.out}: {facts['iterations']}; validation loss {facts['validation_loss']}")
+    for comparison in found:
+        say(comparison_line(comparison))

@@ -1,0 +1,291 @@
+"""The two ways to train a CLIP for PAC-S: projections alone, or low-rank updates of both towers."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.models.clip.heads import heads_of
+from vlgauge.models.clip.loading import ClipEncoder
+from vlgauge.models.clip.pixels import decoded_batches, stacked_squares
+from vlgauge.models.clip.tokens import ClipTokens, padded
+from vlgauge.research.training.pac_s.data import Indices, Material
+from vlgauge.research.training.pac_s.losses import Generated, Losses, pac_s_losses
+from vlgauge.research.training.row_files import MISSING
+
+if TYPE_CHECKING:
+    import torch
+
+POOL = "visual.attnpool."
+LOG_SCALE = "logit_scale"
+MAX_LOG_SCALE = float(np.log(100))  # as in the training of CLIP
+# Suffixes of the weights that are updated. Deviation from the released files: the updates of the MLP are applied.
+UPDATED = ("attn.in_proj_weight", "attn.out_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight", "visual.conv1.weight")
+_A, _B = ".lora_A", ".lora_B"
+
+Tensors: TypeAlias = "dict[str, torch.Tensor]"
+
+
+class Learner:
+    """Trained tensors by the names of open_clip, and the loss of a batch of rows.
+
+    Args:
+        material: Rows.
+        parameters: Initial values of the trained tensors, which are copied.
+        state: Tensors of the base.
+        weights: lambda_v and lambda_t.
+        device: Device of the training.
+        train_scale: Whether to train the logit scale. Otherwise the scale of the base is used.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        parameters: Tensors,
+        state: Tensors,
+        *,
+        weights: tuple[float, float],
+        device: str | torch.device,
+        train_scale: bool,
+    ) -> None:
+        import torch
+
+        self.material = material
+        self.weights = weights
+        self._device = torch.device(device)
+        self._log_scale = state[LOG_SCALE].detach().float().reshape(()).to(self._device)
+        start = {**parameters, **({LOG_SCALE: state[LOG_SCALE]} if train_scale else {})}
+        self.parameters: Tensors = {
+            name: tensor.detach().float().to(self._device, copy=True).requires_grad_()
+            for name, tensor in sorted(start.items())
+        }
+
+    def losses(self, rows: Indices) -> Losses:
+        """Compute Eq. 3 for some rows, with gradients."""
+        import torch
+
+        m = self.material
+        image, text = self._images(m.image[rows]), self._texts(m.caption[rows])
+
+        def generated(made: Indices, side: str, like: torch.Tensor) -> Generated:
+            there = np.flatnonzero(made != MISSING)
+            features = self._images if side == "image" else self._texts
+            found = features(made[there]) if len(there) else like[:0]
+            return Generated(found, torch.from_numpy(there).to(like.device))
+
+        return pac_s_losses(
+            image,
+            text,
+            generated(m.generated_image[rows], "image", image),
+            generated(m.generated_caption[rows], "text", text),
+            self._scale(),
+            image_weight=self.weights[0],
+            text_weight=self.weights[1],
+        )
+
+    @property
+    def scale(self) -> float:
+        """Current value of 1 / tau."""
+        return self._scale().item()
+
+    def clamp_scale(self) -> None:
+        """Limit a trained logit scale to ln 100."""
+        import torch
+
+        if LOG_SCALE in self.parameters:
+            with torch.no_grad():
+                self.parameters[LOG_SCALE].clamp_(max=MAX_LOG_SCALE)
+
+    def _scale(self) -> torch.Tensor:
+        return self.parameters.get(LOG_SCALE, self._log_scale).exp()
+
+    def _images(self, pictures: Indices) -> torch.Tensor:
+        """Compute the projected features of images of the material."""
+        raise NotImplementedError
+
+    def _texts(self, texts: Indices) -> torch.Tensor:
+        """Compute the projected features of texts of the material."""
+        raise NotImplementedError
+
+
+# -- The projections --------------------------------------------------------------------------------------------------
+class HeadLearner(Learner):
+    """Learner of the projections of both towers. In a ResNet the attention pool replaces the image projection.
+
+    Args:
+        material: Rows.
+        images: Hidden features of `material.pictures`, shape ``(n, width)``, or ``(n, width, h, w)`` for a ResNet.
+        texts: Hidden features of `material.texts`, shape ``(n, width)``.
+        state: Tensors of the base by the names of open_clip, which include the initial heads.
+        weights: lambda_v and lambda_t.
+        device: Device of the training.
+        pool: Attention pool of a ResNet, whose tensors are in `state`.
+        train_scale: Whether to train the logit scale.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        images: np.ndarray,
+        texts: np.ndarray,
+        state: Tensors,
+        *,
+        weights: tuple[float, float],
+        device: str | torch.device = "cpu",
+        pool: torch.nn.Module | None = None,
+        train_scale: bool = False,
+    ) -> None:
+        import torch
+
+        heads = {name: state[name] for name in heads_of(state)}
+        super().__init__(material, heads, state, weights=weights, device=device, train_scale=train_scale)
+        self._hidden = torch.from_numpy(images), torch.from_numpy(texts)
+        self._pool: Any = pool
+
+    def _images(self, pictures: Indices) -> torch.Tensor:
+        import torch
+
+        hidden = self._hidden[0][torch.from_numpy(pictures)].to(self._device)
+        if self._pool is None:
+            return hidden @ self.parameters["visual.proj"]
+        inner = {n.removeprefix(POOL): tensor for n, tensor in self.parameters.items() if n.startswith(POOL)}
+        return torch.func.functional_call(self._pool, inner, (hidden,))
+
+    def _texts(self, texts: Indices) -> torch.Tensor:
+        import torch
+
+        return self._hidden[1][torch.from_numpy(texts)].to(self._device) @ self.parameters["text_projection"]
+
+
+def hidden_features(
+    encoder: ClipEncoder, material: Material, prompt: str, batch_size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the hidden features of the images and of the texts, with one backbone pass over each."""
+    texts = encoder.text_hidden(material.texts, prompt=prompt, batch_size=batch_size).end
+    if encoder.row.resnet:
+        return feature_maps(encoder, material, batch_size), texts
+    return encoder.image_hidden(material.pictures, batch_size=batch_size), texts
+
+
+def feature_maps(encoder: ClipEncoder, material: Material, batch_size: int) -> np.ndarray:
+    """Compute the inputs of the attention pool of a ResNet, shape ``(n, width, h, w)``, float32."""
+    import torch
+
+    visual: Any = encoder.model.visual
+    maps = []
+    with decoded_batches(material.pictures, encoder.row, batch_size) as batches, torch.no_grad():
+        for opened in batches:
+            seen = visual.stem(encoder.pixels(stacked_squares(opened)))
+            for layer in (visual.layer1, visual.layer2, visual.layer3, visual.layer4):
+                seen = layer(seen)
+            maps.append(seen.cpu().numpy())
+    return np.concatenate(maps)
+
+
+# -- Low-rank updates -------------------------------------------------------------------------------------------------
+class TowerLearner(Learner):
+    """Learner of low-rank updates W + B A / r of both towers, with all other weights frozen (Sarto et al., PAC-S++).
+
+    Every batch passes through both towers, because the features change during training.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        encoder: ClipEncoder,
+        *,
+        rank: int,
+        seed: int,
+        prompt: str,
+        weights: tuple[float, float],
+        train_scale: bool = False,
+    ) -> None:
+        if encoder.row.resnet:
+            raise UsageError(f"`--lora` must have a vision transformer, got {encoder.row.name}, a ResNet")
+        self.rank = rank
+        self._encoder = encoder
+        self._model: Any = copy.deepcopy(encoder.model).requires_grad_(False)
+        # `torch.func.functional_call` calls `forward`.
+        self._model.forward = partial(projected_features, self._model)
+        self._state = {name: tensor.detach() for name, tensor in self._model.state_dict().items()}
+        self._ids = ClipTokens(encoder.row.context)([prompt + text for text in material.texts])[0]
+        device, updates = self._state["text_projection"].device, new_updates(self._state, rank, seed)
+        super().__init__(material, updates, self._state, weights=weights, device=device, train_scale=train_scale)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the whole CLIP with merged updates by the names of open_clip, float32."""
+        import torch
+
+        with torch.no_grad():
+            scale = {name: tensor for name, tensor in self.parameters.items() if name == LOG_SCALE}
+            tensors = {**self._state, **merged(self._state, self.parameters, self.rank), **scale}
+        return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+
+    def losses(self, rows: Indices) -> Losses:
+        """Compute Eq. 3 for some rows, with gradients. The updates are merged once for all rows."""
+        self._updated = merged(self._state, self.parameters, self.rank)
+        return super().losses(rows)
+
+    def _images(self, pictures: Indices) -> torch.Tensor:
+        chosen = [self.material.pictures[index] for index in pictures]
+        with decoded_batches(chosen, self._encoder.row, len(chosen)) as batches:
+            (opened,) = batches
+        return self._features(self._encoder.pixels(stacked_squares(opened)), "image")
+
+    def _texts(self, texts: Indices) -> torch.Tensor:
+        import torch
+
+        return self._features(torch.from_numpy(padded([self._ids[index] for index in texts])), "text")
+
+    def _features(self, inputs: torch.Tensor, side: str) -> torch.Tensor:
+        import torch
+
+        return torch.func.functional_call(
+            self._model, self._updated, (inputs.to(self._device), side), tie_weights=False, strict=False
+        )
+
+
+def new_updates(state: Tensors, rank: int, seed: int) -> Tensors:
+    """Create A and B for every weight of `UPDATED`.
+
+    A is small and random, and B is zero, so training starts at the base. A convolution of kernel size k has the rank
+    ``k * rank``, so that B A has as many entries as its weight.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    updates = {}
+    for name, weight in sorted(state.items()):
+        if not name.endswith(UPDATED):
+            continue
+        kernel = weight.shape[-1] if weight.ndim == 4 else 1
+        rows, columns = weight.shape[0] * kernel, weight.numel() // (weight.shape[0] * kernel)
+        noise = torch.randn((rank * kernel, columns), generator=generator)
+        updates[name + _A] = (noise / columns**0.5).requires_grad_()
+        updates[name + _B] = torch.zeros((rows, rank * kernel)).requires_grad_()
+    return updates
+
+
+def merged(state: Tensors, updates: Tensors, rank: int) -> Tensors:
+    """Return the updated weights W + B A / r by name."""
+    names = [name.removesuffix(_A) for name in updates if name.endswith(_A)]
+    return {
+        name: state[name] + (updates[name + _B] @ updates[name + _A]).view(state[name].shape) / rank for name in names
+    }
+
+
+def projected_features(model: Any, inputs: torch.Tensor, side: str) -> torch.Tensor:
+    """Compute the projected features of pixels, or of token ids, which may be shorter than the context."""
+    import torch
+
+    if side == "image":
+        return model.encode_image(inputs)
+    length = inputs.shape[1]
+    embedded = model.token_embedding(inputs) + model.positional_embedding[:length]
+    read = model.ln_final(model.transformer(embedded, attn_mask=model.attn_mask[:length, :length]))
+    ends = read[torch.arange(len(inputs), device=inputs.device), inputs.argmax(dim=-1)]
+    return ends @ model.text_projection

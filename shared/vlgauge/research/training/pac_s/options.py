@@ -1,0 +1,116 @@
+"""Options of `vlgauge train pac_s`, and their validation."""
+
+import argparse
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import PROFILES, whole_number
+from vlgauge.research.training.options import add_overwrite, keep_finished, refuse_below, refuse_beside_scenes
+from vlgauge.research.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a file."""
+
+    image: str = "image"
+    caption: str = "caption"
+    generated_image: str = "generated_image"
+    generated_caption: str = "generated_caption"
+    group: str = "group"
+    foil: str = "foil"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Learning rate and duration. The defaults follow the paper if it states them.
+
+    Attributes:
+        learning_rate: Learning rate of AdamW.
+        weight_decay: Weight decay of AdamW, which the paper does not state.
+        patience: Number of iterations without a lower validation loss after which training stops.
+        validate_every: Number of iterations between two evaluations of the validation loss.
+        max_iterations: Maximum number of iterations.
+    """
+
+    learning_rate: float = 1e-4
+    weight_decay: float = 0.01
+    patience: int = 1_500
+    validate_every: int = 100
+    max_iterations: int = 100_000
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    source = parser.add_argument_group("rows").add_mutually_exclusive_group(required=True)
+    source.add_argument("--train", type=Path, metavar="FILE", help="JSON lines, or CSV if the name ends in .csv")
+    source.add_argument("--scenes", type=int, metavar="N", help="draw N scenes instead of reading a file")
+    rows = parser.add_argument_group("more about rows")
+    rows.add_argument("--validation", type=Path, metavar="FILE", help="default: 5 %% of the images of --train")
+    rows.add_argument("--test", type=Path, metavar="FILE", help="pairs to compare with: image, caption, foil")
+    rows.add_argument("--test-scenes", type=int, default=1_024, metavar="N", help="(default: %(default)s)")
+    rows.add_argument("--test-draws", type=int, default=1, metavar="N", help="drawings of each of --test-scenes (1)")
+    rows.add_argument("--variants", type=int, default=0, metavar="N", help="changed scenes beside each of --scenes (0)")
+    rows.add_argument("--image-folder", type=Path, metavar="DIR", help="folder of relative paths (default: the file's)")
+    for name, default in asdict(Columns()).items():
+        rows.add_argument(f"--{name.replace('_', '-')}-column", default=default, metavar="NAME", help="(%(default)s)")
+    base = parser.add_argument_group("base")
+    base.add_argument("--backbone", help="such as ViT-B/32 (default), RN50, laion/ViT-L-14")
+    base.add_argument("--weights", type=Path, metavar="FILE", help="weights of the backbone (default: from the Hub)")
+    base.add_argument("--profile", choices=PROFILES, default="paper", help="embedded: the toy CLIP")
+    base.add_argument("--device", default="auto")
+    base.add_argument("--feature-cache", type=Path, metavar="DIR", help="keep the features of the backbone")
+    base.add_argument("--encode-batch-size", type=int, default=64, metavar="N")
+    recipe, schedule = parser.add_argument_group("recipe"), Schedule()
+    for name, kind, default, note in (
+        ("learning-rate", float, schedule.learning_rate, "of AdamW"),
+        ("weight-decay", float, schedule.weight_decay, "of AdamW"),
+        ("batch-size", int, 256, "rows of distinct images"),
+        ("image-weight", float, IMAGE_WEIGHT, "lambda_v"),
+        ("text-weight", float, TEXT_WEIGHT, "lambda_t"),
+        ("patience", int, schedule.patience, "iterations without a lower validation loss"),
+        ("validate-every", int, schedule.validate_every, "iterations"),
+        ("max-iterations", int, schedule.max_iterations, "iterations"),
+        ("seed", int, 0, "of everything random"),
+        ("prompt", str, "", "stands before every caption"),
+    ):
+        recipe.add_argument(f"--{name}", type=kind, default=default, help=f"{note} (default: %(default)r)")
+    recipe.add_argument("--train-scale", action="store_true", help="train 1/tau too, up to 100 (default: the base's)")
+    recipe.add_argument("--lora", type=int, metavar="R", help="low-rank updates of both towers instead of the heads")
+    recipe.add_argument("--attention-pool", action="store_true", help="for ResNets: 0.4 MB of memory per image")
+    out = parser.add_argument_group("output")
+    out.add_argument("--out", type=Path, required=True, metavar="FILE.safetensors")
+    out.add_argument("--resume", action="store_true", help="go on from the checkpoint of an interrupted training")
+    add_overwrite(out.add_argument)
+    out.add_argument("--no-plot", dest="plot", action="store_false", help="do without matplotlib")
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Check all options before anything is read.
+
+    Raises:
+        ValueError: If an option cannot work.
+    """
+    if options.out.suffix != ".safetensors":
+        raise UsageError(f"`--out` must end in .safetensors, got {str(options.out)!r}")
+    if not options.out.parent.is_dir():
+        raise UsageError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
+    ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
+    whole_number("seed", options.seed, 0, 2**63 - 1)
+    refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
+    for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
+        if not 0 <= getattr(options, name) < float("inf"):
+            raise UsageError(f"`--{name.replace('_', '-')}` must be a number from 0 up, got {getattr(options, name)}")
+    refuse_beside_scenes(options)
+    checkpoint = checkpoint_of(options.out)
+    if options.resume != checkpoint.is_file():
+        there = "is already there; pass --resume to go on, or delete it" if checkpoint.is_file() else "is missing"
+        raise UsageError(f"`--resume` must be given exactly if there is a checkpoint, and {str(checkpoint)!r} {there}")
+    if not options.resume:
+        keep_finished("--out", (options.out, options.out.with_suffix(".md")), overwrite=options.overwrite)
+
+
+def checkpoint_of(out: Path) -> Path:
+    """Return the path of the checkpoint of an unfinished training."""
+    return out.with_name(f"{out.stem}.checkpoint")

@@ -1,0 +1,147 @@
+"""Outputs of a training of PAC-S in addition to the weights: comparison with the base, log, curve, card."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.core.writing import write
+from vlgauge.models.clip.heads import Adapter
+from vlgauge.models.clip.loading import ClipEncoder
+from vlgauge.research.training.loop import Progressed
+from vlgauge.research.training.pac_s.data import Foil
+from vlgauge.research.training.report import draw_losses
+from vlgauge.stats import bootstrap_interval
+
+Floats = npt.NDArray[np.float64]
+
+# Prompt that pac_s prepends to every caption by default, used for scoring whatever the training prompt was.
+SCORING_PROMPT = "A photo depicts "
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Accuracy on pairs of one kind before and after training. Ties count as wrong.
+
+    Attributes:
+        kind: Kind of error in the wrong captions. "all" for all pairs.
+        n_pairs: Number of pairs.
+        n_images: Number of images, or of scenes that were rendered several times, which the bootstrap resamples.
+        before: Accuracy of the base.
+        after: Accuracy of the trained weights.
+        low: Low end of the 95% interval of after - before.
+        high: High end of this interval.
+    """
+
+    kind: str
+    n_pairs: int
+    n_images: int
+    before: float
+    after: float
+    low: float
+    high: float
+
+    @property
+    def gain(self) -> float:
+        """Accuracy after training minus accuracy before."""
+        return self.after - self.before
+
+
+def margins(encoder: ClipEncoder, adapter: Adapter | None, foils: Sequence[Foil]) -> Floats:
+    """Compute the cosine of the correct caption minus the cosine of the wrong one, shape ``(n_foils,)``."""
+    pictures = encoder.image_hidden([foil.image for foil in foils], adapter=adapter)
+    images = _unit(encoder.project(pictures, "image", adapter))
+    texts = [text for foil in foils for text in (foil.right, foil.wrong)]
+    hidden = encoder.text_hidden(texts, prompt=SCORING_PROMPT).end
+    features = _unit(encoder.project(hidden, "text", adapter)).reshape(len(foils), 2, -1)
+    cosines = np.einsum("ij,ikj->ik", images, features)
+    return cosines[:, 0] - cosines[:, 1]
+
+
+def comparisons(foils: Sequence[Foil], before: Floats, after: Floats, seed: int = 0) -> list[Comparison]:
+    """Compute the accuracies over all pairs and by kind."""
+    kinds = np.array([foil.kind for foil in foils])
+    groups = np.array([foil.group or foil.image.key.hex() for foil in foils])
+    distinct = list(dict.fromkeys(kinds.tolist()))
+    found = [_comparison("all", groups, before, after, seed)] if len(distinct) > 1 else []
+    for kind in distinct:
+        of_kind = kinds == kind
+        found.append(_comparison(kind, groups[of_kind], before[of_kind], after[of_kind], seed))
+    return found
+
+
+def _comparison(kind: str, groups: npt.NDArray[np.str_], before: Floats, after: Floats, seed: int) -> Comparison:
+    right_before, right_after = before > 0, after > 0
+    gains = right_after.astype(np.float64) - right_before
+    interval = bootstrap_interval(gains.tolist(), groups=groups.tolist(), seed=seed)
+    # A gain is a difference of two shares.
+    within = interval.within((-1.0, 1.0), float(gains.mean())) if interval else None
+    low, high = (within.low, within.high) if within else (np.nan, np.nan)
+    n_images = len(set(groups.tolist()))
+    return Comparison(kind, len(gains), n_images, float(right_before.mean()), float(right_after.mean()), low, high)
+
+
+def _unit(features: npt.NDArray[np.float32]) -> Floats:
+    values = features.astype(np.float64)
+    return values / np.linalg.norm(values, axis=-1, keepdims=True)
+
+
+_CARD = """\
+# {title}
+
+Trained with `vlgauge train pac_s`, the positive-augmented contrastive recipe of Sarto et al. (CVPR 2023, Eqs. 2
+and 3). These are not the weights of the paper: base, data and everything that the paper leaves open are those below.
+
+```sh
+{command}
+```
+
+| | |
+|---|---|
+{facts}
+
+## Before and after
+
+Share of pairs in which the right caption scores above the wrong one, behind the prompt "A photo depicts "; ties count
+as wrong. The interval is that of `vlgauge.stats.bootstrap_interval` for the difference, at 95 %, drawn by image
+or, of drawings, by scene.
+
+| wrong caption | pairs | images | before | after | difference | 95 % interval |
+|---|--:|--:|--:|--:|--:|---|
+{comparisons}
+"""
+
+
+def write_log(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write the log as JSON lines."""
+    write(path, "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def write_card(
+    path: Path, title: str, command: str, facts: Mapping[str, str], comparisons: Sequence[Comparison]
+) -> None:
+    """Write the model card."""
+    table = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items()]
+    card = _CARD.format(
+        title=title, command=command, facts="\n".join(table), comparisons="\n".join(map(comparison_line, comparisons))
+    )
+    write(path, card)
+
+
+def comparison_line(comparison: Comparison) -> str:
+    """Format a row of the table in the card."""
+    c = comparison
+    shares = f"{100 * c.before:.2f} % | {100 * c.after:.2f} % | {100 * c.gain:+.2f}"
+    return f"| {c.kind} | {c.n_pairs} | {c.n_images} | {shares} | {100 * c.low:+.2f} to {100 * c.high:+.2f} |"
+
+
+def draw_curve(path: Path, state: Progressed) -> None:
+    """Draw training and validation loss over the iterations. The base has no training loss."""
+    lines = {"training": "train_total", "validation": "validation_total"}
+    losses = {side: [line.get(name, np.nan) for line in state.rounds] for side, name in lines.items()}
+    iterations = [line["iteration"] for line in state.rounds]
+    draw_losses(path, iterations, {"loss (Eq. 3)": losses}, iterations[state.best], "iteration")

@@ -1,0 +1,133 @@
+"""Rounds of AdamW: some iterations followed by the validation loss, until it stops falling."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import progress_bar
+from vlgauge.research.training.loop import Checkpoint, Figures, Plan, Progressed, train
+from vlgauge.research.training.pac_s.data import Indices
+from vlgauge.research.training.pac_s.learners import Learner
+from vlgauge.research.training.pac_s.losses import Losses
+from vlgauge.research.training.pac_s.options import Schedule
+
+if TYPE_CHECKING:
+    import torch
+
+LOSS = "validation_total"
+
+
+def train_learner(
+    learner: Learner,
+    batches: Iterator[Indices],
+    validation: Sequence[Indices],
+    schedule: Schedule,
+    file: Path,
+    identity: str,
+    report: Callable[[Progressed], object],
+) -> Progressed:
+    """Train until the schedule ends, resuming an interrupted run, and restore the best parameters.
+
+    Args:
+        learner: Learner, trained in place.
+        batches: Batches of all iterations, beginning with the first one even if a run is resumed.
+        validation: Batches of validation rows.
+        schedule: Learning rate and duration.
+        file: File of the checkpoint.
+        identity: Fingerprint of data, base and settings.
+        report: Called after each round. The first call reports the base.
+
+    Returns:
+        The progress at the end.
+    """
+    import torch
+
+    parameters = dict(sorted(learner.parameters.items()))
+    optimizer = torch.optim.AdamW(parameters.values(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+    best = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    tensors = {f"best/{name}": tensor for name, tensor in best.items()}
+    tensors |= {f"now/{name}": parameter.detach() for name, parameter in parameters.items()}
+    plan = Plan(
+        1 + math.ceil(schedule.max_iterations / schedule.validate_every),
+        math.ceil(schedule.patience / schedule.validate_every),
+        LOSS,
+    )
+
+    def keep() -> None:
+        for name, tensor in best.items():
+            tensor.copy_(parameters[name].detach())
+
+    with progress_bar(schedule.max_iterations, "Training") as advance:
+        shown = 0
+
+        def one_round(state: Progressed) -> Figures:
+            nonlocal shown
+            start, before = time.monotonic(), state.rounds[-1] if state.rounds else None
+            done, seconds, means = 0, 0.0, {}
+            if before is not None:
+                first = int(before["iteration"])
+                done, seconds = min(first + schedule.validate_every, schedule.max_iterations), before["seconds"]
+                # A resumed run skips the batches of the earlier one.
+                some = islice(batches, first - shown, done - shown)
+                means = trained_losses(learner, optimizer, some, first)
+            loss = validation_loss(learner, validation)
+            advance(done - shown)
+            shown = done
+            taken = round(seconds + time.monotonic() - start, 3)
+            return {"iteration": done, **means, LOSS: loss, "seconds": taken}
+
+        state = train(Checkpoint(file, identity, tensors, optimizer), plan, one_round, keep=keep, report=report)
+    with torch.no_grad():
+        for name, tensor in best.items():
+            parameters[name].copy_(tensor)
+    return state
+
+
+def trained_losses(
+    learner: Learner, optimizer: torch.optim.Optimizer, batches: Iterable[Indices], first: int
+) -> Figures:
+    """Train on some batches and return the mean of each loss by name.
+
+    Args:
+        learner: Learner, trained in place.
+        optimizer: Optimizer of its parameters.
+        batches: Batches, at least one.
+        first: Number of iterations before the first batch.
+
+    Raises:
+        ValueError: If a loss is not finite.
+    """
+    import torch
+
+    sums = torch.zeros(len(Losses._fields), dtype=torch.float64)
+    for iteration, rows in enumerate(batches, first + 1):
+        losses = learner.losses(rows)
+        if not torch.isfinite(losses.total):
+            raise UsageError(
+                f"`--learning-rate` must keep the loss finite, got {losses.total.item()} at iteration "
+                f"{iteration}; try a smaller one"
+            )
+        optimizer.zero_grad(set_to_none=True)
+        losses.total.backward()
+        optimizer.step()
+        learner.clamp_scale()
+        sums += torch.stack([loss.detach().double().cpu() for loss in losses])
+    means = (sums / (iteration - first)).tolist()
+    return {f"train_{name}": mean for name, mean in zip(Losses._fields, means, strict=True)}
+
+
+def validation_loss(learner: Learner, batches: Sequence[Indices]) -> float:
+    """Compute the mean loss over the rows of the batches."""
+    import torch
+
+    with torch.no_grad():
+        losses = [learner.losses(rows).total.item() for rows in batches]
+    return float(np.average(losses, weights=[len(rows) for rows in batches]))

@@ -1,0 +1,201 @@
+"""Classifier of sentence order in training: a published base or a small new model, epochs, and storage."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.checkpoints.files import hub_folder
+from vlgauge.checkpoints.known_tensors import refuse_not_finite
+from vlgauge.core.errors import UsageError
+from vlgauge.core.progress import progress_bar, quiet_transformers
+from vlgauge.core.writing import write
+from vlgauge.models.pairs.classifier import class_probabilities
+from vlgauge.research.training.loop import Recipe
+from vlgauge.research.training.report import write_tensors
+from vlgauge.research.training.rovist_c.stories import IN_ORDER, LABELS, Encoded, batches, by_length
+
+BASE = "albert/albert-large-v1"
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_FILES = ("*.json", "*.model", "*.txt", "*.safetensors")
+
+# Configuration of the new model, which has 250,000 parameters because its layers share their weights.
+FRESH: dict[str, Any] = {
+    "embedding_size": 64,
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 256,
+    "max_position_embeddings": 512,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "classifier_dropout_prob": 0.1,
+}
+FRESH_VOCABULARY = 512
+
+
+def base_model(name: str) -> tuple[Any, Any, str]:
+    """Load a base from a folder or a Hub id (``owner/name[@commit]``).
+
+    Returns:
+        Tokenizer, model with a new classification head, and name of the loaded base.
+
+    Raises:
+        ValueError: If weights other than the head are missing, or not finite.
+    """
+    import transformers
+
+    if Path(name).is_dir():
+        folder, loaded = Path(name), Path(name).resolve().name
+    else:
+        repository, _, revision = name.partition("@")
+        folder = hub_folder(repository, revision or None, _FILES, "or pass a folder as --base, or --fresh")
+        loaded = f"{repository}@{folder.name}"
+    with quiet_transformers():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            str(folder),
+            num_labels=2,
+            id2label=LABELS,
+            label2id={word: label for label, word in LABELS.items()},
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    lacking = [key for key in report["missing_keys"] if not key.startswith(("classifier", "score", "pre_classifier"))]
+    if lacking:
+        raise UsageError(f"`--base` must have all weights but those of the head, got none for {sorted(lacking)[0]}")
+    refuse_not_finite(model.state_dict(), name, "--base")
+    return tokenizer, model, loaded
+
+
+def fresh_model(sentences: Iterable[str]) -> tuple[Any, Any, str]:
+    """Create a tokenizer from the sentences, and a small ALBERT with random weights.
+
+    The tokenizer merges bytes to frequent pieces of the sentences, so it accepts any text. Unseen text is split into
+    bytes, and there are no unknown tokens.
+    """
+    import transformers
+
+    tokenizer = fresh_tokenizer(sentences)
+    config = transformers.AlbertConfig(
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.cls_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+        id2label=LABELS,
+        label2id={word: label for label, word in LABELS.items()},
+        **FRESH,
+    )
+    return tokenizer, transformers.AlbertForSequenceClassification(config), "fresh"
+
+
+def fresh_tokenizer(sentences: Iterable[str]) -> Any:
+    """Train lowercased byte pairs, with the pair encoding ``[CLS] A [SEP] B [SEP]`` and segments 0 and 1."""
+    import tokenizers
+    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = tokenizers.Tokenizer(models.BPE())
+    made.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=FRESH_VOCABULARY,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(sentences, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[(word, made.token_to_id(word)) for word in ("[CLS]", "[SEP]")],
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        model_max_length=FRESH["max_position_embeddings"],
+        **dict(zip(names, SPECIAL, strict=True)),
+    )
+
+
+# -- Epochs -----------------------------------------------------------------------------------------------------------
+SCORING_BATCH = 128
+
+
+def run_epoch(
+    model: Any,
+    data: Encoded,
+    optimizer: Any,
+    recipe: Recipe,
+    epoch: int,
+    *,
+    pad: int,
+    device: str,
+) -> dict[str, float]:
+    """Train on all samples in a random order, and return mean cross-entropy (Eq. 6) and accuracy during the epoch."""
+    import torch
+
+    model.train()
+    # The order depends on seed and epoch alone, so that a resumed run uses the same order.
+    order = np.random.default_rng([recipe.seed, epoch]).permutation(len(data))
+    total, right = 0.0, 0
+    with progress_bar(len(data), f"Epoch {epoch + 1}") as advance:
+        for batch in batches(data, recipe.batch_size, order, pad):
+            target = torch.from_numpy(batch.pop("labels")).to(device)
+            tensors = {name: values.to(device) for name, values in batch.items()}
+            logits = model(**tensors).logits
+            loss = torch.nn.functional.cross_entropy(logits, target)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(target)
+            right += int((logits.argmax(dim=1) == target).sum())
+            advance(len(target))
+    return {"training_loss": total / len(data), "training_accuracy": right / len(data)}
+
+
+def logits_of(model: Any, data: Encoded, *, pad: int, device: str) -> npt.NDArray[np.float64]:
+    """Compute the logits of all samples in input order, shape ``(n, 2)``."""
+    import torch
+
+    model.eval()
+    order = by_length(data)
+    found = []
+    with torch.no_grad():
+        for batch in batches(data, SCORING_BATCH, order, pad):
+            tensors = {name: batch[name].to(device) for name in batch if name != "labels"}
+            found.append(model(**tensors).logits.float().cpu().numpy())
+    logits = np.empty((len(data), 2))
+    logits[order] = np.concatenate(found)
+    return logits
+
+
+def evaluated(model: Any, data: Encoded, *, pad: int, device: str) -> tuple[float, float]:
+    """Compute mean cross-entropy and accuracy without dropout."""
+    logits = logits_of(model, data, pad=pad, device=device)
+    margin = np.where(data.labels == IN_ORDER, 1.0, -1.0) * (logits[:, 1] - logits[:, 0])
+    return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
+
+
+def ordered_above_swapped(model: Any, data: Encoded, *, pad: int, device: str) -> float:
+    """Compute the share of pairs with a higher probability in order than with the two sentences swapped.
+
+    The samples must alternate between both orders, as in the output of `samples`.
+    """
+    probabilities = class_probabilities(logits_of(model, data, pad=pad, device=device), IN_ORDER)
+    return float((probabilities[0::2] > probabilities[1::2]).mean())
+
+
+def save_model(folder: Path, tokenizer: Any, model: Any, *, half: bool) -> None:
+    """Write weights as safetensors, configuration, label names and tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = model.config.to_diff_dict() | {"architectures": [type(model).__name__]}
+    config["dtype"] = "float16" if half else "float32"
+    tokenizer.save_pretrained(str(folder))
+    write(folder / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+    write_tensors(folder / "model.safetensors", model.state_dict(), half=half, metadata={"format": "pt"})

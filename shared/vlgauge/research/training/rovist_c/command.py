@@ -1,0 +1,197 @@
+"""Train a classifier of sentence order for rovist_c, by the recipe of RoViST-C (Wang et al., 2022).
+
+    vlgauge train rovist_c OUT --vist train.story-in-sequence.json --rocstories ROCStories_winter2017.csv
+    vlgauge train rovist_c OUT --scenes 4000 --fresh --learning-rate 5e-4
+
+Each pair of neighboring sentences of a story yields two samples, in order and swapped. 85% of the stories are used for
+training, and the others select the epoch. The command writes weights (safetensors), configuration, tokenizer,
+training.json, training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a
+finished one.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.core.errors import UsageError
+from vlgauge.models.pairs.classifier import longest_input, takes_segments
+from vlgauge.research.training.loop import Figures, Recipe, train_epochs
+from vlgauge.research.training.options import add_run_options, check_packages, one_training, recipe_of
+from vlgauge.research.training.report import RECORD, epoch_facts, write_report
+from vlgauge.research.training.rovist_c import classifier, stories
+
+PURPOSE = "a classifier of sentence order for rovist_c"
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
+DEFAULTS = Recipe()
+N_TEST_STORIES = 1_000
+# Seeds of the synthetic stories of training and test, which belong to different splits.
+SCENES_SEED, TEST_SEED = 1, 2
+# Output files of a finished training with fixed names.
+MAIN_FILES = ("model.safetensors", "config.json", RECORD, "README.md")
+
+FIGURES = ("training_loss", "training_accuracy", "validation_loss", "validation_accuracy")
+CARD = """\
+---
+library_name: transformers
+tags:
+- text-classification
+- sentence-order
+license: apache-2.0
+---
+
+# {name}
+
+Says whether the second of two sentences follows the first in a story: a sequence-pair classifier with the labels
+"swapped" (0) and "in order" (1), made by `vlgauge train rovist_c` of vlgauge by the recipe of RoViST-C (Wang et al.,
+2022) for its metric `rovist_c`:
+
+    vlgauge.load("rovist_c", model="path/to/{name}")
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | training accuracy | validation loss | validation accuracy |
+|--:|--:|--:|--:|--:|
+{epochs}
+
+Accuracy is that of single pairs, half of them swapped. "Ordered above swapped" is the share of sentence pairs that get
+a higher probability in order than swapped.
+
+## Limitations
+
+It knows the kind of text it was trained on; on other text its probabilities mean little. Sentences that are in order
+by world knowledge alone, and stories that are coherent in another way than by order, are beyond it.
+"""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Stories for training, validation and test. Test stories do not affect the training, and may be empty."""
+
+    name: str
+    training: stories.Stories
+    validation: stories.Stories
+    test: stories.Stories
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the model")
+    for kind in stories.READERS:
+        parser.add_argument(f"--{kind}", metavar="FILE", action="append", default=[], help="a corpus of this kind")
+    parser.add_argument("--scenes", metavar="N", type=int, default=0, help="so many stories about drawn scenes")
+    parser.add_argument("--test", metavar="FILE", help="held-out stories (jsonl); drawn ones with --scenes")
+    parser.add_argument(
+        "--base", metavar="MODEL", default=classifier.BASE, help=f"folder or Hub id (default: {classifier.BASE})"
+    )
+    parser.add_argument("--fresh", action="store_true", help="a small new model with a tokenizer of its own instead")
+    add_run_options(parser, DEFAULTS)
+
+
+def read_corpus(options: argparse.Namespace) -> Corpus:
+    """Read the stories that the options select.
+
+    Raises:
+        ValueError: If there are no stories.
+    """
+    found: stories.Stories = []
+    names = []
+    for kind, read in stories.READERS.items():
+        for path in getattr(options, kind):
+            found += read(path)
+            names.append(f"{kind} ({Path(path).name})")
+    if options.scenes:
+        found += stories.drawn_stories(options.scenes, SCENES_SEED, "train")
+        names.append(f"{options.scenes} stories about drawn scenes")
+    if not found:
+        raise UsageError("a corpus is missing; pass --vist, --rocstories, --jsonl or --scenes")
+    training, validation = stories.split_stories(found, options.seed)
+    test = stories.drawn_stories(N_TEST_STORIES, TEST_SEED, "test") if options.scenes else []
+    return Corpus(", ".join(names), training, validation, stories.read_jsonl(options.test) if options.test else test)
+
+
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    """Read, train, measure, and write all outputs."""
+    check_packages("rovist_c", PACKAGES, plot=options.plot)
+    with one_training(options, MAIN_FILES, say):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    import torch
+
+    device = resolved_device(options.device)
+    corpus = read_corpus(options)
+    torch.manual_seed(recipe_of(options).seed)
+    if options.fresh:
+        tokenizer, model, base = classifier.fresh_model(sentence for story in corpus.training for sentence in story)
+    else:
+        tokenizer, model, base = classifier.base_model(options.base)
+    training, validation = (encoded_stories(tokenizer, model, side) for side in (corpus.training, corpus.validation))
+    say(f"{base} on {device}: {corpus.name}; {len(training)} samples to train on, {len(validation)} to validate with")
+    data = data_digest(base, training, validation)
+    keep = partial(classifier.save_model, options.output, tokenizer, model, half=options.half)
+    pad = tokenizer.pad_token_id
+    recipe = recipe_of(options)
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return classifier.run_epoch(model, training, optimizer, recipe, epoch, pad=pad, device=device)
+
+    def validated() -> Figures:
+        loss, accuracy = classifier.evaluated(model, validation, pad=pad, device=device)
+        return {"validation_loss": loss, "validation_accuracy": accuracy}
+
+    state = train_epochs(model, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
+    found = measured(options.output, tokenizer, model, corpus, validation, device)
+    for name, value in found.items():
+        say(f"{name.replace('_', ' ')}: {value}")
+    record = {
+        "base": base,
+        "corpus": corpus.name,
+        "training_samples": len(training),
+        **found,
+        "training_stories": len(corpus.training),
+        "validation_stories": len(corpus.validation),
+        "test_stories": len(corpus.test),
+        **epoch_facts(state, asdict(recipe)),
+    }
+    write_report(options, record, CARD, FIGURES)
+
+
+def data_digest(base: str, training: stories.Encoded, validation: stories.Encoded) -> str:
+    """Return a digest of the base, and of the samples for training and validation."""
+    told = [base, *([side.ids, side.labels.tolist()] for side in (training, validation))]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def encoded_stories(tokenizer: Any, model: Any, told: stories.Stories) -> stories.Encoded:
+    """Encode the samples of the stories for the model."""
+    maximum = longest_input(tokenizer, model.config)
+    return stories.encoded(tokenizer, stories.samples(told), maximum, segments=takes_segments(model))
+
+
+def measured(
+    folder: Path, tokenizer: Any, model: Any, corpus: Corpus, validation: stories.Encoded, device: str
+) -> dict[str, Any]:
+    """Measure the stored model on the validation and test stories."""
+    from safetensors.torch import load_file
+
+    stored = load_file(folder / "model.safetensors")
+    model.load_state_dict({name: value.float() for name, value in stored.items()})
+    found: dict[str, Any] = {"parameters": sum(parameter.numel() for parameter in model.parameters())}
+    sides = {"validation": validation}
+    if corpus.test:
+        sides["test"] = encoded_stories(tokenizer, model, corpus.test)
+    for side, data in sides.items():
+        pad = tokenizer.pad_token_id
+        found[f"{side}_accuracy"] = classifier.evaluated(model, data, pad=pad, device=device)[1]
+        found[f"{side}_ordered_above_swapped"] = classifier.ordered_above_swapped(model, data, pad=pad, device=device)
+    return found

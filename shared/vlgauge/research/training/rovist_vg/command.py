@@ -1,0 +1,231 @@
+"""Train the heads of rovist_vg on pairs of a region and a phrase, by the recipe of RoViST-VG (Wang et al., 2022).
+
+    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --flickr30k DIR --images DIR
+    vlgauge train rovist_vg OUT --glove glove.6B.300d.txt --csv pairs.csv --crops DIR
+    vlgauge train rovist_vg OUT --scenes 400 --learning-rate 1e-3 --width 16
+
+Flickr30k Entities is a folder with Annotations and Sentences. The CSV has the columns image_id, noun_phrase and bbox,
+and its crops are named {image_id}_{bbox}.jpg. All weights of the vision transformer are trained, whereas a CLIP is
+frozen and its embeddings are computed once. The command writes weights (safetensors), configuration, training.json,
+training.svg and a card to OUT. Repeating the command resumes an interrupted run. --overwrite replaces a finished one.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlgauge.checkpoints.torch_runtime import resolved_device
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.text.story_idf import fit_idf
+from vlgauge.inputs.text.word_lookup import mean_vectors, write_vectors
+from vlgauge.inputs.text.word_vectors import WordVectorFile, word_vector_file
+from vlgauge.models.clip.loading import clip_encoder
+from vlgauge.models.clip.toy import TOY_NAME
+from vlgauge.models.grounding.model import CONFIG, IDF, VECTORS, WEIGHTS
+from vlgauge.models.grounding.vit import VIT_NAME
+from vlgauge.research.training.loop import Figures, Recipe, train_epochs
+from vlgauge.research.training.options import add_run_options, check_packages, one_training, recipe_of
+from vlgauge.research.training.report import RECORD, epoch_facts, write_report
+from vlgauge.research.training.rovist_vg import heads, pairs
+from vlgauge.research.training.rovist_vg.held_out import held_out
+from vlgauge.scenes import stories
+
+PURPOSE = "heads of images and words for rovist_vg"
+PACKAGES = ("torch", "torchvision", "open_clip", "safetensors", "transformers", "spacy")
+SCENES_SEED = 11
+N_TEST_STORIES = 200
+DEFAULTS = Recipe(learning_rate=5e-5, batch_size=64, patience=3)
+
+# Output files of a finished training with fixed names.
+MAIN_FILES = (WEIGHTS, CONFIG, RECORD, "README.md")
+
+FIGURES = ("training_loss", "validation_loss")
+CARD = """\
+# {name}
+
+Two heads that bring regions of images and words into one space, made by `vlgauge train rovist_vg` of vlgauge by the
+recipe of RoViST-VG (Wang et al., 2022, Algorithm 1) for its metric `rovist_vg`:
+
+    vlgauge.load("rovist_vg", checkpoint="{name}", glove_path=...)
+
+{about}
+| | |
+|---|---|
+{facts}
+
+| epoch | training loss | validation loss |
+|--:|--:|--:|
+{epochs}
+
+## Limitations
+
+It knows the regions and the words that it was trained on; a noun that never occurred in training gets a direction that
+means nothing.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the recipe."""
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder for the checkpoint")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="pairs as a table, with --crops")
+    parser.add_argument("--crops", type=Path, metavar="DIR", help="folder of the crops of --csv")
+    parser.add_argument("--flickr30k", type=Path, metavar="DIR", help="Flickr30k Entities, with --images")
+    parser.add_argument("--images", type=Path, metavar="DIR", help="folder of the images of Flickr30k")
+    parser.add_argument("--scenes", type=int, metavar="N", default=0, help="so many stories about drawn scenes")
+    parser.add_argument(
+        "--test", type=int, metavar="N", default=N_TEST_STORIES, help="drawn test stories with --scenes"
+    )
+    parser.add_argument("--glove", type=Path, metavar="FILE", help="word vectors; with --scenes, small ones are made")
+    parser.add_argument("--encoder", metavar="NAME", help=f"a CLIP, frozen, or {VIT_NAME} (default; --scenes: the toy)")
+    parser.add_argument("--vit", metavar="PATH", help="file or folder with the weights of the vision transformer")
+    parser.add_argument(
+        "--width", type=int, default=1024, metavar="D", help="width of the common space (default: 1024)"
+    )
+    add_run_options(parser, DEFAULTS)
+
+
+def read_pairs(options: argparse.Namespace) -> tuple[list[pairs.Pair], str]:
+    """Read the pairs that the options select, and return them with the names of their sources.
+
+    Raises:
+        ValueError: If there are no pairs.
+    """
+    found: list[pairs.Pair] = []
+    names = []
+    if options.csv:
+        found += pairs.read_csv(options.csv, needed(options.crops, "--crops"))
+        names.append(options.csv.name)
+    if options.flickr30k:
+        folders = (options.flickr30k / "Annotations", options.flickr30k / "Sentences")
+        found += pairs.read_flickr30k(*folders, needed(options.images, "--images"))
+        names.append("Flickr30k Entities")
+    if options.scenes:
+        found += pairs.drawn_pairs(options.scenes, SCENES_SEED, "train")
+        names.append(f"{options.scenes} stories about drawn scenes")
+    if not found:
+        raise UsageError("the pairs are missing; pass --csv, --flickr30k or --scenes")
+    return found, ", ".join(names)
+
+
+def needed(value: Any, option: str) -> Any:
+    """Return the value of a required option.
+
+    Raises:
+        ValueError: If it is None.
+    """
+    if value is None:
+        raise UsageError(f"the option {option} is missing")
+    return value
+
+
+def word_vectors(options: argparse.Namespace, found: Sequence[pairs.Pair]) -> WordVectorFile:
+    """Load the word vectors, or create them if there are only synthetic scenes."""
+    if options.glove is None and options.scenes and not (options.csv or options.flickr30k):
+        options.output.mkdir(parents=True, exist_ok=True)
+        path = options.output / VECTORS
+        write_vectors(path, pairs.indexed_words([pair.phrase for pair in found], options.seed))
+        told = [story.sentences for story in stories(options.scenes, SCENES_SEED, "train")]
+        fit_idf(told).save(options.output / IDF)
+        return word_vector_file(path, argument="--glove")
+    return word_vector_file(needed(options.glove, "--glove"), argument="--glove")
+
+
+def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    """Read, train, measure, and write all outputs."""
+    check_packages("rovist_vg", PACKAGES, plot=options.plot)
+    with one_training(options, MAIN_FILES, say):
+        _run(options, say)
+
+
+def _run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
+    import torch
+
+    device = resolved_device(options.device)
+    found, corpus = read_pairs(options)
+    vectors = word_vectors(options, found)
+    found, rows = with_vectors(found, vectors, say)
+    torch.manual_seed(recipe_of(options).seed)
+    images, net, config = image_side(options, found, vectors.width, device)
+    data = data_digest(found, vectors, config)
+    config["word_vectors"] = {"file": vectors.path.name, "sha256": vectors.sha256}
+    parts = heads.split_by_image([pair.image for pair in found], options.seed)
+    training, validation = (heads.Side(images, torch.from_numpy(np.asarray(rows)), part) for part in parts)
+    say(f"{corpus}: {len(training.rows)} pairs to train on, {len(validation.rows)} to validate with, on {device}")
+    keep = partial(heads.save_checkpoint, options.output, net, config, half=options.half)
+    recipe = recipe_of(options)
+    heads.check_sides(training, validation, recipe)
+
+    def run_epoch(optimizer: Any, epoch: int) -> Figures:
+        return {"training_loss": heads.run_epoch(net, training, optimizer, recipe, epoch, device)}
+
+    def validated() -> Figures:
+        return {"validation_loss": heads.validation_loss(net, validation, recipe, device)}
+
+    state = train_epochs(net, recipe, run_epoch, validated, options, data=data, device=device, keep=keep, say=say)
+    shares = measured(options, vectors)
+    for name, share in shares.items():
+        say(f"{name}: {100 * share:.1f} %")
+    record = {
+        "corpus": corpus,
+        "image_encoder": config["image_encoder"],
+        "word_vectors": vectors.identity,
+        "training_pairs": len(training.rows),
+        "validation_pairs": len(validation.rows),
+        "held_out": shares,
+        **epoch_facts(state, {**asdict(recipe), "data": data}),
+    }
+    write_report(options, record, CARD, FIGURES)
+
+
+def with_vectors(
+    found: Sequence[pairs.Pair], vectors: WordVectorFile, say: Callable[[str], object]
+) -> tuple[list[pairs.Pair], np.ndarray]:
+    """Return the pairs whose phrases have a word with a vector, and the embeddings of the phrases."""
+    rows, kept = mean_vectors([pair.phrase for pair in found], vectors)
+    if not kept:
+        raise UsageError(f"no phrase has a word in {vectors.path.name}; pass word vectors of this language as --glove")
+    if len(kept) < len(found):
+        say(f"{len(found) - len(kept)} of {len(found)} pairs have no word in {vectors.path.name}: left out")
+    return [found[i] for i in kept], rows
+
+
+def data_digest(found: Sequence[pairs.Pair], vectors: WordVectorFile, config: Mapping[str, Any]) -> str:
+    """Return a digest of the training data with 16 hexadecimal digits. Images are identified by name and content."""
+    rows = [(pair.image, pair.picture.place, pair.picture.key.hex(), pair.phrase) for pair in found]
+    told = [vectors.sha256, sorted(config.items()), rows]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def image_side(
+    options: argparse.Namespace, found: Sequence[pairs.Pair], text_width: int, device: str
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the inputs of the image side, the untrained model, and the image part of the configuration."""
+    name = options.encoder or (TOY_NAME if options.scenes else VIT_NAME)
+    pictures = [pair.picture for pair in found]
+    if name == VIT_NAME:
+        vit = heads.pretrained_vit(options.vit)
+        net = heads.grounding_net(vit, vit.config.pooler_output_size, text_width, options.width)
+        return heads.Decoded(pictures, vit.config.image_size), net, {"image_encoder": VIT_NAME}
+    import torch
+
+    toy = name == TOY_NAME
+    encoder = clip_encoder(None if toy else name, profile="embedded" if toy else "paper", device=device)
+    hidden = encoder.image_hidden(pictures)
+    net = heads.grounding_net(None, hidden.shape[1], text_width, options.width)
+    known = {"image_encoder": name, "image_encoder_sha256": encoder.digest}
+    return torch.from_numpy(hidden), net, known
+
+
+def measured(options: argparse.Namespace, vectors: WordVectorFile) -> dict[str, float]:
+    """Measure a training on synthetic scenes on held-out synthetic stories. Empty for other trainings."""
+    if not options.scenes or not options.test:
+        return {}
+    idf = options.output / IDF
+    return held_out(options.output, vectors.path, idf if idf.is_file() else None, options.test)

@@ -1,0 +1,146 @@
+"""Checks of the tables of PAC-S and of Table 1 of GROOViST, by the protocols of their datasets."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from vlgauge.research.protocols import LENGTH, PROTOCOLS, Scores, Task, judge, length_scores, metric_scores, read_corpus
+from vlgauge.research.studies.published import REFERENCE_FREE, Row
+from vlgauge.research.verification.findings import (
+    TEXT_METRICS,
+    UNABLE,
+    Data,
+    Finding,
+    Tools,
+    Unchecked,
+    attempted,
+    compared,
+    metric_of,
+)
+
+# Files that each protocol reads.
+FILES = {
+    "flickr8k_expert": ["flickr8k.json"],
+    "flickr8k_cf": ["crowdflower_flickr8k.json"],
+    "composite": ["test.parquet"],
+    "polaris": ["polaris_test.csv"],
+    "nebula": ["nebula_test.csv"],
+    "pascal50s": ["pair_pascal.mat", "consensus_pascal.mat"],
+    "abstract50s": ["consensus_abstract.mat", "abstract50S.mat"],
+    "foil": ["foilv1.0_test_2017.json", "captions_val2014.json"],
+    "vatex_eval": ["candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl"],
+    "activitynet_foil": [
+        *("final_right_video_sentences.json", "final_foil_video_sentences.json"),
+        *("anet_entities_test_1.json", "anet_entities_test_2.json"),
+    ],
+    "thumb": ["mscoco_THumB-1.0.jsonl", "mscoco_references.json"],
+}
+CORPORA = {"vatex_eval": "vatex_train_en_annotations.json", "activitynet_foil": "train.json"}
+SOURCES = {
+    "flickr8k_expert": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
+    "flickr8k_cf": "it is in the repository Yebin46/FLEUR, and in the download of jmhessel/clipscore",
+    "composite": "it is the data set yuwd/Composite of the Hub",
+    "polaris": "it is in polaris.zip of keio-smilab24/Polos, and in the data set yuwd/Polaris of the Hub",
+    "nebula": "it is in the data set Ka2ukiMatsuda/Nebula of the Hub",
+    "pascal50s": "they are on the site of CIDEr",
+    "abstract50s": "they are on the site of CIDEr",
+    "foil": "FOIL's site and COCO's have them",
+    "vatex_eval": "they are in the download of ShiYaya/emscore",
+    "activitynet_foil": "they are in the download of ShiYaya/emscore",
+    "thumb": "they are in the folder mscoco of the repository jungokasai/THumB",
+}
+# Metrics whose regions were not published.
+NEED_REGIONS = ("groovist", "rovist_vg")
+
+
+def check_protocols(data: Data, tools: Tools) -> Iterator[Finding | Unchecked]:
+    """Check every published row of the protocols."""
+    for name in PROTOCOLS:
+        wanted = tools.wanted(name)
+        regions = [row for row in wanted if row.metric in NEED_REGIONS]
+        if regions:
+            how = (
+                f"vlgauge protocol {name} {' '.join(FILES[name])} --unanimous --metric METRIC, with regions of your own"
+            )
+            yield Unchecked(regions, "the regions of the images are not published", how)
+        for rules, found in _by_rules([row for row in wanted if row not in regions]):
+            try:
+                task = _task(name, rules, data)
+            except UNABLE as error:
+                yield Unchecked(found, str(error), f"{SOURCES[name]}; --data FOLDER")
+                continue
+            for (metric, settings), own in _by_metric(found).items():
+                work = partial(_compared, own, metric, dict(settings), task, data, tools)
+                yield from attempted(own, _how(metric, dict(settings), name), work)
+
+
+def _by_metric(found: Sequence[Row]) -> dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]]:
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Row]] = {}
+    for row in found:
+        groups.setdefault((metric_of(row.metric or ""), tuple(row.settings.items())), []).append(row)
+    return groups
+
+
+def _how(metric: str, settings: Mapping[str, str], name: str) -> str:
+    if "variant" in settings:
+        return f"vlgauge prefetch {metric}; --images FOLDER"
+    if "version" in settings:
+        return f"vlgauge prefetch {metric}{settings['version']}; --images FOLDER"
+    if settings:  # settings of the parser, a model with its own name in `vlgauge prefetch`
+        return f"vlgauge prefetch {' '.join(settings.values())} {metric}"
+    where = f"--videos FOLDER, --data FOLDER with {CORPORA[name]}" if name in CORPORA else "--images FOLDER"
+    return "-" if metric in TEXT_METRICS else f"vlgauge prefetch {metric}; {where}"
+
+
+def _by_rules(found: Sequence[Row]) -> list[tuple[dict[str, Any], list[Row]]]:
+    """Group the rows that share one reading of the data.
+
+    Rows of reference-free scores join any group with the same ratings. If there is none, they start a group without
+    references.
+    """
+    groups: list[tuple[dict[str, Any], list[Row]]] = []
+    for row in sorted(found, key=lambda row: "references" not in row.rules):
+        free = row.metric in REFERENCE_FREE
+        for rules, own in groups:
+            ratings = rules.get("ratings") == row.rules.get("ratings")
+            if ratings and (free or rules.get("references") == row.rules.get("references")):
+                own.append(row)
+                break
+        else:
+            groups.append((dict(row.rules), [row]))
+    return groups
+
+
+def _task(name: str, rules: Mapping[str, Any], data: Data) -> Task:
+    given: dict[str, Any] = {}
+    if rules.get("references") != "all":
+        # Rows of reference-free scores have no such rule.
+        given["references"] = rules.get("references", 0)
+    if rules.get("ratings") == "unanimous":
+        given["unanimous"] = True
+    kind = "videos" if name in CORPORA else "images"
+    if (folder := getattr(data, kind)) is not None:
+        given[kind] = folder
+    return PROTOCOLS[name](data.all_of(FILES[name]), **given)
+
+
+def _compared(
+    found: Sequence[Row], metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools
+) -> Iterator[Finding]:
+    if any(row.backbone for row in found):
+        settings["backbone"] = tools.backbone
+    scores = [length_scores(task.columns)] if metric == LENGTH else _scores(metric, settings, task, data, tools)
+    values = {one.name: one.values for one in scores}
+    judged = judge(task, values, resamples=0).evaluations
+    yield from compared(
+        found,
+        {family: evaluation.own_values for family, evaluation in judged.items()},
+        {family: evaluation.drawn for family, evaluation in judged.items()},
+    )
+
+
+def _scores(metric: str, settings: dict[str, Any], task: Task, data: Data, tools: Tools) -> list[Scores]:
+    if metric not in TEXT_METRICS and task.name in CORPORA:
+        (corpus,) = data.all_of([CORPORA[task.name]])
+        settings |= {"config_name": "video", "idf": read_corpus(corpus)}
+    return metric_scores([tools.load(metric, **settings)], task.columns)

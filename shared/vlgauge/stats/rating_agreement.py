@@ -1,0 +1,281 @@
+"""How well scores agree with ratings of people: rank and linear correlations with intervals and p-values."""
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.core.errors import UsageError
+from vlgauge.stats import FEW, RESAMPLES, grouped_intervals
+from vlgauge.stats.drawing import check_labels
+from vlgauge.stats.rank_correlation import MAX_CLASSES, RankTable, SampledTauC, is_constant, table_spearman, table_taus
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+COEFFICIENTS = ("tau_b", "tau_c", "spearman", "pearson")
+
+MOST_PERMUTED = 50
+"""Most examples of which p-values are those of permutations; of more, tau and rho are nearly normal."""
+N_PERMUTATIONS = 9_999
+EXACT = "all permutations"
+RANDOM = f"{N_PERMUTATIONS:,} random permutations"
+APPROXIMATE = "approximation"
+PVALUE_NOTE = (
+    f"p up to {MOST_PERMUTED} rows from all permutations or {N_PERMUTATIONS:,} random ones, of more rows by the "
+    "normal or Student's t distribution"
+)
+_DIGITS = 9  # to which sums of products of numbers up to 1 are told apart
+_BATCH = 2**20  # products that are in memory at once
+_LEAST = sys.float_info.min  # a p-value is above 0, also where it is too small for a float
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """One coefficient of scores and ratings.
+
+    Attributes:
+        value: In [-1, 1]; NaN with fewer than two examples, or without two different scores and ratings.
+        low: Lower end of its interval; NaN without one.
+        high: Upper end.
+        pvalue: Of no association, two-sided, above 0; NaN where the value is.
+        pvalue_method: How the p-value was made, one of `EXACT`, `RANDOM` and `APPROXIMATE`; empty without one.
+    """
+
+    value: float
+    low: float
+    high: float
+    pvalue: float
+    pvalue_method: str = ""
+
+    @property
+    def least_pvalue(self) -> float:
+        """The smallest p-value that random permutations can show; 0 for the other methods."""
+        return 1 / (N_PERMUTATIONS + 1) if self.pvalue_method == RANDOM else 0.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of scores with ratings.
+
+    Attributes:
+        correlations: By name: Kendall's tau-b, tau-c (Stuart, 1953), Spearman's and Pearson's coefficient.
+        n: Number of examples with a score and a rating.
+        n_dropped: Number of the others.
+        n_units: Number of the examples, or of the groups of them, that the intervals draw.
+    """
+
+    correlations: Mapping[str, Correlation]
+    n: int
+    n_dropped: int
+    n_units: int
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether the intervals are of so few units that they are to be marked."""
+        return self.n_units < FEW
+
+
+def agreement(
+    scores: Sequence[float],
+    ratings: Sequence[float],
+    *,
+    coefficients: Sequence[str] = COEFFICIENTS,
+    groups: Sequence[object] | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Agreement:
+    """Return the agreement of scores with ratings; the intervals draw examples with replacement.
+
+    A p-value is the share of the pairings of scores and ratings in which the coefficient is at least as far from 0.
+    Up to `MOST_PERMUTED` examples it comes from all pairings, where these are at most 9,999 or scores and ratings have
+    no ties (Kendall's tau), else from 9,999 random ones; of more examples from scipy's approximations.
+
+    Args:
+        scores: One per example; NaN is left out.
+        ratings: One per example, higher for better; NaN is left out.
+        coefficients: Which of `COEFFICIENTS`.
+        groups: Label per example; those of one label, such as the stories of one image sequence, are drawn together.
+        level: Coverage of the percentile intervals.
+        resamples: Number of bootstrap samples; 0 for no intervals.
+        seed: Of the samples.
+
+    Raises:
+        ValueError: If there is not one rating, or one label, per score, a number is infinite, or a coefficient unknown.
+    """
+    unknown = [name for name in coefficients if name not in COEFFICIENTS]
+    if unknown:
+        raise UsageError(f"`coefficients` must be of {', '.join(COEFFICIENTS)}, got {unknown[0]!r}")
+    first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise UsageError(f"`ratings` must have one rating per score, got shapes {second.shape} and {first.shape}")
+    check_labels(len(first), groups)
+    for name, values in (("scores", first), ("ratings", second)):
+        if np.isinf(values).any():
+            raise UsageError(f"`{name}` must be finite or NaN, got {values[np.isinf(values)][0]}")
+    kept = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
+    dropped = len(first) - len(kept)
+    first, second = first[kept], second[kept]
+    labels: Sequence[object] = range(len(kept)) if groups is None else [groups[i] for i in kept.tolist()]
+    n_units = len(set(labels))
+    if is_constant(first) or is_constant(second):
+        nothing = Correlation(math.nan, math.nan, math.nan, math.nan)
+        return Agreement(dict.fromkeys(coefficients, nothing), len(kept), dropped, n_units)
+    intervals = grouped_intervals(
+        _sampled(first, second, coefficients, labels),
+        labels,
+        read=np.stack([first, second], axis=1),
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+    found = {
+        name: Correlation(value, *ends, *tested)
+        for name, value, ends, tested in zip(
+            coefficients,
+            [_exact(name, first, second)[0] for name in coefficients],
+            intervals,
+            _pvalues(coefficients, first, second),
+            strict=True,
+        )
+    }
+    return Agreement(found, len(kept), dropped, n_units)
+
+
+def coefficient(name: str, scores: Sequence[float], ratings: Sequence[float]) -> float:
+    """Return a coefficient of the examples for which both numbers are defined, without an interval and a p-value.
+
+    Args:
+        name: One of `COEFFICIENTS`.
+        scores: One per example; NaN is left out.
+        ratings: Likewise.
+
+    Returns:
+        In [-1, 1]; NaN without two different scores and ratings.
+    """
+    first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
+    kept = ~np.isnan(first) & ~np.isnan(second)
+    first, second = first[kept], second[kept]
+    return math.nan if is_constant(first) or is_constant(second) else _exact(name, first, second)[0]
+
+
+def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> list[tuple[float, str]]:
+    """Return the p-value of each coefficient and how it was made.
+
+    Args:
+        coefficients: Names.
+        scores: shape ``(n,)``, at least two different ones.
+        ratings: shape ``(n,)``, at least two different ones.
+    """
+    from scipy import stats
+
+    n = len(scores)
+    if n > MOST_PERMUTED:
+        return [(max(_exact(name, scores, ratings)[1], _LEAST), APPROXIMATE) for name in coefficients]
+    method = EXACT if math.factorial(n) <= N_PERMUTATIONS else RANDOM
+    known: dict[str, tuple[float, str]] = {}
+    if len(np.unique(scores)) == len(np.unique(ratings)) == n:
+        exact = float(stats.kendalltau(scores, ratings, method="exact").pvalue)
+        known |= dict.fromkeys(("tau_b", "tau_c"), (max(exact, _LEAST), EXACT))
+    # What a coefficient is a multiple of in every pairing: tau-b and tau-c both of concordant less discordant pairs.
+    products = {
+        "tau": (np.sign(scores[:, None] - scores), np.sign(ratings[:, None] - ratings)),
+        "spearman": (_standardised(stats.rankdata(scores)), _standardised(stats.rankdata(ratings))),
+        "pearson": (_standardised(scores), _standardised(ratings)),
+    }
+    found = []
+    for name in coefficients:
+        key = "tau" if name.startswith("tau") else name
+        if name not in known and key not in known:
+            known[key] = (_permuted_pvalue(*products[key]), method)
+        found.append(known.get(name) or known[key])
+    return found
+
+
+def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
+    """Return the share of pairings in which the sum of products is at least as far from 0 as in the given one.
+
+    Args:
+        ours: Of each example, shape ``(n,)``, or of each pair of examples, shape ``(n, n)``.
+        theirs: Likewise.
+    """
+    from scipy import stats
+
+    def distance(order: Ints, axis: int = -1) -> Floats:
+        """Of pairings, shape ``(..., n)`` after the axis of the examples is moved to the end."""
+        placed = np.moveaxis(order, axis, -1).astype(np.intp)
+        drawn = theirs[placed] if theirs.ndim == 1 else theirs[placed[..., :, None], placed[..., None, :]]
+        sums = (drawn * ours).reshape(*placed.shape[:-1], -1).sum(axis=-1)
+        return np.round(np.abs(sums), _DIGITS)
+
+    found = stats.permutation_test(
+        (np.arange(len(ours)),),
+        distance,
+        permutation_type="pairings",
+        n_resamples=N_PERMUTATIONS,
+        batch=_BATCH // ours.size + 1,
+        alternative="greater",
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
+
+
+def _standardised(values: Floats) -> Floats:
+    """Values less their mean, of length 1; scaled first, as squares of tiny ones would be 0."""
+    centred = values - values.mean()
+    centred /= np.abs(centred).max()
+    return centred / math.sqrt(float(centred @ centred))
+
+
+def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
+    from scipy import stats
+
+    found: Any
+    with warnings.catch_warnings():
+        # Differences next to the last digit are a constant as good as any; what comes of them lies in [-1, 1].
+        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
+        if name == "pearson":
+            found = stats.pearsonr(scores, ratings)
+        elif name == "spearman":
+            found = stats.spearmanr(scores, ratings)
+        else:
+            found = stats.kendalltau(scores, ratings, variant="b" if name == "tau_b" else "c")
+    return float(found.statistic), float(found.pvalue)
+
+
+def _sampled(
+    scores: Floats, ratings: Floats, coefficients: Sequence[str], groups: Sequence[object]
+) -> Callable[[Ints], list[float]]:
+    """Return what gives the coefficients of a sample, tau-c as `SampledTauC` corrects it.
+
+    Rank correlations come from a table of counts where the ratings have few values.
+    """
+    tau_c = SampledTauC(scores, ratings, groups)
+    ranks = [name for name in coefficients if name != "pearson"]
+    table = RankTable(scores, ratings) if ranks and len(np.unique(ratings)) <= MAX_CLASSES else None
+
+    def figures(drawn: Ints) -> list[float]:
+        ours, theirs = scores[drawn], ratings[drawn]
+        if is_constant(ours) or is_constant(theirs):
+            return [math.nan] * len(coefficients)
+        found: dict[str, float] = {}
+        if table is not None:
+            counts = table.counts(drawn)
+            values = (*table_taus(counts), table_spearman(counts))
+            found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
+        if "pearson" in coefficients:
+            found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # scipy's takes five times as long
+        found |= {name: _exact(name, ours, theirs)[0] for name in coefficients if name not in found}
+        if "tau_c" in coefficients:
+            n_classes = min(len(np.unique(ours)), len(np.unique(theirs)))
+            found["tau_c"] = tau_c.corrected(100 * found["tau_c"], n_classes) / 100
+        return [found[name] for name in coefficients]
+
+    return figures

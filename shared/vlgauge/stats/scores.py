@@ -1,0 +1,36 @@
+"""Lists of scores, one per item: what is refused of them, and lists of the same items side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from vlgauge.core.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST = 1e300  # sums of scores up to here stay finite, of a hundred million too
+
+
+def side_by_side(lists: Sequence[Floats]) -> Floats:
+    """Lists of scores of the same items side by side, shape ``(n_items, n_lists)``."""
+    lengths = sorted({len(one) for one in lists})
+    if len(lengths) > 1:
+        raise UsageError(f"the lists of scores must be of the same items, got {lengths[0]} and {lengths[-1]} of them")
+    return np.stack(lists, axis=1) if lists else np.empty((0, 0))
+
+
+def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
+    """The scores as an array; a mean with an infinite one, or one that overflows, has no interval and no test."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1:
+        raise UsageError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")
+    beyond = np.flatnonzero(np.abs(values) > LARGEST)
+    if beyond.size:
+        raise UsageError(
+            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
+            f"got {values[beyond[0]]} at position {beyond[0]}; leave such items out or make them NaN"
+        )
+    return values

@@ -1,0 +1,174 @@
+"""Tab with the models of a metric, how to cite it, and how to call it from a program."""
+
+import json
+import platform
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import gradio as gr
+from gradio.route_utils import get_root_url
+
+from vlgauge.core.catalog import citation, metric_title
+from vlgauge.families.base import Metric
+from vlgauge.version import __version__
+from vlgauge_workbench.inputs import FILES, examples_for
+from vlgauge_workbench.profiles import PROFILES, profile_note
+from vlgauge_workbench.scoring import first_config
+from vlgauge_workbench.snippets import OWN_FILES
+
+_PACKAGES = ("evaluate", "datasets", "numpy", "torch", "transformers", "open_clip_torch", "spacy", "pillow", "gradio")
+
+_PROJECT = """vlgauge has metrics for image captions and visual stories, as modules of Hugging Face `evaluate`. Each one
+explains its scores: [documentation](https://vlgauge.github.io/vlgauge),
+[which metric to use](https://vlgauge.github.io/vlgauge/choosing.html),
+[source code](https://github.com/vlgauge/vlgauge)."""
+_PROFILES = """**Embedded** uses what comes with the package: exact formulas, and small models of our own where a metric
+needs one that was published elsewhere. **Published**, the profile `paper`, uses the models of the papers, once they are
+on this machine."""
+_OWN_DATA_SET = "# The data set, its split and the names of its columns stand for your own."
+_LICENCE = """vlgauge: Apache-2.0; its table of synonyms is derived from WordNet 3.0, under its own license. The word
+lists and paraphrases of `meteor` come from the package pycocoevalcap, under their own licenses. Published models have
+licenses of their own: see the card of each metric."""
+
+
+def add_tab() -> list[Any]:
+    """Add the components of the tab.
+
+    Returns:
+        Components that change with the metric, in the order of `updates`.
+    """
+    gr.Markdown(f"{_PROJECT}\n\n## Profiles\n{_PROFILES}")
+    facts = gr.Markdown()
+    gr.Markdown("## From a program")
+    python = _code("Python: pip install gradio_client")
+    shell = _code("Shell: curl, in two steps")
+    dataset = _code("Python: rows of a data set of the Hub")
+    gr.Markdown("## How to cite\nThe paper of the metric, with the signature of the number.")
+    paper = _code("BibTeX")
+    gr.Markdown(f"## Licences\n{_LICENCE}\n\n## Versions\n{_versions()}")
+    return [facts, python, shell, dataset, paper]
+
+
+def _code(label: str) -> Any:
+    """Create a component for text to copy, without syntax colors, because those of Gradio have too little contrast."""
+    return gr.Code(label=label, language=None, interactive=False, show_line_numbers=False)
+
+
+def updates(loaded: Metric, request: gr.Request) -> list[Any]:
+    """Return the new values of the components for a metric, with the URL that the user opened."""
+    name, call, address = loaded.name, call_of(loaded), address_of(request)
+    facts = [f"### {metric_title(name)}, {one}\n{profile_note(name, one)}" for one in PROFILES.values()]
+    return [
+        "\n\n".join(facts),
+        python_call(call, address),
+        shell_call(call, address),
+        dataset_call(loaded, address),
+        citation(name).rstrip(),
+    ]
+
+
+def address_of(request: gr.Request) -> str:
+    """Return the URL that the user opened, also behind a proxy."""
+    asked = request.request
+    return (
+        f"{get_root_url(asked, asked.url.path, asked.scope.get('root_path'))}/" if asked else "http://127.0.0.1:7860/"
+    )
+
+
+def call_of(loaded: Metric) -> dict[str, Any]:
+    """Return the arguments of a `/score` call for a bundled example, with files by name."""
+    example = examples_for(loaded)[0].cells
+    call: dict[str, Any] = {"metric": loaded.name}
+    if loaded.configs and loaded.config_name != first_config(loaded.name):
+        call["config"] = loaded.config_name
+    names = [column.name for column in loaded.columns]
+    call |= {name: example[name] for name in names if name not in FILES and example.get(name) is not None}
+    if "images" in names:
+        images = example["images"]
+        call["images"] = [Path(path).name for path in ([images] if isinstance(images, str) else images)]
+    if "videos" in names:
+        call["videos"] = Path(example["videos"]).name
+    return call
+
+
+def python_call(call: dict[str, Any], address: str) -> str:
+    """Return Python code for a `/score` call."""
+    words = {name: cell for name, cell in call.items() if name not in FILES}
+    lines = []
+    for name, cell in words.items():
+        lines.append(f"    {name}={pformat(cell, width=100)},".replace("\n", "\n" + " " * (len(name) + 5)))
+    imports = ["from gradio_client import Client"]
+    if files := [name for name in FILES if name in call]:
+        imports = ["from gradio_client import Client, handle_file"]
+        for name in files:
+            cell = call[name]
+            many = f"[handle_file(name) for name in {cell!r}]"
+            lines.append(f"    {name}={many if isinstance(cell, list) else f'handle_file({cell!r})'},")
+    lines = ["answer = client.predict(", *lines, '    api_name="/score",', ")"]
+    made = [f"client = Client({address!r})", *lines, 'print(answer["score"], answer["signature"])']
+    note = ["", OWN_FILES] if files else [""]
+    return "\n".join([*imports, *note, *made])
+
+
+def dataset_call(loaded: Metric, address: str) -> str:
+    """Return Python code for a `/score_dataset` call, with placeholders for the dataset and its columns."""
+    titles: dict[str, Any] = {name: name.removesuffix("s") for name in ("images", "videos", "styles")}
+    titles |= {"predictions": "caption", "references": ["reference"]}
+    names = [column.name for column in loaded.columns]
+    config = loaded.config_name if loaded.configs and loaded.config_name != first_config(loaded.name) else ""
+    words: dict[str, Any] = {"metric": loaded.name, "dataset": "OWNER/NAME", "split": "test"}
+    words |= {name: titles[name] for name in names} | ({"config": config} if config else {}) | {"rows": 100}
+    lines = [f"    {name}={word!r}," for name, word in words.items()]
+    made = [
+        _OWN_DATA_SET,
+        f"client = Client({address!r})",
+        "answer = client.predict(",
+        *lines,
+        '    api_name="/score_dataset",',
+        ")",
+    ]
+    return "\n".join(["from gradio_client import Client", "", *made, 'print(answer["mean"], answer["dataset"])'])
+
+
+def shell_call(call: dict[str, Any], address: str) -> str:
+    """Return curl commands for a `/score` call.
+
+    The first request returns an event ID, the second one the result of this event.
+    """
+    words = {name: cell for name, cell in call.items() if name not in FILES}
+    body = shlex.quote(json.dumps(words, ensure_ascii=False, indent=1))
+    note = []
+    if files := [name for name in FILES if name in call]:
+        note = [OWN_FILES]
+        # The double-quoted part is a command. Base64 has no characters that JSON or a shell would interpret.
+        parts = [f'"{name}": {_encoded_files(call[name])}' for name in files]
+        body = f"{body[:-3]},\n {', '.join(parts)}\n}}'"
+    where = shlex.quote(f"{address}gradio_api/call/v2/score")
+    # Use a pipe, because an image can be longer than the maximum length of a command-line argument.
+    return "\n".join(
+        [
+            *note,
+            f"event=$(printf %s {body} |",
+            f"  curl -s {where} -H 'Content-Type: application/json' -d @- | cut -d '\"' -f 4)",
+            f"curl -sN {where}/$event",
+        ]
+    )
+
+
+def _encoded_files(cell: str | list[str]) -> str:
+    if isinstance(cell, list):
+        return f"[{', '.join(map(_encoded_files, cell))}]"
+    return f"\"'\"$(base64 < {shlex.quote(cell)} | tr -d '\\n')\"'\""
+
+
+def _versions() -> str:
+    found = {"vlgauge": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return ", ".join(f"{package} {number}" for package, number in found.items())

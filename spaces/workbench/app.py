@@ -1,0 +1,290 @@
+"""Page with all tabs, and the server of the page."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+import gradio as gr
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vlgauge.core.catalog import metric_names
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import one_of
+from vlgauge.explain.examples import PICTURES
+from vlgauge.explain.pages import TEMPLATES as EXPLAINED
+from vlgauge_workbench import about, compare, data_set, leaderboard, one
+from vlgauge_workbench.bundled_scores import bundled
+from vlgauge_workbench.chosen import MODEL, QUICK, Chosen
+from vlgauge_workbench.data_set_call import score_dataset_of
+from vlgauge_workbench.errors import in_one_sentence
+from vlgauge_workbench.hosting import hosting_of
+from vlgauge_workbench.inputs import examples_for
+from vlgauge_workbench.picker import TEMPLATES, html, picker, sheet, told_of, top_bar
+from vlgauge_workbench.profiles import PROFILES
+from vlgauge_workbench.scoring import config_of, first_config, metric_of, score
+from vlgauge_workbench.snippets import LONGEST_LINK
+from vlgauge_workbench.stopping import stoppable
+
+LOOPBACK = "127.0.0.1"
+FIRST = "groovist"  # default
+N_PICKERS = 2
+MOST_WAITING = 200  # events of all users
+EVENTS_AT_ONCE = 4  # of a function without a model
+_MOST_BYTES = "200mb"  # size of an uploaded file
+_SAME_SITE = (None, "none", "same-origin")
+
+_SANS = [
+    "Inter",
+    "SF Pro Text",
+    "-apple-system",
+    "Segoe UI",
+    "Roboto",
+    "Helvetica Neue",
+    "Liberation Sans",
+    "Arial",
+    "sans-serif",
+]
+_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
+# Theme of the light and the dark mode. Colors are defined in page.css: blue counts for a score and orange against it.
+_LOOK = {
+    "body_background_fill": "var(--paper)",
+    "body_text_color": "var(--ink)",
+    "body_text_color_subdued": "var(--quiet)",
+    "background_fill_primary": "var(--paper)",
+    "background_fill_secondary": "var(--panel)",
+    "border_color_primary": "var(--line-2)",
+    "border_color_accent": "var(--edge)",
+    "block_background_fill": "transparent",
+    "block_border_width": "0px",
+    "block_shadow": "none",
+    "block_label_background_fill": "transparent",
+    "block_label_border_width": "0px",
+    "block_label_text_color": "var(--quiet)",
+    "block_title_text_color": "var(--ink)",
+    "block_title_text_weight": "600",
+    "block_info_text_color": "var(--quiet)",
+    "input_background_fill": "var(--raise)",
+    "input_border_color": "var(--field)",
+    "input_border_color_focus": "var(--for)",
+    "input_placeholder_color": "var(--quiet)",
+    "input_border_width": "1px",
+    "checkbox_border_color": "var(--field)",
+    "checkbox_label_background_fill": "var(--raise)",
+    "checkbox_label_background_fill_selected": "var(--raise)",
+    "checkbox_label_border_color": "var(--line-2)",
+    "checkbox_background_color_selected": "var(--ink)",
+    "checkbox_border_color_selected": "var(--ink)",
+    "checkbox_label_text_color": "var(--ink)",
+    "link_text_color": "var(--for)",
+    "button_primary_background_fill": "var(--ink)",
+    "button_primary_background_fill_hover": "var(--ink-2)",
+    "button_primary_text_color": "var(--paper)",
+    "button_primary_border_color": "var(--ink)",
+    "button_secondary_background_fill": "var(--raise)",
+    "button_secondary_background_fill_hover": "var(--panel)",
+    "button_secondary_text_color": "var(--ink)",
+    "button_secondary_border_color": "var(--line-2)",
+    "table_even_background_fill": "var(--raise)",
+    "table_odd_background_fill": "var(--panel)",
+    "table_border_color": "var(--line)",
+    "table_text_color": "var(--ink)",
+}
+_SIZES = {
+    "block_title_text_size": "13px",
+    "block_info_text_size": "12px",
+    "block_label_text_size": "13px",
+    "block_padding": "0px",
+    "input_radius": "8px",
+    "input_text_size": "14px",
+    "input_padding": "9px 11px",
+    "layout_gap": "14px",
+    "form_gap_width": "14px",
+    "button_large_radius": "8px",
+    "button_large_text_size": "14px",
+    "button_medium_radius": "8px",
+}
+
+
+def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: bool | None = None) -> gr.Blocks:
+    """Build the workbench.
+
+    Args:
+        metric: Name of the metric that is selected first. `?metric=` in the URL selects another one.
+        results: Record files that the leaderboard shows from the start.
+        is_space: Whether the page is public, with the limits of `vlgauge_workbench.hosting` and without the token of
+            this machine. If None, the environment decides.
+
+    Raises:
+        ValueError: If the metric does not exist, or a file has invalid content.
+        OSError: If a file cannot be read.
+    """
+    hosting = hosting_of(is_space)
+    first = one_of("metric", metric or FIRST, metric_names())
+    config = first_config(first)
+    loaded = metric_of(first, config=config)
+    options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
+    with gr.Blocks(title="vlgauge: metrics that say why", **options) as page:
+        html(top_bar(), "", elem_id="bar")
+        # Hidden components with the selection. Dropdowns and radio buttons of Gradio accept only the values that they
+        # offer.
+        names = gr.Dropdown(metric_names(), value=first, label="Metric", visible=False)
+        configured = gr.Textbox(config, visible=False)
+        profile = gr.Radio(list(PROFILES.items()), value="embedded", label="Models", visible=False)
+        chosen = Chosen(names, configured, profile, gr.State((first, config)), picker(first, config, "embedded"))
+        listed = html(sheet(), "picked", elem_id="sheet")
+        with gr.Tabs(overflow_behavior="wrap", elem_id="views"):
+            with gr.Tab("Score", id="score"):
+                fields = [*one.add_tab(chosen, loaded)]
+            with gr.Tab("Data set", id="data"):
+                fields += data_set.add_tab(chosen, hosting)
+            with gr.Tab("Compare", id="compare") as versus:
+                comparing = compare.add_tab(hosting)
+            with gr.Tab("Leaderboard", id="leaderboard") as board:
+                ranking = leaderboard.add_tab(leaderboard.merged((), results), hosting)
+            with gr.Tab("About", id="about"):
+                told = about.add_tab()
+        changed = [*chosen.inputs, chosen.form, *chosen.pickers, *fields]
+
+        def addressed(name: str, config: str, profile: str, request: gr.Request) -> list[Any]:
+            shown = _opened(name, config, profile, request)
+            first = shown if isinstance(shown, list) else [gr.skip()] * len(changed)
+            return [*first, *compare.addressed(request.query_params)]
+
+        opened = page.load(addressed, chosen.inputs, [*changed, *comparing.addressed], **QUICK)
+        opened.then(None, js="() => vg.opened()", **QUICK)
+        versus.select(**comparing.on_open)
+        board.select(**ranking)
+        # Run this in a separate event, because the search for files of published models may import torch.
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        telling: dict[str, Any] = {"fn": _told, "inputs": chosen.form, "outputs": told} | quiet
+        opened.success(**telling)
+        taken = [listed.picked(_picked, [*chosen.inputs, chosen.form], changed, **QUICK)]
+        taken += [one_picker.set(_set, chosen.inputs, changed, **QUICK) for one_picker in chosen.pickers]
+        for event in taken:
+            for step in (telling, *chosen.after):
+                event.success(**step)
+        gr.api(stoppable(in_one_sentence(score), _nothing), api_name="score", **MODEL)
+        gr.api(stoppable(in_one_sentence(score_dataset_of(hosting)), _nothing), api_name="score_dataset", **MODEL)
+    page.queue(max_size=MOST_WAITING, default_concurrency_limit=EVENTS_AT_ONCE, api_open=False)
+    return page
+
+
+def _warm_up() -> None:
+    with suppress(UsageError):
+        compare.warm_up()
+        leaderboard.page_of_systems()
+    for name in metric_names():
+        with suppress(UsageError):  # a missing extra is reported when the metric is selected
+            for config in metric_of(name).configs or ("",):
+                bundled(name, "embedded", config)
+
+
+def launch(page: gr.Blocks, *, port: int | None = None, warmed: bool = False, **options: Any) -> Any:
+    """Serve the workbench, only on this machine unless a Space serves it.
+
+    Args:
+        page: The workbench.
+        port: Port of the server. A free one if None.
+        warmed: Whether to score the examples of all metrics in the background, so that users do not wait for them.
+        **options: Options of `gradio.Blocks.launch`.
+    """
+    common: dict[str, Any] = {"head": _head(), "theme": _theme(), "ssr_mode": False, "run_history": False}
+    common["footer_links"] = []
+    common |= {"allowed_paths": [str(PICTURES)], "max_file_size": _MOST_BYTES, "enable_monitoring": False}
+    before = [Middleware(_SameSite)]
+    if options.get("server_name") == LOOPBACK:
+        # Reject requests of pages from other sites whose domain was rebound to this machine after they were opened.
+        before.insert(0, Middleware(TrustedHostMiddleware, allowed_hosts=[LOOPBACK, "localhost"]))
+    common["app_kwargs"] = {"middleware": before}
+    if warmed:
+        Thread(target=_warm_up, daemon=True).start()
+    return page.launch(server_port=port, share=False, **common | options)
+
+
+class _SameSite:
+    """Middleware that rejects POST requests from pages of other sites, which could fill the disk of a user."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or reject it with status 403. Programs do not send the header that is checked."""
+        is_post = scope["type"] == "http" and scope["method"] == "POST"
+        if is_post and Headers(scope=scope).get("sec-fetch-site") not in _SAME_SITE:
+            await PlainTextResponse("A page of another site must not call this one.", 403)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _nothing(*given: object) -> None:
+    """Return None as the interim output of API calls."""
+
+
+def _theme() -> Any:
+    dark = {f"{key}_dark": value for key, value in _LOOK.items() if not key.endswith("_weight")}
+    return gr.themes.Base(font=_SANS, font_mono=_MONO).set(**_LOOK, **dark, **_SIZES)
+
+
+def _head() -> str:
+    """Return styles and scripts. The style of explanations is nested, so that it applies only inside explanations."""
+    explained, hero = ((EXPLAINED / name).read_text("utf-8") for name in ("style.css", "hero.css"))
+    own = [(TEMPLATES / name).read_text("utf-8") for name in ("page.css", "workbench.css")]
+    nested = f".gradio-container.gradio-container .evidence {{ {explained} }}"
+    own.append(f".gradio-container.gradio-container {{ {hero} }}")
+    script = (TEMPLATES / "page.js").read_text("utf-8")
+    return f"<style>{nested} {' '.join(own)}</style><script>{script}</script>"
+
+
+def _opened(name: str, config: str, profile: str, request: gr.Request) -> Any:
+    """Return the updates for the query of the URL, or skip if the page shows the requested metric already.
+
+    Texts of the query are put into their fields. The page then scores them as if the user had clicked the button.
+    """
+    asked = request.query_params
+    metric = asked.get("metric")
+    if metric not in metric_names():
+        return gr.skip()
+    own = config_of(metric, asked.get("config"))
+    models = asked.get("profile") if asked.get("profile") in PROFILES.values() else profile
+    loaded = metric_of(metric, config=own)
+    roles = [one.shows for one in examples_for(loaded)]
+    number = roles.index(asked["example"]) if asked.get("example") in roles else one.first_example(loaded)
+    texts = {column.name: asked[column.name][:LONGEST_LINK] for column in loaded.columns if column.name in asked}
+    is_there = (metric, own, models, number) == (name, config, profile, one.first_example(loaded))
+    if is_there and not texts:
+        return gr.skip()
+    return _page_of(metric, own, models, number, {key: text for key, text in texts.items() if key in one.TEXTS})
+
+
+def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
+    """Return the updates of the last tab."""
+    return about.updates(metric_of(form[0], config=form[1]), request)
+
+
+@in_one_sentence
+def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
+    """Return the updates of the page for a selected metric, or skip if the page shows it already."""
+    wanted = one_of("metric", told_of(told, "metric"), metric_names())
+    return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
+
+
+@in_one_sentence
+def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
+    wanted, models = told_of(told, "config"), told_of(told, "profile")
+    own = config_of(name, one_of("config", wanted, metric_of(name).configs) if wanted is not None else config)
+    return _page_of(name, own, one_of("profile", models if models is not None else profile, tuple(PROFILES.values())))
+
+
+def _page_of(
+    name: str, config: str, profile: str, number: int | None = None, texts: dict[str, str] | None = None
+) -> list[Any]:
+    loaded = metric_of(name, config=config)
+    look = picker(name, config, profile)
+    first = [name, config, profile, (name, config), *[look] * N_PICKERS]
+    number = one.first_example(loaded) if number is None else number
+    return [*first, *one.updates(loaded, profile, number, texts), *data_set.updates()]

@@ -1,0 +1,205 @@
+"""Conversion of the input of a form, a file or an API call to rows that a metric can score.
+
+Text is never used as a path of a file. Images are always uploads or bytes.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vlgauge.core.errors import UsageError
+from vlgauge.explain.examples import Example, examples_of
+from vlgauge.families.base import Column, Metric
+from vlgauge.families.base.columns import Captions, Images, References, Story, Text
+from vlgauge.families.base.components import COMPONENTS, Components
+from vlgauge.families.base.video_columns import OneImage, Videos
+from vlgauge_workbench.uploads import is_upload
+
+# Columns of files.
+FILES = ("images", "videos")
+
+# Limits of one example, because the page may be public.
+MOST_CHARACTERS = 20_000  # of all texts of a column
+MOST_TEXTS = 100
+MOST_PICTURES = 50
+LARGEST_FILE = 20_000_000  # bytes of an image
+LARGEST_CLIP = 100_000_000
+
+
+@dataclass(frozen=True)
+class Field:
+    """Form field of a column.
+
+    Attributes:
+        label: Label of the field.
+        info: Format of the input.
+        lines: Height of a text field.
+    """
+
+    label: str
+    info: str = ""
+    lines: int = 2
+
+
+_FIELDS: dict[type[Column], Field] = {
+    Story: Field("Story", "One sentence a line, or running text in one line", 6),
+    Captions: Field("Captions", "One caption a line", 6),
+    References: Field("References", "One reference a line", 4),
+    Text: Field("Caption"),
+    Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers with commas between", 1),
+    OneImage: Field("Picture"),
+    Images: Field("Pictures, in order"),
+    Videos: Field("Clip"),
+}
+_LABELS = {
+    ("predictions", Captions): "Captions of the model",
+    ("references", Captions): "Captions of people",
+    ("styles", Text): "Style",
+    ("predictions", Components): f"Model: {', '.join(COMPONENTS)}",
+    ("references", Components): f"Human: {', '.join(COMPONENTS)}",
+}
+
+
+def field_of(column: Column) -> Field:
+    """Return the form field of a column."""
+    field = _FIELDS[type(column)]
+    label = _LABELS.get((column.name, type(column)), field.label)
+    return Field(label if is_needed(column) else f"{label} (optional)", field.info, field.lines)
+
+
+def is_needed(column: Column) -> bool:
+    """Return whether a form requires the column.
+
+    Some file columns are optional only because a program can pass another input instead. A form requires them.
+    """
+    return not column.optional or column.name in FILES
+
+
+def short_label(column: Column) -> str:
+    """Return the label of a column without the format of its input."""
+    return re.split("[,:]| \\(", field_of(column).label)[0]
+
+
+def cell_of(column: Column, text: str) -> Any:
+    """Convert the text of a form field to a cell of the column. None for empty text."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if not lines:
+        return None
+    if isinstance(column, Components):
+        return _components(column.name, text)
+    if isinstance(column, Captions):
+        return lines
+    if isinstance(column, Story) and len(lines) > 1:
+        return lines
+    return text.strip()
+
+
+def _components(name: str, text: str) -> dict[str, float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(COMPONENTS):
+        raise UsageError.about(name, f"must be {len(COMPONENTS)} numbers with commas between, got {text[:60]!r}")
+    return dict(zip(COMPONENTS, numbers, strict=True))
+
+
+def text_of(cell: Any) -> str:
+    """Return the text of a form field for a cell."""
+    if isinstance(cell, Mapping):
+        return ", ".join(str(value) for value in cell.values())
+    return cell if isinstance(cell, str) else "\n".join(cell or ())
+
+
+def file_of(sent: Any, place: str) -> bytes | str:
+    """Return the file of an image or a video that an API client sent.
+
+    Args:
+        sent: Base64 string, or an upload of ``gradio_client.handle_file``.
+        place: Name of the argument, for error messages.
+
+    Returns:
+        Bytes, or the path of the upload.
+
+    Raises:
+        UsageError: If it is neither.
+    """
+    if is_upload(sent):
+        return str(sent["path"])
+    try:
+        return base64.b64decode(sent.partition(",")[2] if sent.startswith("data:") else sent, validate=True)
+    except (binascii.Error, ValueError, AttributeError):
+        raise UsageError.about(
+            place,
+            f"must be the bytes of a file in base64, got {str(sent)[:60]!r}; "
+            "gradio_client.handle_file(...) sends a file as it is",
+        ) from None
+
+
+def check_size(name: str, cell: Any) -> None:
+    """Check that an example is not larger than the limits.
+
+    An image or a video is passed as bytes, or as the path of an upload.
+    """
+    parts = cell if isinstance(cell, list) else [cell]
+    if name in FILES:
+        if len(parts) > MOST_PICTURES:
+            raise UsageError.about(name, f"must be at most {MOST_PICTURES} pictures, got {len(parts):,}")
+        limit = LARGEST_CLIP if name == "videos" else LARGEST_FILE
+        largest = max((len(one) if isinstance(one, bytes) else Path(one).stat().st_size for one in parts), default=0)
+        if largest > limit:
+            raise UsageError.about(name, f"must have at most {limit / 1e6:g} MB a file, got {largest / 1e6:.1f} MB")
+        return
+    texts = [one for one in parts if isinstance(one, str)]
+    if len(texts) > MOST_TEXTS:
+        raise UsageError.about(name, f"must be at most {MOST_TEXTS} texts, got {len(texts):,}")
+    n_characters = sum(map(len, texts))
+    if n_characters > MOST_CHARACTERS:
+        raise UsageError.about(name, f"must have at most {MOST_CHARACTERS:,} characters, got {n_characters:,}")
+
+
+def uploads_by_name(paths: Sequence[str]) -> dict[str, str | None]:
+    """Return the paths of uploaded files by file name. None for a name that several files have."""
+    found: dict[str, str | None] = {}
+    for path in paths:
+        name = Path(path).name
+        found[name] = None if name in found else path
+    return found
+
+
+def located_cell(cell: Any, uploads: Mapping[str, str | None], place: str) -> Any:
+    """Replace the file name in an image or video cell, or in a list of them, with the path of its upload.
+
+    Bytes are returned unchanged.
+
+    Raises:
+        ValueError: If not exactly one upload has the name. No other file is searched or opened.
+    """
+    if isinstance(cell, list):
+        return [located_cell(one, uploads, f"{place}[{i}]") for i, one in enumerate(cell)]
+    if isinstance(cell, Mapping) and isinstance(cell.get("bytes"), bytes):
+        return cell["bytes"]
+    path = cell.get("path") if isinstance(cell, Mapping) else cell
+    if cell is None or path == "":
+        return None
+    if not isinstance(path, str):
+        raise UsageError.about(place, f"must be the bytes or the name of a file, got {type(cell).__name__}")
+    name = path.replace("\\", "/").rpartition("/")[2]
+    if (found := uploads.get(name)) is None:
+        what = "the name of one uploaded file, got that of several" if name in uploads else "an uploaded file, got"
+        raise UsageError.about(place, f"must be {what} {name[:60]!r}; upload it with the table")
+    return {**cell, "path": found} if isinstance(cell, Mapping) and "bytes" not in cell else found
+
+
+def examples_for(metric: Metric) -> list[Example]:
+    """Return the bundled examples that a metric can score.
+
+    These are the examples of its configuration, or otherwise the examples without a configuration.
+    """
+    examples = examples_of(metric.name)
+    own = [one for one in examples if one.config == metric.config_name]
+    return own or [one for one in examples if not one.config]

@@ -1,0 +1,215 @@
+"""Tab that ranks the records of `results.jsonl`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from vlgauge.core.catalog import metric_title
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import made_by_toy
+from vlgauge.leaderboard import Record, read_records
+from vlgauge.leaderboard.record_groups import RecordGroups, column_of, table_of
+from vlgauge.leaderboard.record_tables import tables
+from vlgauge.leaderboard.table import Cell, render, systems_table, title
+from vlgauge_workbench import bundled_systems as systems
+from vlgauge_workbench.chosen import MODEL
+from vlgauge_workbench.data_set import HUB, NOTHING_YET, PRIVATE
+from vlgauge_workbench.errors import hidden, in_one_sentence, in_words_of
+from vlgauge_workbench.hosting import Hosting
+from vlgauge_workbench.pages import page_of_tables
+from vlgauge_workbench.picker import html
+from vlgauge_workbench.results_data_set import MOST_BYTES, MOST_RECORDS, Results, fetched_results
+from vlgauge_workbench.stopping import stoppable
+
+EVERY = "(all)"
+# Limit for uploads. A table has a cell for each pair of model and column, even if few of them have a value.
+MOST_CELLS = 100_000
+_KEPT_SECONDS = 3600.0
+_PROFILES = {EVERY: EVERY, "Paper": "paper", "Embedded, with toys": "embedded"}
+
+
+def add_tab(given: Sequence[Record], hosting: Hosting) -> dict[str, Any]:
+    """Add the components and events of the tab.
+
+    Returns:
+        Keyword arguments of the event that opens the tab.
+    """
+
+    # These functions close over the records that the tab starts with.
+    @in_one_sentence
+    def opened(paths: Sequence[str] | None, fetched: Results) -> list[Any]:
+        records = merged(given, paths, fetched.records)
+        return [*filters(records), page_of(records, fetched.groups)]
+
+    def emptied(paths: Sequence[str] | None) -> list[Any]:
+        return [Results(), "", *opened(paths, Results())]
+
+    @in_one_sentence
+    def chosen(paths: Sequence[str] | None, fetched: Results, *wanted: Any) -> str:
+        return page_of(merged(given, paths, fetched.records), fetched.groups, *wanted)
+
+    @in_one_sentence
+    def first_shown(paths: Sequence[str] | None, fetched: Results) -> Any:
+        return gr.skip() if given or paths or fetched.records else page_of(())
+
+    with gr.Accordion(
+        "Results of your own: a file of records, or a data set of the Hub", open=False, elem_id="own-results"
+    ):
+        gr.Markdown(
+            "Shows records of `vlgauge score --record results.jsonl`, a table per data set. Ranks go by the values "
+            "alone, so close ones may differ by chance; without the scores of each row, models with undefined rows "
+            "have no rank. If a data set of the Hub has these scores, as `vlgauge export results-repository` writes "
+            "it, values are of the rows that every model has, and models that no test tells apart share a rank group.",
+        )
+        files = gr.File(
+            elem_classes="vlgauge-files",
+            label="results.jsonl, one or several",
+            file_count="multiple",
+            file_types=[".jsonl"],
+            height=140,
+        )
+        with gr.Row():
+            info = "OWNER/NAME of a data set that has a results.jsonl"
+            repository = gr.Textbox("", label="Results on the Hub", info=info, max_length=200, min_width=280)
+            info = "Only for gated and private data sets; sent to the Hub alone, kept nowhere"
+            token = gr.Textbox("", label="Token for it", info=info, type="password", max_length=200, min_width=280)
+            told = {"placeholder": NOTHING_YET, "elem_classes": "vlgauge-told", "interactive": False}
+            commit = gr.Textbox("", label="Commit", min_width=160, **told)
+            read = gr.Button("Read", elem_id="read-results", min_width=120)
+    fetched = gr.State(Results(), time_to_live=_KEPT_SECONDS)
+    with gr.Row():
+        wanted = filters(given)
+    page = html(page_of(given) if given else "", "", elem_id="leaders", label="Leaderboard")
+    filled = [*wanted, page]
+    of_hub: dict[str, Any] = {"fn": _fetcher(hosting), "inputs": [repository, token], "outputs": [fetched, commit]}
+    # Clear the page first, so that tables of the previous dataset do not remain below a rejected name.
+    of_name = read.click(emptied, files, [fetched, commit, *filled], **PRIVATE).success(**of_hub, **HUB, **PRIVATE)
+    for event in (files.change, of_name.success):
+        event(opened, [files, fetched], filled, **PRIVATE)
+    # Use `change` for the text field, because `input` events do not contain pasted text yet.
+    for changed in (*(one.input for one in wanted[:4]), wanted[4].change):
+        changed(chosen, [files, fetched, *wanted], page, trigger_mode="always_last", **PRIVATE)
+    on_open = {"fn": stoppable(first_shown), "inputs": [files, fetched], "outputs": page, "show_progress_on": page}
+    return on_open | MODEL | PRIVATE
+
+
+def _fetcher(hosting: Hosting) -> Callable[..., Any]:
+    @in_words_of({"dataset": "Results on the Hub"})
+    def fetched(name: str, token: str, signed_in: gr.OAuthToken | None = None) -> tuple[Results, str]:
+        if not name.strip():
+            raise UsageError("`Results on the Hub` must be OWNER/NAME of a data set, got nothing")
+        own = token.strip() or (signed_in.token if signed_in else None) or hosting.token
+        with hidden(own):
+            return fetched_results(name.strip(), own)
+
+    return fetched
+
+
+def merged(given: Sequence[Record], paths: Sequence[str] | None, fetched: Sequence[Record] = ()) -> list[Record]:
+    """Return the initial records, the records of uploaded files and the records of a dataset, without duplicates.
+
+    Raises:
+        ValueError: If there are too many records, a line is not a valid record, or files have different values for one
+            result.
+    """
+    found = {record.key: record for record in given}
+    _refuse_many(paths or ())
+    for records in (*map(read_records, paths or ()), fetched):
+        for record in records:
+            if found.setdefault(record.key, record).value != record.value:
+                raise UsageError(
+                    f"`results.jsonl` must have one value per metric, signature, model and data set, got two of "
+                    f"{record.metric} for {record.model.id} on {record.dataset.id}; leave one out"
+                )
+    return list(found.values())
+
+
+def _refuse_many(paths: Sequence[str]) -> None:
+    """Check the size of the files before they are parsed."""
+    if (n_bytes := sum(Path(path).stat().st_size for path in paths)) > MOST_BYTES:
+        raise UsageError(
+            f"`results.jsonl` must have at most {MOST_BYTES / 1e6:g} MB in all files, got {n_bytes / 1e6:.1f} MB"
+        )
+    if (n_lines := sum(Path(path).read_bytes().count(b"\n") for path in paths)) > MOST_RECORDS:
+        raise UsageError(f"`results.jsonl` must have at most {MOST_RECORDS:,} records in all files, got {n_lines:,}")
+
+
+def _n_cells(records: Sequence[Record]) -> int:
+    """Return the number of cells in the tables of the records, the sum of rows times columns."""
+    rows: dict[tuple[Any, ...], set[Any]] = {}
+    columns: dict[tuple[Any, ...], set[Any]] = {}
+    for record in records:
+        table = table_of(record)
+        rows.setdefault(table, set()).add((record.model.id, record.model.revision))
+        columns.setdefault(table, set()).add(column_of(record))
+    return sum(len(own) * len(columns[table]) for table, own in rows.items())
+
+
+def filters(records: Sequence[Record]) -> list[Any]:
+    """Return the filters of the records: dataset, metrics, ranking metric, profile, part of the model name."""
+    datasets = sorted({record.dataset.id for record in records})
+    metrics = [(metric_title(name), name) for name in dict.fromkeys(record.metric for record in records)]
+    is_there = bool(records)
+    return [
+        gr.Dropdown([EVERY, *datasets], value=EVERY, label="Data set", min_width=160, visible=is_there),
+        gr.Dropdown(
+            metrics, value=[], multiselect=True, label="Metrics (all if none)", min_width=160, visible=is_there
+        ),
+        gr.Dropdown(
+            [("The first one", EVERY), *metrics], value=EVERY, label="Ranked by", min_width=160, visible=is_there
+        ),
+        gr.Dropdown(list(_PROFILES.items()), value=EVERY, label="Profile", min_width=160, visible=is_there),
+        gr.Textbox("", label="Model contains", max_length=200, min_width=160, visible=is_there),
+    ]
+
+
+@cache
+def page_of_systems() -> str:
+    """Return the page with the table of the bundled systems."""
+    found = systems.bundled_compared(systems.NAMES, systems.first_metrics(), "embedded").comparison
+    made, titles = systems_table(found), {title(one): title(one, spoken=True) for one in found.metrics}
+    header = [titles.get(one, one) for one in made.header]
+    table = replace(made, header=header, caption="Six made-up systems, each with five captions of ten scenes")
+    # The page recomputes the ranks when the table is sorted.
+    placed = replace(table, header=["#", *table.header], rows=[[Cell(""), *row] for row in table.rows])
+    copied = {"Markdown": render(table, "markdown"), "LaTeX": render(table, "latex")}
+    return page_of_tables(
+        render(placed, "html"), copied=copied, is_toy=any(made_by_toy(m.signature) for m in found.metrics)
+    )
+
+
+def page_of(
+    records: Sequence[Record],
+    groups: RecordGroups | None = None,
+    dataset: str = EVERY,
+    metrics: Sequence[str] = (),
+    by: str = EVERY,
+    profile: str = EVERY,
+    model: str = "",
+) -> str:
+    """Return the page with the tables of the selected records."""
+    if not records:
+        return page_of_systems()
+    wanted = [
+        record
+        for record in records
+        if dataset in (EVERY, record.dataset.id)
+        and (not metrics or record.metric in metrics)
+        and profile in (EVERY, record.profile)
+        and model.lower() in f"{record.model.name} {record.model.id}".lower()
+    ]
+    if not wanted:
+        return page_of_tables("", "No record is left by these choices.")
+    if (n_cells := _n_cells(wanted)) > MOST_CELLS:
+        told = f"These are tables of {n_cells:,} cells, and {MOST_CELLS:,} can be shown: choose a data set or metrics."
+        return page_of_tables("", told)
+    ranked = by if any(record.metric == by for record in wanted) else None
+    forms = {
+        form: tables(wanted, by=ranked, split_signatures=True, form=form, groups=groups)
+        for form in ("html", "markdown", "latex")
+    }
+    return page_of_tables(forms["html"], copied={"Markdown": forms["markdown"], "LaTeX": forms["latex"]})

@@ -1,0 +1,52 @@
+"""Models of the profiles: published models that a metric requires, and those not available on this machine."""
+
+from vlgauge.api.prefetch.assets import ByHand, HubFiles, assets_of, described, title
+from vlgauge.api.prefetch.fetching import is_there
+from vlgauge.core.catalog import metric_title
+from vlgauge.core.errors import UsageError
+from vlgauge.core.signatures import TOY_NUMBERS
+
+PROFILES = {
+    "Embedded: nothing is fetched": "embedded",
+    "Published: the models of the papers": "paper",
+}
+
+TOY = f"**Toy:** a small model trained on drawn scenes stands for the published one. Its numbers {TOY_NUMBERS}."
+
+
+def needs_no_model(name: str) -> bool:
+    """Return whether both profiles of a metric give the same scores."""
+    return not assets_of(name)
+
+
+def profile_note(name: str, profile: str) -> str:
+    """Return a note about the models of a metric under a profile, as Markdown."""
+    assets = assets_of(name)
+    if not assets:
+        return f"{metric_title(name)} needs no model: both profiles give the same scores."
+    if profile == "embedded":
+        # A demo model replaces a published model.
+        has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ByHand) and one.has_toy) for one in assets)
+        return TOY if has_toy else "The published model comes with the installed packages."
+    words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
+    lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]
+    told = f"The published models. Nothing is fetched from here; `vlgauge prefetch {name}` does."
+    return "\n".join([told, "", *lines])
+
+
+def models_in_words(name: str, profile: str) -> str:
+    """Return a sentence about missing published models. Empty if none is missing."""
+    missing = [asset for asset in assets_of(name) if is_there(asset) is False] if profile != "embedded" else []
+    if not missing:
+        return ""
+    return f"{len(missing)} of the published models are not on this machine; run: vlgauge prefetch {name}"
+
+
+def refuse_missing(name: str) -> None:
+    """Check that all published models of a metric are available without a download."""
+    missing = [described(asset) for asset in assets_of(name) if is_there(asset) is False]
+    if missing:
+        raise UsageError(
+            f"`profile` must be 'embedded' until the published models of {name} are here, {len(missing)} missing: "
+            f"{'; '.join(missing)}; run: vlgauge prefetch {name}"
+        )

@@ -1,0 +1,77 @@
+"""Page of the result of one example: score, findings, rank among the bundled examples, and explanation."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vlgauge.core.catalog import metric_title
+from vlgauge.core.signatures import TOY_NUMBERS
+from vlgauge.explain.examples import Example
+from vlgauge.explain.pages import number
+from vlgauge.explain.scale import NAMES, scale, show_among
+from vlgauge_workbench.bundled_scores import bundled, bundled_scores, place_of
+from vlgauge_workbench.picker import ICONS, part_of_page
+from vlgauge_workbench.scoring import Scored
+from vlgauge_workbench.snippets import link, snippets
+
+_OWN = "Your own example"
+_NO_LINK = "A link has no place for pictures of yours, nor for so much text"
+
+
+def deck(name: str, profile: str, config: str, chosen: int | None) -> str:
+    """Return the bundled examples as buttons with scores."""
+    cards = []
+    for place, one in enumerate(bundled(name, profile, config)):
+        digits = one.scored.explanation.digits if one.scored else 2
+        cards.append(
+            {
+                "number": place,
+                "shows": one.example.shows,
+                "name": NAMES[one.example.shows],
+                "score": "" if math.isnan(one.score) else number(one.score, min(digits, 2)),
+                "title": one.example.title,
+                "short": one.example.title.partition(":")[0].partition(", and")[0],
+            }
+        )
+    return part_of_page("deck", cards=cards, chosen=chosen)
+
+
+def page_of_one(
+    scored: Scored, profile: str, config: str, cells: Mapping[str, Any], chosen: int | None, base: int = 0
+) -> str:
+    """Return the page of the result of one example."""
+    metric = scored.explanation
+    every = bundled(metric.name, profile, config)
+    metric.is_large = True
+    show_among(metric, [score for _, score in bundled_scores(metric.name, profile, config)])
+    example = every[chosen if chosen is not None else base].example
+    return part_of_page(
+        "result",
+        icons=ICONS,
+        metric=metric,
+        row=0,
+        title=metric_title(metric.name),
+        told=_OWN if chosen is None else _told(example),
+        why="" if chosen is None else example.why,
+        scale=scale(metric, 0, [(one.example.shows, one.score) for one in every], chosen),
+        notes=[note for note in scored.notes if not (metric.is_toy and TOY_NUMBERS in note)],
+        place=place_of(metric, bundled_scores(metric.name, profile, config)),
+        snippets=snippets(metric.name, profile, config, cells),
+        link=link(metric.name, profile, config, cells, example),
+        why_no_link=_NO_LINK,
+    )
+
+
+def page_without_score(example: Example, missing: str = "") -> str:
+    """Return the page of an example that was not scored.
+
+    Args:
+        example: The example.
+        missing: Sentence about the missing models, because of which the example cannot be scored.
+    """
+    return part_of_page("not_scored", told=_told(example), missing=missing)
+
+
+def _told(example: Example) -> str:
+    kind = "What it misses" if example.shows == "missed" else f"{NAMES[example.shows]} example"
+    return f"{kind}: {example.title}"

@@ -1,0 +1,140 @@
+"""Data sets made to break their reader: a worker breaks, and this process says so in a sentence."""
+
+import ast
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import datasets
+import hostile_files
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from changed_files import resident
+from hub_data_sets import TOKEN, Repository
+from made_data_sets import COMMITS, N_ROWS
+
+import vlgauge
+from vlgauge.api.row_sources import hub as hub_rows
+from vlgauge.inputs.sandbox import data_set_tasks, workers
+
+MOST_EXTRA = 200  # MB
+DEEP = b'{"caption": "x", "a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n"
+ALIASES = "a0: &a0 x.jsonl\n" + "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12))
+CARD = f"---\n{ALIASES}configs:\n- config_name: default\n  data_files: *a12\n---\n".encode()
+
+
+def long_list(folder):
+    hostile_files.long_list(folder / "x.parquet", 4 * 10**7)
+    return (folder / "x.parquet").read_bytes()
+
+
+def long_texts(folder):
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), pa.array(["a" * 10**6]))
+    pq.write_table(pa.table({"caption": texts}), folder / "y.parquet", compression="zstd", store_schema=False)
+    return (folder / "y.parquet").read_bytes()
+
+
+def read(name, split=None):
+    source = hub_rows.HubRows(hub_rows.pinned(name), None, split)
+    return [row for row, _ in zip(source.rows(list(source.kinds)), range(3), strict=False)]
+
+
+@pytest.mark.streaming
+@pytest.mark.parametrize(
+    ("attack", "seconds"),
+    [
+        (lambda folder: {"train.jsonl": DEEP}, 10),
+        (lambda folder: {"train.json": b"[" * 20_000}, 10),
+        # These two take whatever time there is.
+        (lambda folder: {"README.md": CARD, "x.jsonl": b'{"caption": "x"}\n'}, 0.3),
+        (lambda folder: {"train.parquet": long_list(folder)}, 0.3),
+        (lambda folder: {"train.parquet": long_texts(folder)}, 10),
+    ],
+    ids=["json", "cut", "aliases", "list", "texts"],
+)
+def test_a_data_set_that_breaks_its_reader_costs_one_sentence(hub, tmp_path, monkeypatch, attack, seconds):
+    monkeypatch.setattr(hub_rows, "_SECONDS", seconds)
+    hub.repositories["org/hostile-one"] = Repository({COMMITS[0]: attack(tmp_path)})
+    begun, before = time.monotonic(), resident()
+    with pytest.raises(ValueError, match=r"^`dataset` ") as told:
+        read("org/hostile-one")
+    assert resident() - before < MOST_EXTRA
+    assert "\n" not in str(told.value)
+    assert time.monotonic() - begun < 60  # no measure of speed: what hangs is told apart from what ends
+    monkeypatch.undo()
+    assert read("org/cells")
+
+
+@pytest.mark.streaming
+def test_no_data_set_is_loaded_here(hub, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a data set of a stranger was loaded here")
+
+    for name in dir(datasets):
+        if name.startswith(("load_dataset", "get_dataset")):
+            monkeypatch.setattr(datasets, name, refuse)
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    assert read("org/pictures", "test")
+
+
+def test_only_a_worker_names_what_loads_data_sets():
+    rooms = Path(vlgauge.__file__).parent
+    found = set()
+    for path in rooms.rglob("*.py"):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "load_dataset" in text else ():
+            name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", None)))
+            if isinstance(name, str) and name.startswith("load_dataset"):
+                found.add(path.relative_to(rooms).as_posix())
+    assert found == {"inputs/sandbox/data_set_tasks.py"}
+
+
+@pytest.mark.streaming
+@pytest.mark.parametrize("token", [TOKEN, None, False])
+def test_a_worker_has_the_token_of_its_task_alone(hub, monkeypatch, token):
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_of_the_host")
+    sent = []
+    send = workers.send
+
+    def watched(stream, head, *body):
+        sent.append(head["settings"]["token"])
+        return send(stream, head, *body)
+
+    monkeypatch.setattr(workers, "send", watched)
+    source = hub_rows.HubRows(hub_rows.pinned("org/pictures", token=token), None, "test")
+    assert next(source.rows(list(source.kinds)))
+    assert sent == ["hf_of_the_host" if token is None else token] * 2
+
+
+@pytest.mark.streaming
+def test_a_reader_goes_on_where_its_stream_gave_way_to_others(hub):
+    sources = [hub_rows.HubRows(hub_rows.pinned("org/pictures"), None, "test") for _ in range(2)]
+    rows = [source.rows(["caption"]) for source in sources for _ in range(3)]
+    first = [[next(one)["caption"] for _ in range(20)] for one in rows]
+    last = [[row["caption"] for row in one] for one in rows]
+    assert len(workers._waiting) <= workers._MOST_STREAMS
+    assert {len(one) + len(two) for one, two in zip(first, last, strict=True)} == {N_ROWS}
+    assert [one + two for one, two in zip(first, last, strict=True)] == [first[0] + last[0]] * 6
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/etc/hostname",
+        "https://example.org/rows.json",
+        f"hf://datasets/org/other@{COMMITS[0]}/a.json",
+        f"hf://datasets/org/x@{COMMITS[1]}/a.json",
+    ],
+)
+def test_every_data_file_is_one_of_the_commit_whatever_the_card_says(monkeypatch, file):
+    class Builder:
+        __module__ = "datasets.packaged_modules.json"
+        config = SimpleNamespace(
+            name="default", data_files={"train": [f"hf://datasets/org/x@{COMMITS[0]}/a.json", file]}
+        )
+
+    monkeypatch.setattr(data_set_tasks, "_check_card", lambda *_: None)
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *_, **__: Builder())
+    with pytest.raises(ValueError, match="must have its data files in its own repository, got 'org/x'"):
+        data_set_tasks._opened.__wrapped__("org/x", COMMITS[0], False, None)

@@ -1,0 +1,29 @@
+"""What a file will fill is built without a draw, and what no file fills is computed all the same."""
+
+import torch
+
+from vlgauge.checkpoints.first_values import without_first_values
+
+
+def test_nothing_is_drawn():
+    with without_first_values():
+        before = torch.random.get_rng_state()
+        for kind, sizes in (("Conv2d", (3, 4, 2)), ("Embedding", (5, 4)), ("Linear", (3, 4))):
+            getattr(torch.nn, kind)(*sizes)
+        torch.nn.init.normal_(tensor=torch.zeros(3))
+        assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.nn.init.normal_(torch.zeros(3)).all()
+
+
+def test_tables_are_computed():
+    with without_first_values():
+        norm, mask = torch.nn.BatchNorm2d(3), torch.full((2, 2), 5.0).triu_(1)
+    assert norm.running_var.tolist() == [1, 1, 1]
+    assert mask.tolist() == [[0, 5], [0, 0]]
+
+
+def test_other_draws_of_a_building_move_no_number_of_the_caller():
+    before = torch.random.get_rng_state()
+    with without_first_values():
+        torch.randn(3)
+    assert torch.equal(torch.random.get_rng_state(), before)

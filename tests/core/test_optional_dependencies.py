@@ -1,0 +1,88 @@
+"""A version that does not do is told from a package that is not there."""
+
+import sys
+from importlib.metadata import PackageNotFoundError
+from unittest.mock import patch
+
+import pytest
+
+from vlgauge.api.row_sources import hub
+from vlgauge.core import optional_dependencies
+from vlgauge.core.optional_dependencies import WrongVersion, check_version, not_importable, too_old
+from vlgauge.leaderboard.exporters import eval_results
+from vlgauge.models.sentences.loading import load_sentence_model
+
+MISSING = 'this needs more packages; run: pip install "vlgauge[clip]"'
+
+
+def imported(code):
+    try:
+        exec(code, {})
+    except ImportError as error:
+        return error
+    raise AssertionError
+
+
+def test_a_version_is_compared_as_a_version():
+    with patch.object(optional_dependencies, "version", return_value="4.10.0"):
+        assert too_old("x", "4.9", "this") is None
+        assert too_old("x", "4.11", "this") == "this needs x 4.11 or newer, and 4.10.0 is installed"
+        with pytest.raises(
+            WrongVersion, match=r'^this needs x 5 or newer, and 4.10.0 is installed; run: pip install "x>=5"'
+        ):
+            check_version("x", "5", "this")
+    with patch.object(optional_dependencies, "version", side_effect=PackageNotFoundError):
+        assert too_old("x", "4.9", "this") is None
+
+
+@pytest.mark.parametrize("code", ["import not_there_at_all", "import not_there_at_all.part"])
+def test_a_missing_package_is_told_as_before(code):
+    assert not_importable(MISSING, imported(code)) == MISSING
+
+
+def test_a_package_that_was_taken_away_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "json", None)
+    assert not_importable(MISSING, imported("import json")) == MISSING
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("from json import not_in_this_version", "cannot import name 'not_in_this_version' from 'json'"),
+        ("import json.not_in_this_version", "No module named 'json.not_in_this_version'"),
+    ],
+)
+def test_another_version_is_told_as_one(code, why):
+    told = not_importable(MISSING, imported(code))
+    assert told.startswith(f"this needs more packages, and what is installed does not fit, in version or build ({why}")
+    assert told.endswith('); run: pip install --upgrade "vlgauge[clip]"')
+
+
+def test_what_caused_it_counts():
+    error = ImportError("our own words")
+    error.__cause__ = imported("import not_there_at_all")
+    assert not_importable(MISSING, error) == MISSING
+
+
+def test_a_module_of_another_version_is_not_told_as_a_missing_extra(monkeypatch, tmp_path):
+    """As that of sentence-transformers 5.1, which has the modules elsewhere."""
+    monkeypatch.setitem(sys.modules, "sentence_transformers.sentence_transformer.modules", None)
+    with pytest.raises(
+        ImportError, match=r'does not fit, .*sentence_transformer.*; run: pip install --upgrade "vlgauge\[mmd'
+    ):
+        load_sentence_model(tmp_path, "mean", "cpu")
+
+
+def test_what_only_some_calls_need_is_said_by_them():
+    with patch.object(optional_dependencies, "version", return_value="1.3.9"):
+        with pytest.raises(
+            WrongVersion, match=r"the export eval-results needs huggingface_hub 1.4 or newer, and 1.3.9 is"
+        ):
+            eval_results([])
+        with pytest.raises(WrongVersion, match=r"reading rows of the Hub needs datasets 4.8 or newer, and 1.3.9 is"):
+            hub.search("words")
+
+
+def test_an_import_that_fails_is_no_fault_of_the_data_set():
+    with pytest.raises(ImportError, match="of a version"), hub.in_words("owner/name"):
+        raise ImportError("of a version")

@@ -1,0 +1,256 @@
+"""Rows of a metric: which forms are taken, what is refused and where, and what comes back."""
+
+import io
+import json
+import math
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+from toy_rows import SETS, STORIES, same
+
+import vlgauge
+from vlgauge.families.base.columns import Captions, Story, Text
+
+SENTENCES = [["One two.", "Three"], ["Four"], []]
+
+
+# -- forms ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "form",
+    [
+        tuple,
+        iter,
+        np.array,
+        lambda rows: np.array(rows, dtype=object),
+        pd.Series,
+        lambda rows: pd.Series(rows, index=[7, 5, 3]),
+        lambda rows: pd.DataFrame({"story": rows})["story"],
+        lambda rows: datasets.Dataset.from_dict({"story": rows})["story"],
+        lambda rows: (row for row in rows),
+        lambda rows: dict.fromkeys(rows).keys(),
+    ],
+)
+def test_column_may_have_any_form(story_toy, form):
+    assert same(story_toy.compute(predictions=form(STORIES)), story_toy.compute(predictions=STORIES))
+
+
+@pytest.mark.parametrize("form", [tuple, np.array, lambda row: np.array(row, dtype=object), pd.Series])
+def test_row_may_have_any_form(story_toy, set_toy, form):
+    stories = [form(row) if row else row for row in SENTENCES]
+    assert same(story_toy.compute(predictions=stories), story_toy.compute(predictions=SENTENCES))
+    sets = {name: [form(row) if row else row for row in rows] for name, rows in SETS.items()}
+    assert same(set_toy.compute(**sets), set_toy.compute(**SETS))
+
+
+def test_rows_of_a_dataset_are_taken(set_toy):
+    data = datasets.Dataset.from_dict(SETS)
+    assert same(set_toy.compute(**{name: data[name] for name in SETS}), set_toy.compute(**SETS))
+
+
+def test_table_of_strings_is_a_column_of_lists(story_toy):
+    table = np.array([["one", "two"], ["three", "four"]])
+    assert story_toy.compute(predictions=table)["story_toy_scores"] == [6.0, 9.0]
+
+
+@pytest.mark.parametrize("story", ["", "\ud800 half", "\0", "𝄞 é\u2028", np.str_("numpy"), '["no list"]'])
+def test_story_comes_back_as_it_went(story):
+    column = Story("predictions")
+    stored = [column.store(story, "x"), column.store(str(story), "x")]
+    assert [json.loads(text) for text in stored] == [story, story]
+
+
+def test_string_and_list_of_one_sentence_are_told_apart(story_toy):
+    whole = story_toy.compute(predictions=["One two."], return_details=True)["story_toy_letters"]
+    parts = story_toy.compute(predictions=[["One", "two."]], return_details=True)["story_toy_letters"]
+    assert (whole, parts) == ([[6]], [[3, 3]])
+
+
+def test_optional_column_left_out_is_none_and_not_an_empty_list(image_toy):
+    given = {"predictions": ["a", "b"], "images": [[], []], "return_details": True}
+    assert image_toy.compute(**given)["image_toy_references"] == [None, None]
+    mixed = image_toy.compute(**given, references=[[], None])
+    assert mixed["image_toy_references"] == [[], None]
+
+
+def test_optional_column_may_differ_from_batch_to_batch(image_toy):
+    image_toy.add_batch(predictions=["a"], images=[[]])
+    image_toy.add_batch(predictions=["b"], images=[[]], references=[["c"]])
+    assert image_toy.compute(return_details=True)["image_toy_references"] == [None, ["c"]]
+
+
+# -- refused columns --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("one story", "str"),
+        (b"bytes", "bytes"),
+        ({"a": 1}, "dict"),
+        (pd.DataFrame({"a": ["b"]}), "DataFrame"),
+        ({"b", "a"}, "set"),
+        (np.array("a"), "ndarray"),
+        (3, "int"),
+    ],
+)
+def test_column_that_is_no_list_is_refused(story_toy, column, kind):
+    with pytest.raises(ValueError, match=f"`predictions` must be a list of rows, got {kind}; wrap a"):
+        story_toy.compute(predictions=column)
+
+
+@pytest.mark.parametrize("name", ["add_batch", "compute"])
+def test_missing_column_is_named(set_toy, name):
+    with pytest.raises(ValueError, match="`references` is missing: set_toy needs `predictions` and `references`"):
+        getattr(set_toy, name)(predictions=[["a"]])
+
+
+def test_missing_image_column_is_named_and_the_optional_one_is_not(image_toy):
+    with pytest.raises(ValueError, match=r"`images` is missing: image_toy needs `predictions` and `images`$"):
+        image_toy.compute(predictions=["a"])
+
+
+def test_columns_of_different_lengths_are_refused(set_toy):
+    with pytest.raises(ValueError, match="`references` must have one row per row of `predictions`, got 1 and 2"):
+        set_toy.add_batch(predictions=[["a"], ["b"]], references=[["a"]])
+    with pytest.raises(ValueError, match="`references` must have one row per row of `predictions`, got 0 and 1"):
+        set_toy.add_batch(predictions=[["a"]], references=[])
+
+
+# -- refused rows -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (None, r"`predictions\[1\]` must be a story, that is a string or a list of sentences, got NoneType"),
+        (3.5, r"`predictions\[1\]` must be a story, .* got float"),
+        (math.nan, r"`predictions\[1\]` must be a story, .* got float"),
+        (b"bytes", r"`predictions\[1\]` must be a story, .* got bytes"),
+        ({"a": "b"}, r"`predictions\[1\]` must be a story, .* got dict"),
+        (np.array([["a"]]), r"`predictions\[1\]` must be a story, .* got ndarray"),
+        (["a", None], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got NoneType"),
+        (["a", ["b"]], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got list"),
+    ],
+)
+def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
+    with pytest.raises(ValueError, match=message):
+        story_toy.compute(predictions=["a", row])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("a dog", r"`references\[1\]` must be a list of captions, got str; wrap a single caption: \[caption\]"),
+        (None, r"`references\[1\]` must be a list of captions, got NoneType; give \[\] where there are none$"),
+        (["a", 3], r"`references\[1\]\[1\]` must be a caption \(str\), got int"),
+        (["a\udfffb"], r"`references\[1\]\[0\]` must be valid Unicode, got the lone surrogate U\+DFFF at position 1; "),
+    ],
+)
+def test_captions_that_are_none_are_refused_with_their_place(set_toy, row, message):
+    with pytest.raises(ValueError, match=message):
+        set_toy.compute(predictions=[["a"], ["b"]], references=[["a"], row])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (None, r"`predictions\[1\]` must be a string, got NoneType"),
+        (["a"], r"`predictions\[1\]` must be a string, got list"),
+        ("\ud83d", r"`predictions\[1\]` must be valid Unicode, got the lone surrogate U\+D83D at position 0"),
+    ],
+)
+def test_text_that_is_none_is_refused_with_its_place(image_toy, row, message):
+    with pytest.raises(ValueError, match=message):
+        image_toy.compute(predictions=["a", row], images=[[], []])
+
+
+def test_optional_text_may_be_none():
+    assert Text("styles", optional=True).store(None, "x") is None
+    assert Captions("references", optional=True).store(None, "x") is None
+
+
+def test_stories_of_two_forms_in_one_call_are_refused(story_toy):
+    message = "`predictions` must have one form in a call, got a list of sentences first and a string in row 2"
+    with pytest.raises(ValueError, match=message):
+        story_toy.compute(predictions=[["a"], ["b"], "c"])
+
+
+def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_toy):
+    story_toy.add_batch(predictions=["a"])
+    story_toy.add_batch(predictions=[["b"]])
+    with pytest.raises(ValueError, match="got a string first and a list of sentences in row 1; give every story as"):
+        story_toy.compute()
+    assert story_toy.compute(predictions=["ab"])["story_toy"] == 2.0
+
+
+# -- blank references -------------------------------------------------------------------------------------------------
+PREDICTIONS = ["a dog ran home", "a cat", "two birds sing"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "cider", "meteor", "rouge_l", "chair"])
+@pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
+def test_blank_references_are_none(metric, blank):
+    without = [["a dog ran", "the dog"], [], ["birds sing"]]
+    own = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=without)
+    for given in ([["a dog ran", blank, "the dog"], [blank, blank], ["birds sing"]],):
+        told = "`references` must have no blank texts, got 3 in 2 of 3 rows, the first in row 0; they are left out"
+        with pytest.warns(UserWarning, match=told):
+            found = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=given)
+        assert same(found, own)
+    alone = [["a dog ran", "the dog"], blank, "birds sing"]
+    with pytest.warns(UserWarning, match="got 1 in 1 of 3 rows, the first in row 1; they are left out"):
+        assert same(vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=alone), own)
+
+
+def test_a_blank_candidate_of_a_set_is_one(set_toy):
+    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 1 in 1 of 1 rows"):
+        stored = set_toy._stored({"predictions": [["", "a"]], "references": [["", "b"]]})
+    assert stored == {"predictions": [["", "a"]], "references": [["b"]]}
+
+
+# -- lists that became texts ------------------------------------------------------------------------------------------
+LISTS = [["a dog ran", "it's a dog"], ["a cat"], ["birds sing", "birds"]]
+
+
+def as_csv_gives_them_back():
+    file = io.StringIO()
+    pd.DataFrame({"references": LISTS}).to_csv(file, index=False)
+    return pd.read_csv(io.StringIO(file.getvalue()))["references"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        as_csv_gives_them_back(),
+        [repr(tuple(row)) for row in LISTS],
+        [[repr(row)] for row in LISTS],
+        list(map(json.dumps, LISTS)),
+        [repr(LISTS[0]), repr(LISTS[1]), "birds"],
+    ],
+)
+def test_lists_that_became_texts_are_refused(image_toy, rows):
+    told = r"`references` must have texts or lists of texts, got \d of 3 rows that .* by ast.literal_eval first"
+    with pytest.raises(ValueError, match=told):
+        vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=PREDICTIONS, references=rows)
+    with pytest.raises(ValueError, match=told):
+        image_toy.add_batch(
+            predictions=PREDICTIONS,
+            images=[[]] * 3,
+            references=[[row] if isinstance(row, str) else row for row in rows],
+        )
+
+
+def test_stories_that_became_texts_are_refused_and_captions_told(story_toy):
+    stories = ["['We went.', 'We ate.']"] * 2
+    with pytest.raises(ValueError, match=r"`predictions` must have texts .*, got 2 of 2 rows .*ast\.literal_eval"):
+        story_toy.compute(predictions=stories)
+    # A model may write so, also while it is trained.
+    with pytest.warns(UserWarning, match=r"`predictions` has 2 of 2 rows .*; each is scored as one text"):
+        vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=stories, references=["a", "b"])
+
+
+def test_captions_in_brackets_are_texts(story_toy):
+    captions = ["[laughs]", "(music)", "['tis the season]", "['a', b]"]
+    assert len(story_toy.compute(predictions=captions)["story_toy_scores"]) == 4
+    told = "`predictions` has 1 of 2 rows that read as a list of texts, the first, in row 1, is \"\\['a'\\]\"; each is"
+    with pytest.warns(UserWarning, match=told):
+        story_toy.compute(predictions=["a", "['a']"])

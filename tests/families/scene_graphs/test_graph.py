@@ -1,0 +1,69 @@
+"""Graphs: by hand, given in four forms, and every refusal."""
+
+import pytest
+
+from vlgauge.families.scene_graphs import Graph, given_graph, merged
+
+DOG = Graph(("dog", "cat"), (("dog", "brown"),), (("dog", "chase", "cat"),))
+
+
+def test_of_tuples():
+    graph = Graph.of([("Dog", "Brown"), ("dog",), ("dog", "chase", " the  Cat "), ("", "red"), ("dog", "brown")])
+    assert graph == Graph(("dog", "the cat"), (("dog", "brown"),), (("dog", "chase", "the cat"),))
+    assert graph.tuples == (("dog",), ("the cat",), ("dog", "brown"), ("dog", "chase", "the cat"))
+    assert not Graph(())
+
+
+def test_merged():
+    assert merged([DOG, Graph(("dog",), (("dog", "big"),)), DOG]) == Graph(
+        ("dog", "cat"), (("dog", "brown"), ("dog", "big")), (("dog", "chase", "cat"),)
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        DOG,
+        {"objects": ["Dog", "cat"], "attributes": [["dog", "brown"]], "relations": [("dog", "chase", "cat")]},
+        [["dog"], ["cat"], ["dog", "brown"], ["dog", "chase", "cat"]],
+        "( dog ) , ( cat ) , ( dog , is , brown ) , ( dog , chase , cat )",
+        "(dog,is,brown),(dog,chase,cat),( , )",
+    ],
+)
+def test_given_forms(given):
+    assert given_graph(given, "graph") == DOG
+
+
+def test_a_relation_of_several_words_between_commas():
+    assert given_graph("( man , in , front of , house )", "graph").relations == (("man", "in front of", "house"),)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (7, TypeError, "`graph` must be a graph: .*, got int"),
+        ("a dog", ValueError, r"`graph` must be a graph such as '\( dog , is , brown \)', got 'a dog'"),
+        ("( dog , is , brown", ValueError, r"`graph` must be a graph such as .*, got '\( dog , is , brown'"),
+        ("( dog ) , ( , is , brown )", ValueError, r"`graph` must be a graph such as .*, got '\( dog \) , \( , is"),
+        ([["a", "b", "c", "d"]], ValueError, r"`graph\[0\]` must have 1 to 3 parts, got 4"),
+        (["dog"], TypeError, r"`graph\[0\]` must be a list of words, got 'dog'"),
+        ([["dog", " "]], ValueError, r"`graph\[0\]` must have no empty part"),
+        ({"objects": ["dog"], "edges": []}, ValueError, "must have objects, attributes and relations, got edges"),
+        ({"objects": "dog"}, TypeError, r"`graph\['objects'\]` must be a list, got str"),
+        ({"objects": ["dog", "Dog"]}, ValueError, "must name each object once, got 'dog' twice"),
+        (
+            {"objects": ["dog"], "attributes": [["cat", "red"]]},
+            ValueError,
+            r"`graph\['attributes'\]\[0\]` must be of objects of the graph, got 'cat', .* add it there",
+        ),
+        (
+            {"objects": ["dog"], "relations": [["dog", "chase", "cat"]]},
+            ValueError,
+            r"`graph\['relations'\]\[0\]` must be of objects of the graph, got 'cat'",
+        ),
+        ([["dog"]] * 10_001, ValueError, "`graph` must have at most 10000 tuples, got 10001"),
+    ],
+)
+def test_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        given_graph(given, "graph")

@@ -1,0 +1,70 @@
+"""What metrics over scene graphs lack is told at once, before a caption is parsed, and before another metric scores."""
+
+import pytest
+
+import vlgauge
+from vlgauge.checkpoints.files import SourcesMissing
+
+ROWS = [{"predictions": "a dog", "references": ["a dog runs"]}, {"predictions": "a cat", "references": ["a cat"]}]
+COLUMNS = {name: [row[name] for row in ROWS] for name in ("predictions", "references")}
+ENCODER = "owner/encoder"
+
+
+@pytest.fixture(autouse=True)
+def nothing_here(monkeypatch, tmp_path):
+    """A machine offline with an empty cache, on which nothing may be parsed or scored."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("vlgauge.families.scene_graphs.rules.RuleParser.graphs", refused)
+
+
+def refused(*_, **__):
+    raise AssertionError("nothing is to be done before all that is missing was told")
+
+
+@pytest.mark.parametrize("name", ["soft_spice", "capture", "aloha"])
+def test_the_pipeline_and_the_encoder_are_told_together(name):
+    metric = vlgauge.load(name, pipeline="no_such_pipeline", encoder=ENCODER)
+    with pytest.raises(SourcesMissing, match=rf"^{name} lacks 2 of its sources:\n") as caught:
+        metric.compute(**COLUMNS)
+    first, second = str(caught.value).splitlines()[1:]
+    assert first.startswith("(1) `pipeline` names the spaCy pipeline 'no_such_pipeline', which is not installed here")
+    assert second.startswith(f"(2) {ENCODER} (")
+    assert second.endswith("or pass a folder as `encoder`")
+
+
+def test_capture_without_vectors_wants_no_encoder():
+    metric = vlgauge.load("capture", encoder=ENCODER, soft=False)
+    graphs = {"predictions": ["( dog )", "( cat )"], "references": [["( dog )"], ["( cat )"]]}
+    assert metric.compute(**COLUMNS, graphs=graphs)["capture"] > 0
+
+
+@pytest.mark.parametrize(
+    ("encoder", "told"),
+    [
+        ("bow:nope.txt", r"`encoder` must name an existing file after 'bow:', got 'nope\.txt'"),
+        ("vectors:nope.txt", r"`encoder` must name an existing file after 'vectors:', got 'nope\.txt'"),
+        ("not an id", "`encoder` must be an existing folder, or a Hub id .*, got 'not an id'"),
+    ],
+)
+def test_other_encoders_are_looked_for(encoder, told):
+    metric = vlgauge.load("soft_spice", parser=Refusing(), encoder=encoder)
+    with pytest.raises(SourcesMissing, match=told):
+        metric.compute(**COLUMNS)
+
+
+def test_no_metric_scores_before_all_were_asked(monkeypatch):
+    metrics = [vlgauge.load("bleu"), *(vlgauge.load(one, parser=Refusing(), encoder=ENCODER) for one in NEEDY)]
+    monkeypatch.setattr(metrics[0], "_compute", refused)
+    with pytest.raises(SourcesMissing, match=rf"^soft_spice, aloha: {ENCODER} \(.*or pass a folder as `encoder`$"):
+        vlgauge.score(ROWS, metrics)
+
+
+NEEDY = ("soft_spice", "aloha")
+
+
+class Refusing:
+    """A parser that is not to be asked."""
+
+    identity = "refusing"
+    graphs = object_groups = refused

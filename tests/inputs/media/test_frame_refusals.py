@@ -1,0 +1,339 @@
+"""Videos that are cut short, damaged, no videos at all, or given in a way that is refused."""
+
+import os
+import struct
+import sys
+
+import av
+import numpy as np
+import pytest
+import small_videos
+from PIL import Image
+from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
+
+from vlgauge.core.errors import MissingExtraError
+from vlgauge.core.lru_cache import Remembered
+from vlgauge.inputs.media import frames, video_decoder
+from vlgauge.inputs.media.frames import sampled, video_pictures
+from vlgauge.inputs.media.videos import video_cell
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("videos")
+
+
+@pytest.fixture(scope="module")
+def mp4(folder):
+    return write_video(folder / "plain.mp4")
+
+
+def cut(path, folder, share=0.5, name="cut"):
+    data = path.read_bytes()
+    target = folder / f"{name}{path.suffix}"
+    target.write_bytes(data[: int(len(data) * share)])
+    return target
+
+
+# -- broken and foreign files -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["mkv", "avi"])
+def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
+    half = cut(write_video(folder / f"whole.{name}", n_frames=36), folder)
+    with pytest.warns(
+        UserWarning, match="1 of 1 videos ended before they should; frames are spread over what could"
+    ) as caught:
+        pictures = video_frames(half)
+    assert {warning.filename for warning in caught} == {small_videos.__file__}
+    seen = indices(pictures)
+    assert 5 < seen[-1] < 30
+    assert seen == sampled(0, seen[-1] + 1, 10)
+    assert levels(pictures[:-1]) == seen[:-1]
+    # Seconds count from the start of what is there.
+    with pytest.warns(UserWarning, match="ended before"):
+        assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must have `start` before its end at [\d.]+ s, got 3\.4"):
+        video_frames(half, start=3.4)
+
+
+def avi_frames(data):
+    """Begin and end of each frame in an AVI file, which are chunks with a name and a size."""
+    place = data.index(b"movi") + 4
+    while data[place : place + 4] == b"00dc":
+        end = place + 8 + struct.unpack_from("<I", data, place + 4)[0]
+        yield place, end
+        place = end + end % 2
+
+
+@pytest.mark.parametrize("codec", ["mpeg4", "mjpeg"])
+@pytest.mark.parametrize("whole", [2, 4, 6])
+@pytest.mark.parametrize("half", [False, True])
+def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
+    """Its duration is guessed from its size, and half a frame would be seen as the one before."""
+    data = write_video(folder / "seven.avi", n_frames=7, codec=codec).read_bytes()
+    begin, end = list(avi_frames(data))[whole]
+    short = data[: (begin + end) // 2 if half else begin]
+    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should") as caught:
+        pictures = video_frames(short)
+    assert {warning.filename for warning in caught} == {small_videos.__file__}
+    assert len(caught) == 1
+    assert indices(pictures) == levels(pictures) == sampled(0, whole, 10)
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(short, n_frames=whole)) == list(range(whole))
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(short, n_frames="all")) == list(range(whole))
+
+
+def test_half_of_the_last_frame_is_missed(folder):
+    data = write_video(folder / "thirty.avi").read_bytes()
+    begin, end = list(avi_frames(data))[29]
+    with pytest.warns(UserWarning, match="ended before"):
+        assert levels(video_frames(data[: (begin + end) // 2], n_frames="all")) == list(range(29))
+
+
+@pytest.mark.parametrize("whole", range(9, 13))
+def test_half_a_frame_between_others_is_left_out(whole, folder):
+    """With frames that are stored after later ones, what was cut is not the last one to be shown."""
+    data = write_video(folder / "turned.avi", codec="libx264").read_bytes()
+    begin, end = list(avi_frames(data))[whole]
+    with pytest.warns(UserWarning, match="ended before"):
+        seen = levels(video_frames(data[: (begin + end) // 2], n_frames="all"))
+    assert len(seen) == whole
+    assert seen == sorted(set(seen))
+    assert set(range(whole - 2)) <= set(seen)
+
+
+def test_an_avi_may_leave_frames_out(folder):
+    """A picture that stays is written as chunks without content, which count."""
+    path = write_video(folder / "slow.avi", n_frames=12, every=3)
+    assert levels(video_frames(path, n_frames="all")) == list(range(12))
+    assert levels(video_frames(path, n_frames="all", start=1.7)) == list(range(6, 12))
+
+
+def test_a_file_cut_before_its_first_frame_is_cut_short(folder):
+    data = write_video(folder / "begun.mkv").read_bytes()
+    with pytest.warns(UserWarning, match="1 of 1 videos ended before they should"):
+        assert video_frames(data[: data.index(b"\x1f\x43\xb6\x75") + 12]) == []
+
+
+@pytest.mark.parametrize(("codec", "seconds", "first"), [("mpeg4", -1.0, 10), ("libx264", -0.7, 7)])
+def test_a_trimmed_file_is_not_cut_short(codec, seconds, first, folder):
+    """Trimming without encoding anew leaves pictures in the file that no player shows."""
+    trimmed = write_shifted(write_video(folder / "long.mp4", codec=codec), folder / "trimmed.mp4", seconds)
+    pictures = video_frames(trimmed, n_frames="all")
+    assert indices(pictures) == list(range(30 - first))
+    assert levels(pictures) == list(range(first, 30))
+    assert levels(video_frames(trimmed, n_frames=1, start=1.05)) == [first + 10]
+
+
+@pytest.mark.parametrize("name", ["mp4", "webm"])
+def test_pictures_may_begin_late(name, folder):
+    late = write_shifted(write_video(folder / f"early.{name}"), folder / f"late.{name}", 5.0)
+    pictures = video_frames(late)
+    assert indices(pictures) == levels(pictures) == sampled(0, 30, 10)
+    assert levels(video_frames(late, n_frames="all", start=0.55, end=1.05)) == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(("packets", "is_short"), [(31, False), (60, True)])
+def test_packets_without_a_picture(packets, is_short, mp4, monkeypatch, recwarn):
+    monkeypatch.setattr(
+        video_decoder.VideoSource, "extent", lambda self: video_decoder.Extent(packets, True, 3.0, 64 * 48)
+    )
+    assert levels(video_frames(mp4.read_bytes() + b"\0" * packets, n_frames=3)) == [0, 14, 29]
+    assert [str(warning.message) for warning in recwarn] == [
+        "1 of 1 videos ended before they should; frames are spread over what could be decoded"
+    ] * is_short
+
+
+def test_a_damaged_file_is_sampled_as_far_as_it_decodes(folder):
+    data = bytearray(write_video(folder / "sound.mp4", codec="libx264").read_bytes())
+    data[len(data) // 2 - 2000 : len(data) // 2] = b"\xff" * 2000
+    damaged = folder / "damaged.mp4"
+    damaged.write_bytes(data)
+    cells = [video_cell(damaged, "videos[0]")] * 2 + [video_cell(folder / "sound.mp4", "videos[2]")]
+    with pytest.warns(UserWarning, match="2 of 3 videos ended before they should"):
+        pictures = video_pictures(cells, n_frames="all")
+    assert 0 < len(pictures[0]) == len(pictures[1]) < 30 == len(pictures[2])
+    assert indices(pictures[0]) == list(range(len(pictures[0])))
+    assert levels(pictures[0][:4]) == [0, 1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def unreadable(folder, mp4):
+    """Files that are no video, by name."""
+    paths = {name: folder / f"{name}.mp4" for name in ("text", "empty", "picture", "sound_only")}
+    paths["text"].write_text("no video at all\n" * 100)
+    paths["empty"].write_bytes(b"")
+    Image.new("RGB", (64, 64)).save(paths["picture"], "JPEG")
+    paths["playlist"] = folder / "playlist.m3u8"
+    paths["playlist"].write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:3,\n{mp4}\n#EXT-X-ENDLIST\n")
+    paths["half"] = cut(mp4, folder, 0.4, "half")
+    with av.open(str(paths["sound_only"]), "w") as container:
+        write_silence(container, container.add_stream("mp2", rate=16_000), 0.5)
+    return paths
+
+
+@pytest.mark.parametrize("name", ["text", "empty", "picture", "playlist", "half"])
+def test_what_is_no_video_is_refused(name, unreadable):
+    with pytest.raises(ValueError, match=rf"`videos\[0\]` must be a readable video, got '.*{name}.m[p3u48]+' \(\w"):
+        video_frames(unreadable[name])
+    cells = [video_cell(unreadable[name], "videos[0]")]
+    assert video_pictures(cells, on_error="nan") == [None]
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video"):
+        video_pictures(cells)
+
+
+def test_the_cover_of_a_record_is_no_video(folder):
+    path = folder / "song.mp4"
+    with av.open(str(path), "w") as container:
+        sound, cover = container.add_stream("mp2", rate=16_000), container.add_stream("mjpeg", rate=1)
+        cover.width, cover.height, cover.pix_fmt = 64, 48, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic.value  # version 15 takes no member
+        write_silence(container, sound, 0.5)
+        container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
+        container.mux(cover.encode())
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*song.mp4', which has none"
+    ):
+        video_frames(path)
+
+
+def test_other_refusals(unreadable, folder, mp4):
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be a video with pictures, got '.*only.mp4', which has none"
+    ):
+        video_frames(unreadable["sound_only"])
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must be an existing video file, got '.*gone.mp4', which is missing"
+    ):
+        video_frames(folder / "gone.mp4")
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a video file, got '.*', which is no regular file"):
+        video_frames(folder)
+    os.mkfifo(folder / "pipe.mp4")
+    with pytest.raises(ValueError, match="which is no regular file"):
+        video_frames(folder / "pipe.mp4")
+    for address in ("https://example.com/a.mp4", "rtsp://camera", "data:video/mp4;base64,AAAA"):
+        with pytest.raises(
+            ValueError, match=r"`videos\[0\]` must be a local file, got the address '.*'; download it first"
+        ):
+            video_frames(address)
+    cell = video_cell(folder / "plain.mp4", "videos[0]") | {"path": str(folder / "vanished.mp4")}
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must be a readable video, got '.*vanished.mp4' \(No such"):
+        video_pictures([cell])
+
+
+def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
+    raw = write_video(folder / "raw.h264", codec="libx264")
+    assert levels(video_frames(raw, n_frames=2)) == [0, 29]
+    with pytest.raises(
+        ValueError, match=r"`videos\[0\]` must have a duration for a segment, got a file without time stamps"
+    ):
+        video_frames(raw, start=1)
+    monkeypatch.setattr(video_decoder, "MAX_FRAME_PIXELS", 1_000)
+    message = r"`videos\[0\]` must have frames of at most 1,000 pixels, got 64 x 48 in '.*raw.h264'; scale it first"
+    with pytest.raises(ValueError, match=message):
+        video_frames(raw, n_frames=3)
+
+
+def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
+    monkeypatch.setattr(frames, "_PLANS", Remembered(8))  # other tests may have seen a file of the same frames
+    path = write_video(folder / "bounded.mp4")  # 30 frames of 64 x 48
+    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    # Up to the last frame that is looked at.
+    assert levels(video_frames(path, n_frames=2, end=2.0)) == [0, 19]
+    message = (
+        r"`videos\[0\]` must have at most 61,440 pixels in all frames up to the last that is looked at, got 92,160 in"
+    )
+    with pytest.raises(ValueError, match=message + " '.*bounded.mp4'; cut it or scale it first"):
+        video_frames(path)
+    monkeypatch.setattr(video_decoder, "MAX_FRAMES", 29)
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must have at most 29 frames, got more in '.*bounded.mp4'"):
+        video_frames(path, n_frames=3, end=1.0)
+
+
+def test_pixels_are_counted_when_they_are_decoded(folder, monkeypatch):
+    """Frames may grow behind those that the size of a file is known from."""
+    source = video_decoder.VideoSource(str(write_video(folder / "counted.mp4")), "videos[0]")
+    monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
+    frames = source.frames()
+    assert [next(frames)[0] for _ in range(20)] == list(range(20))
+    with pytest.raises(ValueError, match=r"must have at most 61,440 pixels in all frames .* got 64,512 in"):
+        next(frames)
+
+
+def test_a_length_that_is_no_number_is_not_believed(folder):
+    data = write_video(folder / "lengthy.mkv").read_bytes()
+    at = data.index(b"00:00:03.")
+    for length in (b"00:00:inf", b"00:00:nan"):
+        path = folder / "odd.mkv"
+        path.write_bytes(data[:at] + length.ljust(18, b" ") + data[at + 18 :])
+        assert levels(video_frames(path, n_frames=2)) == [0, 29]
+
+
+def test_a_file_that_changes_is_refused(folder):
+    path = write_video(folder / "changing.mp4")
+    picture = video_frames(path)[3]
+    picture.open()
+    write_video(path, n_frames=12)
+    with pytest.raises(ValueError, match=r"`videos\[0\]` must stay as it is while it is scored, got '.*' changed"):
+        picture.open()
+
+
+@pytest.mark.parametrize(
+    ("video", "error", "message"),
+    [
+        (7, TypeError, r"`videos\[1\]` must be a path, a mapping, or a list or array of frames, got int"),
+        (b"abc", TypeError, "must be a path, a mapping, or a list or array of frames, got bytes"),
+        (np.zeros((4, 4, 3), np.uint8), TypeError, r"must be an array of shape \(n_frames, .*got shape \(4, 4, 3\)"),
+        (np.zeros((2, 4, 4, 3), np.float32), TypeError, r"`videos\[1\]\[0\]` must be a uint8 array"),
+        ([["a"]], TypeError, r"`videos\[1\]\[0\]` must be an image .*, got list"),
+        (
+            {"start": 1.0},
+            ValueError,
+            r"must have `path`, with or without `start` and `end`, or `frames`, got \['s",
+        ),
+        ({"path": "a.mp4", "frames": []}, ValueError, r"or `frames`, got \['frames', 'path'\]"),
+        ({"path": "a.mp4", "stop": 1}, ValueError, r"or `frames`, got \['path', 'stop'\]"),
+        ({"frames": [], "start": 1.0}, ValueError, "must have `start` and `end` with `path` only, got them with `fra"),
+        ({"frames": "abc"}, TypeError, "must have a list or array as `frames`, got str"),
+        ({"path": 3}, TypeError, "must have a path as `path`, got int"),
+        ({"path": __file__, "start": "1"}, TypeError, "must have seconds as `start`, got str"),
+        (
+            {"path": __file__, "start": 2, "end": 2},
+            ValueError,
+            "must have 0 <= `start` < `end` in seconds, got 2 and 2",
+        ),
+        ({"path": __file__, "start": -1}, ValueError, "must have 0 <= `start` < `end` in seconds, got -1 and None"),
+        (
+            {"path": __file__, "end": float("nan")},
+            ValueError,
+            "must have 0 <= `start` < `end` in seconds, got None",
+        ),
+    ],
+)
+def test_what_cannot_be_a_video_is_refused(video, error, message):
+    with pytest.raises(error, match=message):
+        video_cell(video, "videos[1]")
+
+
+def test_pyav_is_named_where_it_is_missing(mp4, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(ImportError, match=r'video files need PyAV; run: pip install "vlgauge\[video\]"'):
+        video_frames(mp4)
+
+
+def test_without_pyav_no_video_is_taken_for_damaged(folder, monkeypatch):
+    cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(MissingExtraError, match="video files need PyAV"):
+        video_pictures(cells, on_error="nan")
+
+
+def test_a_bug_is_not_taken_for_a_damaged_video(folder, monkeypatch):
+    cells = [video_cell(write_video(folder / "whole.mp4", 4), "videos[0]")]
+
+    def fail(*_):
+        raise ValueError("bug")
+
+    monkeypatch.setattr("vlgauge.inputs.media.frames._cell_frames", fail)
+    with pytest.raises(ValueError, match=r"^bug$"):
+        video_pictures(cells, on_error="nan")

@@ -1,0 +1,18 @@
+"""Workers of the sandbox that find the tasks of the tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vlgauge.inputs.sandbox import stop_idle, workers
+
+HELPERS = Path(__file__).resolve().parents[2] / "helpers"
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """Let workers that start now import the tasks of the tests."""
+    monkeypatch.setattr(workers, "PYTHONPATH", f"{workers.PYTHONPATH}{os.pathsep}{HELPERS}")
+    yield
+    stop_idle()

@@ -1,0 +1,39 @@
+"""Files changed at random, from a fixed seed: no crash and no hang here, and one sentence for what is broken."""
+
+import pytest
+from changed_files import FORMATS, check, read_changed
+
+from vlgauge.inputs.sandbox import reading
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*more than one frame"),
+    pytest.mark.filterwarnings("ignore:.*ended before they should"),
+]
+
+
+def fuzz(name, rounds, folder):
+    """What happened to changed files of a format."""
+    made, read = FORMATS[name]
+    data = made(folder) if callable(made) else made
+    path = folder / f"file.{name.rpartition('.')[2]}"
+
+    def read_written(content):
+        path.write_bytes(content)
+        read(path)
+
+    with reading("boxed"):
+        read_written(data)  # a child is there, and the file as it was is read
+        found = read_changed(data, rounds, name, read_written)
+    check(found, folder)
+    return found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_some_changed_files(name, tmp_path):
+    fuzz(name, 5, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_two_hundred_changed_files(name, tmp_path):
+    assert len(fuzz(name, 200, tmp_path).refused) > 10

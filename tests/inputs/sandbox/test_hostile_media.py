@@ -1,0 +1,73 @@
+"""Pictures and clips made to hold their reader up: a worker is held up, and this process says so in a sentence."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hostile_media import CLIPS, PICTURES
+from small_videos import video_frames, write_video
+
+from vlgauge.inputs.media.images import image_cell, open_image
+from vlgauge.inputs.sandbox import SandboxError, reading, workers
+
+MOST_EXTRA = 100  # MB
+MOST_SECONDS = 60.0  # no measure of speed: what hangs is told apart from what ends
+
+
+def extra_memory(deed):
+    """What a deed adds to the memory of this process, in MB, and what it says."""
+    with reading("boxed"):
+        open_image(image_cell(PICTURES["fine"], "x"), "x")  # a worker is there
+    before, begun = resident(), time.monotonic()
+    try:
+        deed()
+        said = ""
+    except ValueError as error:
+        said = str(error)
+    assert time.monotonic() - begun < MOST_SECONDS
+    return resident() - before, said
+
+
+def resident():
+    path = Path("/proc/self/statm")
+    return int(path.read_text().split()[1]) * 4096 / 2**20 if path.exists() else 0.0
+
+
+@pytest.mark.filterwarnings("ignore:.*more than one frame")
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
+    def deed():
+        monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some take whatever time there is.
+        with reading("boxed"):
+            open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
+
+    extra, said = extra_memory(deed)
+    assert extra < MOST_EXTRA
+    assert not said or said.startswith("`images[1]` ")
+    assert "\n" not in said
+
+
+@pytest.mark.filterwarnings("ignore:.*ended before they should")
+@pytest.mark.parametrize("name", CLIPS)
+def test_a_hostile_clip_costs_one_sentence(name, tmp_path):
+    plain = write_video(tmp_path / "plain.mp4")
+    path = tmp_path / "claims.mp4"
+    path.write_bytes(CLIPS[name](plain.read_bytes()))
+
+    def deed():
+        with reading("boxed"):
+            video_frames(path)
+
+    extra, said = extra_memory(deed)
+    assert extra < MOST_EXTRA
+    assert not said or said.startswith("`videos[0]` ")
+    assert "\n" not in said
+
+
+def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):
+    with reading("boxed"):
+        with monkeypatch.context() as patched:
+            patched.setattr(workers, "SECONDS", 0.001)
+            with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 0.001 s$"):
+                open_image(image_cell(PICTURES["jpeg comments"], "x"), "x")
+        assert open_image(image_cell(PICTURES["fine"], "x"), "x").size == (2, 2)

@@ -1,0 +1,66 @@
+"""Tables are the same whether the sandbox reads them or not."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vlgauge.inputs.media.tables import CsvRow, read_rows
+from vlgauge.inputs.sandbox import reading
+
+ROWS = [{"predictions": f"a \u2028 dog {i}", "n": i / 3, "l": [1, {"a": None}], "t": "\udc80"} for i in range(5000)]
+TABLES = {
+    "a.jsonl": "".join(json.dumps(row) + "\n\n" for row in ROWS),
+    "a.json": json.dumps([*ROWS, {"x": float("inf"), "n": 10**300}]),
+    "a.csv": 'caption,refs\n"two\nlines","[""a"", ""b""]"\n\n'.replace("\n\n", "\n") + "x,y\n" * 5000,
+    "a.tsv": "caption\trefs\nx\t[1]\n",
+    "a.txt": "one\n\nthree\r\n",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_boxed_table_is_the_table(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(TABLES[name], newline="")
+    direct = read_rows(str(path))
+    with reading("boxed"):
+        boxed = read_rows(str(path))
+    assert repr(boxed) == repr(direct)
+    assert [type(row) for row in boxed] == [type(row) for row in direct]
+    if isinstance(direct[0], CsvRow):
+        assert [row.line for row in boxed] == [row.line for row in direct]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", "[" * 20_000 + "]" * 20_000),
+        ("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n'),
+        ("a.csv", "a,b\n1\n"),
+        ("a.json", '{"a": '),
+        ("a.txt", "a\0b"),
+    ],
+)
+def test_a_refusal_is_the_same(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content)
+    messages = []
+    for how in ("direct", "boxed"):
+        with pytest.raises(ValueError, match=r"^FILE must ") as told, reading(how):
+            read_rows(str(path))
+        messages.append(str(told.value))
+    assert messages[0] == messages[1]
+
+
+def test_a_parquet_table_is_read_in_the_sandbox_either_way(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([{"a": "x", "b": [b"y"]}] * 10), path)
+
+    def refuse(*_, **__):
+        raise AssertionError("the file was opened here")
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    for how in ("direct", "boxed"):
+        with reading(how):
+            assert read_rows(str(path)) == [{"a": "x", "b": [b"y"]}] * 10

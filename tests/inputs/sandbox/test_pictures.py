@@ -1,0 +1,163 @@
+"""Pictures and clips are the same to the last bit, whether the sandbox decodes them or not."""
+
+import io
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+from small_videos import write_video
+
+from vlgauge.inputs.media import frames, sandbox_tasks
+from vlgauge.inputs.media.frames import video_pictures
+from vlgauge.inputs.media.images import image_cell, image_head, open_image
+from vlgauge.inputs.media.video_decoder import decoded_frames
+from vlgauge.inputs.media.videos import video_cell
+from vlgauge.inputs.sandbox import reading
+
+RANDOM = np.random.default_rng(3)
+
+
+def noise(mode, size=(37, 300)):
+    picture = Image.fromarray(RANDOM.integers(0, 256, (size[1], size[0], 4), np.uint8), "RGBA")
+    return picture.quantize(60) if mode == "P" else picture.convert("RGB").convert(mode) if mode != "RGBA" else picture
+
+
+def saved(mode, kind, **options):
+    stream = io.BytesIO()
+    noise(mode).save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def turned():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return saved("RGB", "JPEG", exif=exif)
+
+
+def moving():
+    stream = io.BytesIO()
+    noise("P").save(stream, "GIF", save_all=True, append_images=[noise("P")], transparency=3)
+    return stream.getvalue()
+
+
+PICTURES = {
+    **{f"{mode}-PNG": (mode, "PNG", {}) for mode in ("1", "L", "LA", "P", "RGB", "RGBA")},
+    **{f"{mode}-TIFF": (mode, "TIFF", {}) for mode in ("CMYK", "LAB", "RGBA")},
+    "P-PNG-clear": ("P", "PNG", {"transparency": bytes(range(60))}),
+    "P-PNG-one": ("P", "PNG", {"transparency": 4}),
+    "RGB-PNG-key": ("RGB", "PNG", {"transparency": (1, 2, 3)}),
+    "L-JPEG": ("L", "JPEG", {}),
+    "CMYK-JPEG": ("CMYK", "JPEG", {}),
+    "RGBA-WEBP": ("RGBA", "WEBP", {}),
+    "RGB-BMP": ("RGB", "BMP", {}),
+}
+FILES = {name: saved(mode, kind, **options) for name, (mode, kind, options) in PICTURES.items()}
+FILES |= {"turned": turned(), "moving": moving()}
+
+
+@pytest.mark.filterwarnings("ignore:.*more than one frame", "ignore:Palette images with Transparency")
+@pytest.mark.parametrize("convert", ["early", "late"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_boxed_picture_is_the_picture(name, convert):
+    cell, found = image_cell(FILES[name], "x"), []
+    for how in ("direct", "boxed"):
+        with reading(how):
+            found.append(open_image(cell, "x", convert=convert))
+    direct, other = found
+    assert (direct.mode, direct.size, direct.tobytes()) == (other.mode, other.size, other.tobytes())
+    assert direct.info.get("transparency") == other.info.get("transparency")
+    for mode in ("RGB", "RGBA"):
+        assert direct.convert(mode).tobytes() == other.convert(mode).tobytes()
+    small = [one.resize((9, 11), Image.Resampling.BICUBIC).convert("RGB").tobytes() for one in found]
+    assert small[0] == small[1]
+
+
+def test_a_boxed_picture_that_moves_is_told(tmp_path):
+    (tmp_path / "a.gif").write_bytes(FILES["moving"])
+    with reading("boxed"), pytest.warns(UserWarning, match="`x` has more than one frame"):
+        open_image(image_cell(str(tmp_path / "a.gif"), "x"), "x")
+
+
+@pytest.mark.parametrize("content", [b"x", FILES["RGB-PNG"][:2000], FILES["L-JPEG"][:-200]])
+def test_a_boxed_refusal_is_the_same(tmp_path, content):
+    path = tmp_path / "a.png"
+    path.write_bytes(content)
+    for cell in (image_cell(content, "x"), image_cell(str(path), "x")):
+        messages = []
+        for how in ("direct", "boxed"):
+            with reading(how), pytest.raises(ValueError, match="`x` must be a readable image") as told:
+                open_image(cell, "x")
+            messages.append(str(told.value))
+        assert messages[0] == messages[1]
+
+
+def test_a_head_is_the_same():
+    for name, content in FILES.items():
+        with reading("boxed"):
+            found = image_head(image_cell(content, "x"), "x")
+        assert found == image_head(image_cell(content, "x"), "x"), name
+
+
+def test_nothing_is_decoded_here(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("the picture was opened here")
+
+    monkeypatch.setattr(Image, "open", refuse)
+    with reading("boxed"):
+        assert open_image(image_cell(FILES["RGB-PNG"], "x"), "x").size == (37, 300)
+
+
+def frames_of(path, **segment):
+    decoded_frames.clear()
+    (pictures,) = video_pictures([video_cell({"path": path, **segment}, "x")], n_frames=7)
+    return [(one.key, one.open().tobytes()) for one in pictures]
+
+
+def test_boxed_frames_are_the_frames(tmp_path, monkeypatch):
+    path = str(tmp_path / "a.mp4")
+    write_video(Path(path))
+    cut = tmp_path / "b.avi"
+    write_video(cut)
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 2 // 3])
+    for name, segment in ((path, {}), (path, {"start": 0.2, "end": 0.7})):
+        direct = frames_of(name, **segment)
+        with reading("boxed"):
+            assert frames_of(name, **segment) == direct
+    with reading("boxed"):
+        monkeypatch.setattr(decoded_frames, "most", 1)  # each has to be decoded again
+        assert frames_of(path) == frames_of(path)
+
+
+def test_no_clip_is_opened_here(tmp_path, monkeypatch):
+    path = tmp_path / "a.mp4"
+    write_video(path)
+    direct = frames_of(str(path))
+    frames._PLANS.clear()
+
+    def refuse(*_, **__):
+        raise AssertionError("the clip was opened here")
+
+    monkeypatch.setattr(av, "open", refuse)
+    with reading("boxed"):
+        assert frames_of(str(path)) == direct
+    frames._PLANS.clear()
+    with pytest.raises(AssertionError):
+        frames_of(str(path))
+
+
+def test_a_clip_that_cannot_be_copied_says_so():
+    with pytest.raises(OSError, match=r"^`x` cannot be copied for its decoder \(No such file or directory\)$"):
+        list(sandbox_tasks.extent({"ending": "/no/folder", "place": "x", "shown": "x"}, b"x"))
+
+
+def test_a_boxed_clip_that_is_none_says_the_same(tmp_path):
+    path = tmp_path / "a.mp4"
+    path.write_bytes(b"no clip" * 100)
+    messages = []
+    for how in ("direct", "boxed"):
+        with reading(how), pytest.raises(ValueError, match="must be a readable video") as told:
+            frames_of(str(path))
+        messages.append(str(told.value))
+    assert messages[0] == messages[1]

@@ -1,0 +1,124 @@
+"""Idf tables: fitted, given, read from files of ours and from a pickle that may be hostile."""
+
+import collections
+import math
+import os
+import pickle
+
+import pytest
+
+from vlgauge.inputs.text.story_idf import IdfTable, fit_idf, idf_table, read_pickled
+
+STORIES = ["A dog ran. The dog sat.", ["A cat."], ["Dogs!"]]
+
+
+def test_a_word_counts_once_per_story():
+    table = fit_idf(STORIES)
+    assert (table.n_stories, table.df["dog"], table.df["A"], table.df["."]) == (3, 1, 2, 2)
+    assert table.value("dog") == pytest.approx(math.log(3 / 2))
+    assert table.value("A") == pytest.approx(math.log(3 / 3))
+    assert table.value("bird") == pytest.approx(math.log(3 / 1))
+    assert (table.seen("dog"), table.seen("Dog"), table.seen("bird")) == (True, False, False)
+    folded = fit_idf(STORIES, lowercase=True)
+    assert folded.df["a"] == 2
+    assert fit_idf(["The dog saw the cat."], lowercase=True).df["the"] == 1
+    assert folded.seen("DOG")
+    assert folded.value("Dog") == folded.value("dog")
+
+
+def test_tables_are_written_and_read(tmp_path):
+    for table in (fit_idf(STORIES), fit_idf(STORIES, lowercase=True), idf_table({"dog": 1.5, "naïve": -0.25})):
+        table.save(tmp_path / "idf.json")
+        again = idf_table(tmp_path / "idf.json")
+        assert (again, again.identity) == (table, table.identity)
+        assert again.value("no such word") == table.value("no such word")
+
+
+def test_finished_values():
+    table = idf_table({"dog": 1.0, "cat": 2.5})
+    assert (table.value("dog"), table.value("bird")) == (1.0, pytest.approx(2.5 + math.log(2)))
+    assert not table.seen("bird")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({}, "must have at least one word, got none"),
+        ({"dog": math.nan}, "must have a number for each word, got nan for 'dog'"),
+        ({"dog": "1"}, "must have a number for each word, got '1' for 'dog'"),
+        ({"dog": True}, "must have a number for each word, got True for 'dog'"),
+        ({"dog": 10**400}, "must have a number for each word, got 1000"),
+        ({3: 1.0}, "must have words as its keys, got 3"),
+        ({"N": 0, "df": {"dog": 0}}, "must have a positive whole number of stories as `N`, got 0"),
+        ({"N": 2.5, "df": {"dog": 0}}, "must have a positive whole number of stories as `N`, got 2.5"),
+        ({"N": 2, "df": {"dog": 3}}, "must count at most `N` = 2 stories per word, got 3 for 'dog'"),
+        ({"N": 2, "df": {"dog": -1}}, "must have a number for each word, got -1"),
+        ({"N": 2, "df": [1]}, "must have a mapping as `df`"),
+        ({"N": 2, "df": {"dog": 1}, "lowercase": 1}, "must have a mapping as `df` and true or false as `lowercase`"),
+        (3, "must be a file, a mapping, or the list of the corpus stories, got int"),
+        ([], "must be fitted on a list of at least one story"),
+        (["A dog.", 3], "must be fitted on stories, each a string or a list of str, got 3 as 1"),
+    ],
+)
+def test_what_is_no_table(source, message):
+    with pytest.raises(ValueError, match=f"`idf` {message}"):
+        idf_table(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "must contain JSON, got .* in line 1"),
+        (b"\x89ABC", "must be UTF-8 text, got byte 0x89 in line 1"),
+        (b"[" * 100_000, "must have lists and objects at most 64 deep"),
+        (b"[1]", "must be a file with a JSON object, got a list"),
+        (b'{"dog": NaN}', "must have a number for each word, got nan"),
+    ],
+)
+def test_broken_files(tmp_path, content, message):
+    (tmp_path / "idf.json").write_bytes(content)
+    with pytest.raises(ValueError, match=f"`idf` {message}"):
+        idf_table(tmp_path / "idf.json")
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"`idf` must name an existing JSON file, .*none\.json'; `vlgauge idf OUT"
+    ):
+        idf_table(tmp_path / "none.json")
+
+
+def test_a_pickled_dictionary(tmp_path):
+    values = {"dog": 1.25, "cat": 3}
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        (tmp_path / "idf.pkl").write_bytes(pickle.dumps(values, protocol))
+        table = read_pickled(tmp_path / "idf.pkl")
+        assert table == IdfTable(None, values)
+    with pytest.raises(ValueError, match=r"`idf` must be UTF-8 text.*`vlgauge idf OUT --pickle FILE` converts"):
+        idf_table(tmp_path / "idf.pkl")
+
+
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, ("made-by-a-pickle",))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pickle.dumps(Evil()), r"asks for .*mkdir; nothing in it was executed"),
+        (pickle.dumps({"dog": Evil()}), "nothing in it was executed"),
+        (pickle.dumps(collections.Counter(a=1)), r"asks for collections\.Counter"),
+        (pickle.dumps({"dog": 1.0})[:-4], "must be a whole pickle, got a file that fails with"),
+        (b"(Pdog\n.", "asks for an object outside the file"),
+        (b"", "must be a whole pickle, got a file that fails with"),
+        (pickle.dumps([1.0]), "must be a pickle of a dictionary, got a list"),
+        (pickle.dumps({"dog": "x"}), "`idf` must have a number for each word"),
+    ],
+)
+def test_pickles_of_something_else(tmp_path, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "idf.pkl").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_pickled(tmp_path / "idf.pkl")
+    assert not (tmp_path / "made-by-a-pickle").exists()

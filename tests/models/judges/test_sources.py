@@ -1,0 +1,34 @@
+"""Which files a judge has, and what is said of those that bind their user."""
+
+from vlgauge.api.prefetch.assets import HubFiles, assets_of
+from vlgauge.cli import main
+from vlgauge.models.judges import sources
+
+COMMIT = "0" * 40
+
+
+def test_the_published_model_is_fetched_by_its_name_alone(capsys):
+    """All of 26.7 GB, under terms that bind: no command fetches it with others."""
+    assert main(["prefetch", "fleur", "--list"]) == 0
+    told = capsys.readouterr().out
+    assert "26.7 GB, is under the Llama 2 Community License, to which you agree by its use" in told
+    assert f"vlgauge prefetch judge:{sources.LLAVA}" in told
+    (files,) = assets_of(f"judge:{sources.LLAVA}")
+    assert isinstance(files, HubFiles)
+    assert (files.repository, files.revision) == tuple(sources.LLAVA.split("@"))
+    assert "*.safetensors" in files.patterns
+    assert not any("bin" in pattern or "py" in pattern for pattern in files.patterns)
+
+
+def test_terms_are_those_of_the_model():
+    assert sources.terms_of(f"Qwen/Qwen3-VL-2B-Instruct@{COMMIT}") == ""
+    assert "for research only" in sources.terms_of("Qwen/Qwen2.5-VL-3B-Instruct")
+    assert sources.terms_of("google/gemma-3-4b-it") == (
+        "google/gemma-3-4b-it, is under the Gemma Terms of Use, to which you agree by its use"
+    )
+
+
+def test_what_is_here_is_known_without_a_network(tmp_path):
+    assert sources.is_here(str(tmp_path))
+    assert not sources.is_here(f"nobody/nothing@{COMMIT}")
+    assert not sources.is_here("nobody/nothing")

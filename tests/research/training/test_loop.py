@@ -1,0 +1,135 @@
+"""The training loop by itself: what a checkpoint holds, and what is refused."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from vlgauge.core.run_locks import only_run
+from vlgauge.core.writing import PART
+from vlgauge.research.training.loop import Checkpoint, Plan, Progressed, train
+
+
+def parts(folder, identity="this"):
+    """A weight, its optimizer, and the checkpoint of both."""
+    weight = torch.nn.Parameter(torch.tensor([4.0, -3.0]))
+    optimizer = torch.optim.Adam([weight], lr=0.5)
+    return weight, optimizer, Checkpoint(folder / "state.safetensors", identity, {"w": weight.detach()}, optimizer)
+
+
+def run(folder, rounds, keep=lambda: None):
+    """Gradient descent with noise from torch's generator; returns weight and state."""
+    weight, optimizer, checkpoint = parts(folder)
+
+    def one_round(state):
+        loss = (weight**2).sum() + 0.1 * torch.rand(())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return {"validation_loss": loss.item() + float(torch.rand(()))}
+
+    torch.manual_seed(0)
+    return weight, train(checkpoint, Plan(rounds, 99), one_round, keep=keep, report=lambda state: None)
+
+
+def test_a_run_in_two_parts_is_that_in_one(tmp_path):
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    expected, whole = run(tmp_path / "whole", 6)
+    assert len(run(tmp_path / "parts", 2)[1].rounds) == 2
+    torch.rand(5)
+    found, state = run(tmp_path / "parts", 6)
+    assert torch.equal(found, expected)
+    assert state == whole
+
+
+def test_the_checkpoint_is_tensors_and_json(tmp_path):
+    _, state = run(tmp_path, 3)
+    with safe_open(tmp_path / "state.safetensors", framework="pt") as file:
+        names = set(file.keys())
+        metadata = file.metadata()
+    assert names >= {"tensors/w", "optimizer/0/step", "optimizer/0/exp_avg", "optimizer/0/exp_avg_sq", "random/cpu"}
+    assert json.loads(metadata["progressed"]) == {"rounds": state.rounds, "best": state.best}
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path, loss):
+    _, _, checkpoint = parts(tmp_path)
+    message = rf"`--learning-rate` must keep the loss finite, got a validation loss of {loss} in round 1; try a smaller"
+    with pytest.raises(ValueError, match=message):
+        train(checkpoint, Plan(9, 9), lambda state: {"validation_loss": loss}, keep=print, report=print)
+    assert not checkpoint.file.exists()
+
+
+def test_other_states_are_refused(tmp_path):
+    weight, optimizer, checkpoint = parts(tmp_path)
+    run(tmp_path, 1)
+    other = r"state.safetensors` must be the state of this training, got that of one with other data, base or settings"
+    with pytest.raises(ValueError, match=other):
+        parts(tmp_path, "that")[2].resumed()
+    wide = Checkpoint(checkpoint.file, "this", {"w": torch.zeros(3)}, optimizer)
+    with pytest.raises(ValueError, match=other):
+        wide.resumed()
+    assert weight.tolist() == [4.0, -3.0]
+    checkpoint.file.write_bytes(checkpoint.file.read_bytes()[:99])
+    with pytest.raises(ValueError, match=r"must be the state of an interrupted training, got a file that cannot be re"):
+        checkpoint.resumed()
+    checkpoint.file.unlink()
+    assert checkpoint.resumed() == Progressed()
+
+
+def test_every_byte_that_turns_over_is_noticed(tmp_path):
+    weight, _, checkpoint = parts(tmp_path)
+    run(tmp_path, 2)
+    whole = checkpoint.file.read_bytes()
+    refused = r"must be (the state of|as the training wrote it, got one that was altered since, .*; delete it, or put)"
+    for at in range(8, len(whole), 17):
+        checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(ValueError, match=refused):
+            checkpoint.resumed()
+    # The last byte is one of a tensor.
+    with pytest.raises(ValueError, match="as the training wrote it, got one that was altered since"):
+        checkpoint.resumed()
+    assert weight.tolist() == [4.0, -3.0]
+    checkpoint.file.write_bytes(whole)
+    assert len(checkpoint.resumed().rounds) == 2
+
+
+KILLED_IN_THE_MIDDLE = """
+import os, signal, sys, threading, time
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+import torch
+from vlgauge.research.training.loop import Checkpoint, Progressed
+
+folder = Path(sys.argv[1])
+weight = torch.nn.Parameter(torch.zeros(4_000_000))
+def kill():
+    while True:
+        with suppress(FileNotFoundError):
+            if any(path.stat().st_size for path in folder.glob(".*/*")):
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.0005)
+threading.Thread(target=kill, daemon=True).start()
+fresh = SimpleNamespace(state_dict=lambda: {"state": {}})  # for a real one torch would import its compiler
+while True:
+    Checkpoint(folder / "state", "this", {"w": weight.detach()}, fresh).save(Progressed())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_what_a_killed_training_leaves_goes_with_the_next(tmp_path):
+    """Newer versions of safetensors write to a name of their own beside the file, which tells nobody whose it was."""
+    finished = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, str(tmp_path)], check=False, timeout=120)
+    assert finished.returncode == -signal.SIGKILL
+    assert all(PART.fullmatch(path.name) for path in tmp_path.iterdir() if path.name != "state")
+    assert len([path for path in tmp_path.glob(".*/*") if path.stat().st_size]) == 1
+    (tmp_path / "state").unlink(missing_ok=True)
+    with only_run(tmp_path, "OUT"):
+        assert [path.name for path in tmp_path.iterdir()] == [".run.lock"]
