@@ -1,4 +1,4 @@
-"""Comparing systems, keeping records of their results, and exporting them."""
+"""Comparison of systems, and records of their results with exports for the Hub."""
 
 from vlgauge.leaderboard.comparison import (
     Comparison,

@@ -1,4 +1,4 @@
-"""Cards of models as they are on the Hub, merged in the sandbox, because anybody may write their YAML."""
+"""Model cards of the Hub, merged in the sandbox because their YAML is untrusted."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -10,10 +10,15 @@ _MOST_BYTES = 2**24
 
 
 def merged_card(new: str, card: bytes, repository: str) -> str:
-    """A card with the results of another one beside its own.
+    """Return a card with the results of another card added to its own results.
+
+    Args:
+        new: Text of the card with the new results.
+        card: Content of the card on the Hub.
+        repository: Repository of the card, for messages.
 
     Raises:
-        ValueError: If the card has another number for the same result, or cannot be read.
+        ValueError: If the card has a different value for the same result, or cannot be parsed.
     """
     settings, subject = {"new": new, "repository": repository}, f"the card of {repository}"
     (found,) = run("vlgauge.leaderboard.cards:merged", settings, card, subject=subject, most_bytes=_MOST_BYTES)

@@ -1,4 +1,4 @@
-"""The rows that every system has a score of, by which systems are compared, and what the others change."""
+"""Rows that every system scored, on which systems are compared, and the effect of the other rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]
-"""By name of the system, in the order of the rows."""
+"""Scores by name of the system, in the order of the rows."""
 
-# Above this share of rows without a score the means are also shown with the worst score in their place.
+# Share of rows without a score above which means are also shown with the worst score for these rows.
 _FEW = 0.05
 
 
 def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
-    """Indices of the rows that every system defines, in the order of their keys: it is that of no file.
+    """Return the indices of the rows that every system defines, sorted by key and not by their order in files.
 
     Raises:
         ValueError: If there is no such row.
@@ -35,7 +35,10 @@ def common_rows(metric: str, scores: Scores, keys: Sequence[str]) -> list[int]:
 
 
 def costliest(scores: Scores) -> tuple[str, int]:
-    """The system without which most rows would be common to the others, and how many these are more."""
+    """Return the system whose removal adds the most common rows, and the number of added rows.
+
+    Ties are resolved by the number of rows without a score.
+    """
     defined = _defined(scores)
     lacking = (~defined).sum(axis=0)
     alone = [
@@ -46,11 +49,16 @@ def costliest(scores: Scores) -> tuple[str, int]:
 
 
 def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | None]:
-    """Mean of each system over all rows with the worst score of the range where it has none.
+    """Compute the mean of each system over all rows, with the worst score of the range for rows without a score.
+
+    Args:
+        metric: Name of the metric.
+        kind: Kind of the compared value, "score" or "corpus".
+        scores: Scores by name of the system.
 
     Returns:
-        None where every system lacks few rows, or where there is no worst score: of the added counts of
-        a corpus, and of a range without an end.
+        Mean by name of the system. None for all systems if none of them lacks more than 5% of the rows, if `kind` is
+        "corpus", if the range has no worst score, or if a score is outside of the range, which depends on the settings.
     """
     nothing = dict.fromkeys(scores)
     defined = _defined(scores)
@@ -61,14 +69,25 @@ def worst_values(metric: str, kind: str, scores: Scores) -> dict[str, float | No
     worst = facts.ends_of()[side] if facts.bounds[side] is None else facts.bounds[side]
     values = np.array(list(scores.values()))[defined]
     if worst is None or (values.min() < worst if side == 0 else values.max() > worst):
-        return nothing  # a setting has another range
+        return nothing  # the range depends on a setting
     return {name: mean_of_defined([worst if math.isnan(one) else one for one in own]) for name, own in scores.items()}
 
 
 def told_of_undefined(
     metric: str, scores: Scores, values: Mapping[str, float], worst: Mapping[str, float | None]
 ) -> tuple[str, ...]:
-    """Sentences about rows without a score; none where every system lacks the same few."""
+    """Return sentences about rows without a score.
+
+    Args:
+        metric: Name of the metric.
+        scores: Scores by name of the system.
+        values: Mean by name of the system, over the rows that every system defines.
+        worst: Result of `worst_values`.
+
+    Returns:
+        Sentences without a final period. Empty if no system lacks a score, or if all systems lack the same minority of
+        rows.
+    """
     defined = _defined(scores)
     n_rows, n_common = defined.shape[1], int(defined.all(axis=0).sum())
     lacking = {name: n_rows - count for name, count in _counts(scores).items() if count < n_rows}
@@ -97,12 +116,12 @@ def told_of_undefined(
 
 
 def ranked(values: Mapping[str, float], higher_is_better: bool) -> list[str]:
-    """Names from the best value to the worst."""
+    """Return names from the best value to the worst."""
     return sorted(values, key=lambda name: -values[name] if higher_is_better else values[name])
 
 
 def _defined(scores: Scores) -> npt.NDArray[np.bool_]:
-    """Whether a system has a score of a row, shape ``(n_systems, n_rows)``."""
+    """Return whether each system has a score of each row, shape ``(n_systems, n_rows)``."""
     return ~np.isnan(np.array(list(scores.values()), dtype=np.float64))
 
 

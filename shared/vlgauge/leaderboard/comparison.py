@@ -1,4 +1,4 @@
-"""Which of several systems is better: means, differences, tests and groups over the rows that all of them scored."""
+"""Comparison of several systems: means, differences, tests and rank groups over the rows that all of them scored."""
 
 from __future__ import annotations
 
@@ -38,28 +38,29 @@ from vlgauge.stats import (
 from vlgauge.stats.drawing import check_level, check_resamples, check_seed
 
 FAMILIES = ("all", "metric")
-"""What Holm's correction is for: the pairs of all metrics, the default, or those of each metric by itself."""
+"""Families of tests for Holm's correction: the pairs of all metrics (default), or of each metric separately."""
 
 
 @dataclass(frozen=True)
 class System:
-    """One system by one metric.
+    """Result of a system by one metric.
 
     Attributes:
-        name: Of the system.
-        value: Mean over the rows that every system defines, or of a metric such as BLEU the value of their added
-            counts.
-        low: Lower end of the interval; None with fewer than two rows or groups of rows.
-        high: Upper end.
-        n: Number of the rows that every system defines; where counts are added a row without a score that adds nothing,
-            such as a caption without an object for CHAIR_i, is one of them.
-        undefined: Number of the rows that this one does not define.
-        own_value: As `value`, over all the rows that this one defines.
-        worst_value: Mean over all rows with the worst of the range where it defines none; None where every system lacks
-            few rows, or the range has no such end.
-        groups: Numbers of the rank groups it is in, the best first: two systems that share one are not told apart.
-        bold: Whether it is in the first group, and in a pair with enough rows that differ to be told apart.
-        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
+        name: Name of the system.
+        value: Mean over the rows that every system defines, or the value of their summed counts for a metric such as
+            BLEU.
+        low: Lower end of the interval. None for fewer than two rows or groups of rows.
+        high: Upper end of the interval. None for fewer than two rows or groups of rows.
+        n: Number of rows that every system defines. If counts are summed, it includes rows without a score whose counts
+            are 0, such as captions without an object for CHAIR_i.
+        undefined: Number of rows that this system does not define.
+        own_value: Same as `value`, but over all rows that this system defines.
+        worst_value: Mean over all rows, with the worst score of the range for undefined rows. None if every system
+            lacks few rows, or if the range has no worst score.
+        groups: Numbers of the rank groups of the system, best first. Two systems of the same group are not
+            significantly different.
+        bold: Whether the system is in the first group, and in a pair with enough differing rows for a significant test.
+        few: Whether the interval has so few rows, or groups of rows, that it must be marked.
     """
 
     name: str
@@ -77,28 +78,28 @@ class System:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems by one metric.
+    """Comparison of two systems by one metric.
 
     Attributes:
-        first: Name of a system.
-        second: Name of another.
-        difference: Mean of first - second over the rows that every system defines, or of a metric such as BLEU
-            first - second of the values of their added counts. Scores that tie, see `vlgauge.stats.differences`,
-            differ by 0, and so do two corpora that are noise, see `MetricComparison.noise`.
-        low: Lower end of its paired bootstrap interval, which is corrected for no other pair: it may leave 0 out where
-            the corrected test does not tell the two apart. None with fewer than two rows or groups of rows.
-        high: Upper end.
-        pvalue: Of the sign-flip test, or where counts are added of the test that swaps rows.
-        adjusted_pvalue: The same by Holm's correction for the family of tests.
-        wins: Number of rows in which the first system is better, by the scores of the rows, see `RowDifferences`.
-        losses: Number of rows in which the second is.
-        ties: Number of rows whose scores tie. A row in which a system has no score is in none of the three.
+        first: Name of the first system.
+        second: Name of the second system.
+        difference: Mean of first - second over the rows that every system defines, or the difference of the values of
+            their summed counts for a metric such as BLEU. Scores that tie (see `vlgauge.stats.differences`) differ by
+            0, as do two corpora that are noise (see `MetricComparison.noise`).
+        low: Lower end of the paired bootstrap interval, which is not corrected for other pairs. It may exclude 0
+            although the corrected test is not significant. None for fewer than two rows or groups of rows.
+        high: Upper end of the interval. None for fewer than two rows or groups of rows.
+        pvalue: P-value of the sign-flip test, or of the test that swaps rows if counts are summed.
+        adjusted_pvalue: P-value after Holm's correction for the family of tests.
+        wins: Number of rows in which the first system is better, by the scores of the rows. See `RowDifferences`.
+        losses: Number of rows in which the second system is better.
+        ties: Number of rows whose scores tie. Rows without a score in a system count as neither win, loss nor tie.
         n: Number of rows that every system defines.
-        undefined: Number of the others.
-        n_differing: Number of rows that differ, or of groups of rows.
-        too_few: Whether these are so few that no outcome could be significant in the family.
-        better: The better system, None if they are not told apart.
-        few: Whether the interval is of so few rows, or groups of rows, that it is to be marked.
+        undefined: Number of the other rows.
+        n_differing: Number of rows, or groups of rows, that differ.
+        too_few: Whether so few rows differ that no outcome can be significant in the family.
+        better: Name of the better system. None without a significant difference.
+        few: Whether the interval has so few rows, or groups of rows, that it must be marked.
     """
 
     first: str
@@ -121,22 +122,23 @@ class Pair:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """All systems by one metric.
+    """Comparison of all systems by one metric.
 
     Attributes:
         metric: Name of the metric.
-        value: What is compared: "score", or "corpus" where counts of all rows are added.
-        higher_is_better: Direction.
-        signature: How the scores of every system were made.
+        value: Kind of the compared value: "score", or "corpus" if counts of all rows are summed.
+        higher_is_better: Whether higher values are better.
+        signature: Signature of the scores of every system.
         n: Number of rows that every system defines.
-        systems: From the best to the worst.
-        pairs: Those that were tested, in the order of the call.
+        systems: Systems from the best to the worst.
+        pairs: Tested pairs, in the order of the call.
         told: Sentences about rows that some systems do not define.
-        scores: By name of the system, in the order of the ids, of all rows.
-        noise: By name of the system, whether only constants of the metric part the score of a row from 0, as of BLEU
-            where no four words match: two of them tie. Empty for metrics without such constants.
-        ids: What the rows are called.
-        silent: By name of the system, how many of the ``n`` rows add to the value but have no score of their own.
+        scores: Scores of all rows by name of the system, in the order of the ids.
+        noise: Whether the score of each row differs from 0 only because of constants of the metric, by name of the
+            system. An example is BLEU if no four consecutive words match. Two such scores tie. Empty for metrics
+            without such constants.
+        ids: Ids of the rows.
+        silent: Number of the ``n`` rows that are counted in the value but have no score, by name of the system.
     """
 
     metric: str
@@ -160,18 +162,18 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems by one or more metrics.
+    """Comparison of systems by one or more metrics.
 
     Attributes:
-        ids: The rows, in the order of the first system.
-        baseline: The system that the others are compared with; None for all pairs.
-        level: Of the intervals; tests are significant at one minus it.
+        ids: Ids of the rows, in the order of the first system.
+        baseline: Name of the system that the others are compared with. None for all pairs.
+        level: Level of the intervals. Tests are significant at one minus the level.
         resamples: Number of samples of the intervals.
         test_resamples: Number of samples of the tests.
-        family: What Holm's correction is for, one of `FAMILIES`.
-        seed: Of both.
-        n_groups: Number of groups of rows that are drawn together; None where each row is drawn by itself.
-        metrics: One per metric.
+        family: Family of tests for Holm's correction, one of `FAMILIES`.
+        seed: Seed of the intervals and tests.
+        n_groups: Number of groups of rows that are sampled together. None if rows are sampled independently.
+        metrics: One comparison per metric.
     """
 
     ids: tuple[str, ...]
@@ -186,7 +188,7 @@ class Comparison:
 
     @property
     def n_tests(self) -> int:
-        """Number of p-values of the pairs that are corrected together."""
+        """Number of p-values of pairs that are corrected together."""
         return len(self.metrics[0].pairs) * (len(self.metrics) if self.family == "all" else 1)
 
 
@@ -203,34 +205,34 @@ def compare(
 ) -> Comparison:
     """Compare systems on the same rows, metric by metric.
 
-    All numbers are of the rows that every system defines; where systems lack rows, a warning says which. Differences
-    have paired bootstrap intervals and sign-flip tests, corrected by Holm for all pairs that are tested, those of all
-    metrics together unless `family` says otherwise. A metric such as BLEU adds the counts of rows: intervals draw
-    these, and tests swap them between two systems. Rank groups come from all pairs, whatever the baseline. Sets of
-    captions must be of equal sizes, row by row.
+    All results are over the rows that every system defines. If systems lack rows, a warning names them. Differences
+    have paired bootstrap intervals and sign-flip tests with Holm's correction for the tested pairs, of all metrics
+    together unless `family` is "metric". For a metric such as BLEU, which sums the counts of rows, intervals sample the
+    counts, and tests swap them between two systems. Rank groups are computed from all pairs, even with a baseline.
+    Caption sets must have equal sizes in each row.
 
     Args:
-        runs: By name of the system what `vlgauge score --output` writes as JSON: ``ids``, and per metric
-            ``<metric>_scores`` and ``<metric>_signature``. From Python ``{"ids": ids} | metric.compute(...)``.
-            ``sizes``, where it is there, has the numbers of candidates and references of each row.
+        runs: Scores by name of the system, in the JSON format of `vlgauge score --output`: ``ids``, and per metric
+            ``<metric>_scores`` and ``<metric>_signature``. In Python, use ``{"ids": ids} | metric.compute(...)``. The
+            optional ``sizes`` contain the numbers of candidates and references of each row.
         metrics: Names of the metrics.
-        baseline: Name of the system that all others are compared with; None for all pairs.
-        groups: Label by id; rows of one label, such as the captions of one image, are drawn together. None for the
-            groups that runs name, if they do by one name, else each row by itself.
-        family: What Holm's correction is for: "all", the pairs of all metrics together, or "metric", those of each
-            metric by itself.
-        level: Of the intervals; tests are significant at one minus it.
-        resamples: Number of samples of the intervals and the tests; None for 10,000 of the intervals, and as many of
-            the tests as their number needs, see `vlgauge.stats.enough_resamples`.
-        seed: Of both.
+        baseline: Name of the system that all others are compared with. None for all pairs.
+        groups: Label by id. Rows with the same label, such as the captions of one image, are sampled together. None
+            uses the groups in the runs if these agree on one name, and independent rows otherwise.
+        family: Family of tests for Holm's correction: "all" for the pairs of all metrics together, or "metric" for the
+            pairs of each metric separately.
+        level: Level of the intervals. Tests are significant at one minus the level.
+        resamples: Number of samples of the intervals and the tests. None uses 10,000 for the intervals, and the result
+            of `vlgauge.stats.enough_resamples` for the tests.
+        seed: Seed of the intervals and tests.
 
     Returns:
         The comparison.
 
     Raises:
-        ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or
-            infinite, counts of BLEU are missing or do not give its scores, no row is defined for every system, there
-            are too few ``resamples`` for any difference to be significant, or a name, a label or a number is wrong.
+        ValueError: If there are fewer than two systems, their ids or signatures differ, a score is missing or infinite,
+            counts of BLEU are missing or inconsistent with its scores, no row is defined for every system, `resamples`
+            is too small for a significant difference, or a name, label or number is invalid.
     """
     if len(runs) < 2:
         raise UsageError(f"`runs` must have at least two systems, got {len(runs)}")
@@ -266,7 +268,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Joined:
-    """The scores of all systems by one metric, and the rows that every system defines, in the order of their signs."""
+    """Scores of all systems by one metric, and the rows that every system defines, in a fixed order."""
 
     metric: str
     kind: str
@@ -282,7 +284,7 @@ class _Joined:
 
     @cached_property
     def known(self) -> Scores:
-        """NaN where a system does not define a row, by its score, or by its counts where these are added."""
+        """Score or sum of counts of each row, by name of the system. NaN if the system does not define the row."""
         return _known(self.scores, self.counts)
 
     @cached_property
@@ -315,12 +317,12 @@ def _joined(metric: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[
 
 
 def _known(scores: Scores, counts: Mapping[str, npt.NDArray[np.float64]] | None) -> Scores:
-    # A caption without an object has no CHAIR_i of its own, but its 0 of 0 is part of that of the corpus.
+    # A caption without an object has no CHAIR_i, but its counts of 0 are included in CHAIR_i of the corpus.
     return scores if counts is None else {name: own.sum(axis=1).tolist() for name, own in counts.items()}
 
 
 def _tested(joined: _Joined, drawn: Drawn, labels: Sequence[object] | None) -> Tested:
-    """Values, tests and intervals over the rows that every system defines."""
+    """Return values, tests and intervals over the rows that every system defines."""
     groups = None if labels is None else [labels[row] for row in joined.rows]
     if joined.counts is not None:
         counts = {name: own[joined.rows] for name, own in joined.counts.items()}
@@ -341,14 +343,14 @@ def _compared(joined: _Joined, tested: Tested, every: Sequence[Pair], pairs: tup
 
 
 def rows_that_differ(compared: MetricComparison, pair: Pair, limit: int) -> list[int]:
-    """Indices of the rows in which two systems differ most, the largest difference first; rows that tie are left out.
+    """Return the indices of the rows in which two systems differ most, with the largest difference first.
 
-    Rows that differ alike come by their ids, 2 before 10, so that the order of the table does not choose among them.
+    Ties are left out. Rows with equal differences are sorted by id (2 before 10), independently of the order in files.
 
     Args:
-        compared: All systems by one metric.
-        pair: Two of them.
-        limit: Most rows.
+        compared: Comparison of all systems by one metric.
+        pair: Pair of systems.
+        limit: Maximum number of rows.
     """
     sizes = np.abs(compared.row_differences.between(pair.first, pair.second)).tolist()
     apart = [row for row, size in enumerate(sizes) if size > 0]
@@ -362,7 +364,7 @@ def _corrected(
     family: str,
     level: float,
 ) -> list[tuple[Pair, ...]]:
-    """The pairs of some names by each metric, corrected for their number in a family."""
+    """Return the pairs for each metric, corrected for the number of tests in the family."""
     pvalues = [[own.pairs[pair][0].pvalue for pair in names] for own in tested]
     if family == "all":
         whole = iter(holm([pvalue for own in pvalues for pvalue in own]))
@@ -377,7 +379,6 @@ def _corrected(
 
 
 def _pair(joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float) -> Pair:
-    """A pair with its p-value as it was corrected among some tests."""
     (test, interval), higher = tested.pairs[names], joined.higher_is_better
     too_few = not can_differ(test.n_differing, n_tests, level)
     winner = names[0] if (test.difference > 0) == higher else names[1]
@@ -391,7 +392,7 @@ def _pair(joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: flo
 
 
 def _outcomes(apart: npt.NDArray[np.float64], higher_is_better: bool) -> tuple[int, int, int]:
-    """Rows in which the first system is better, the second is, and neither, by the differences of the rows."""
+    """Return the numbers of rows in which the first system is better, the second is better, and the scores tie."""
     above, below, ties = (int(np.count_nonzero(found)) for found in (apart > 0, apart < 0, apart == 0))
     return (above, below, ties) if higher_is_better else (below, above, ties)
 
@@ -421,20 +422,21 @@ def _systems(
 
 
 def rank_groups(ranked: Sequence[str], told_apart: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Groups of systems none of which is told apart from another: two share a group if and only if they are not.
+    """Return maximal groups of systems without a significant difference inside a group.
 
-    No group could take one more system. There may be exponentially many such groups (of ten models with two settings
-    each, where only the settings of one model are told apart, 1,024); here are as many as pairs that are not told apart
-    need, so that each has one to share. Where the systems of every group stand side by side in the ranks, these are all
+    Two systems are in a common group if and only if they are not significantly different, and no group can be extended
+    by another system. There may be exponentially many such groups: 1,024 for ten models with two settings each, if only
+    the settings of each model differ significantly. The result has only enough groups to cover every pair without a
+    significant difference. If the systems of every group have consecutive ranks, the result contains all groups
     (Piepho, 2004).
 
     Args:
-        ranked: Names, the best first.
-        told_apart: The pairs that differ significantly.
+        ranked: Names of the systems, best first.
+        told_apart: Pairs of systems that differ significantly.
 
     Returns:
-        Members of each group in the order of the ranks; first the group of the best system, then of the next best one
-        that is not told apart from it and from those before, and so on.
+        Members of each group in the order of the ranks. The groups are sorted by the ranks of their members, so the
+        group of the best system comes first.
     """
     place = {name: number for number, name in enumerate(ranked)}
     alike = np.ones((len(ranked), len(ranked)), dtype=np.bool_)
@@ -447,7 +449,7 @@ def rank_groups(ranked: Sequence[str], told_apart: Sequence[tuple[str, str]]) ->
             continue
         members = sorted(set(pair))
         while (others := np.setdiff1d(np.flatnonzero(alike[members].all(axis=0)), members)).size:
-            # That which shares no group yet with most of them; of equal ones the best.
+            # Add the system that shares no group yet with the most members, and the best one among ties.
             members.append(int(others[np.argmax((~shared[others][:, members]).sum(axis=1))]))
         shared[np.ix_(members, members)] = True
         groups.append(sorted(members))

@@ -1,7 +1,7 @@
-"""Records in the forms that the Hub and its cards take: records in, text out; nothing is sent from here.
+"""Conversion of records to the formats of the Hub and its cards, without network access.
 
-The formats of the Hub have no direction and rank from high to low. Where lower is better, `eval_results` and
-`eval_yaml` therefore leave a record out and say so, or negate it under the name ``<metric>_neg``.
+The formats of the Hub have no direction and rank from high to low. If lower is better, `eval_results` and `eval_yaml`
+therefore either leave a record out with a warning, or negate it under the name ``<metric>_neg``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STORIES = ("groovist", "rovist", "d_hm")
 
 @dataclass(frozen=True)
 class Export:
-    """A file for a repository of the Hub."""
+    """File for a repository of the Hub."""
 
     kind: str
     repository: str
@@ -40,15 +40,15 @@ class Export:
 
 
 def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") -> list[Export]:
-    """`.eval_results/vlgauge-<data set>.yaml` in the repository of each model.
+    """Return the file `.eval_results/vlgauge-<dataset>.yaml` for the repository of each model.
 
     Args:
-        records: The records.
-        lower_is_better: "skip" or "negate".
+        records: Records of results.
+        lower_is_better: Treatment of records for which lower is better, "skip" or "negate".
 
     Raises:
-        ValueError: If a record is of the embedded profile, or the Hub has room for one of two: it keeps one number per
-            model, data set and metric.
+        ValueError: If a record has the embedded profile, or two records have the same model, dataset and metric, for
+            which the Hub stores one value.
     """
     _refuse_embedded(records, "eval-results")
     check_version("huggingface_hub", "1.4", "the export eval-results")
@@ -82,11 +82,14 @@ def eval_results(records: Sequence[Record], *, lower_is_better: str = "skip") ->
 
 
 def model_index(records: Sequence[Record]) -> list[Export]:
-    """The front matter ``model-index`` of the card of each model, with the numbers as they are.
+    """Return the front matter ``model-index`` for the card of each model, with unchanged values.
+
+    Args:
+        records: Records of results.
 
     Raises:
-        ValueError: If a record is of the embedded profile, or two of one model and data set have different sources,
-            of which the Hub's library keeps the first.
+        ValueError: If a record has the embedded profile, or two records of the same model and dataset differ in their
+            sources or dataset names, of which `huggingface_hub` keeps only the first.
     """
     from huggingface_hub import ModelCardData
 
@@ -130,7 +133,7 @@ def _eval_result(record: Record, task: str) -> EvalResult:
         dataset_revision=on.revision,
         metric_type=f"{ORGANIZATION}/{record.metric}",
         metric_value=record.value,
-        # The format has no direction, and readers would take more for better.
+        # The format has no direction, and readers would assume that higher is better.
         metric_name=record.title + ("" if record.higher_is_better else " (lower is better)"),
         metric_args={"signature": record.signature},
         source_url=source.get("url"),
@@ -141,15 +144,17 @@ def _eval_result(record: Record, task: str) -> EvalResult:
 def eval_yaml(
     records: Sequence[Record], *, description: str | None = None, lower_is_better: str = "skip"
 ) -> list[Export]:
-    """`eval.yaml` in the repository of each data set: its tasks, one per metric, as the Hub keeps one number per task.
+    """Return the file `eval.yaml` for the repository of each dataset, with one task per metric.
+
+    The Hub stores one value per task.
 
     Args:
-        records: The records.
-        description: Of the leaderboard; None for one of our own.
-        lower_is_better: "skip" or "negate".
+        records: Records of results.
+        description: Description of the leaderboard. None uses a default one.
+        lower_is_better: Treatment of records for which lower is better, "skip" or "negate".
 
     Raises:
-        ValueError: If a record is of the embedded profile.
+        ValueError: If a record has the embedded profile.
     """
     _refuse_embedded(records, "eval-yaml")
     found: dict[str, dict[str, Any]] = {}
@@ -177,18 +182,18 @@ def results_repository(
     *,
     by: str | None = None,
 ) -> list[Export]:
-    """The files of a data set that holds results: the records, tables of them, and the scores of each row.
+    """Return the files of a dataset of results: the records, tables of them, and the scores of each row.
 
     Args:
-        records: The records.
-        repository: Id of the data set.
-        runs: Files of scores by the id of the model, as `vlgauge score --output` writes them, each checked against the
-            record that it is of; the tables have the rank groups that they give.
-        by: Metric by which the tables are sorted.
+        records: Records of results.
+        repository: Id of the dataset.
+        runs: Scores in the format of `vlgauge score --output`, by id of the model. Each run is checked against its
+            record. The tables include the rank groups computed from them.
+        by: Metric by which the tables are sorted. None uses the first one.
 
     Raises:
-        ValueError: If scores are not those of a record, see `vlgauge.leaderboard.recorded_scores`, or two records would
-            have the same file.
+        ValueError: If scores do not belong to a record (see `vlgauge.leaderboard.recorded_scores`), or two records
+            would have the same file.
     """
     files: dict[str, Export] = {}
     scored = scores_of_records(records, runs or {})
@@ -221,18 +226,18 @@ def dataset_card(
     by: str | None = None,
     split_signatures: bool = False,
 ) -> list[Export]:
-    """The card of a data set with the tables of its results between the two markers; every other letter stays.
+    """Return the card of a dataset with the tables of its results between the two markers and otherwise unchanged text.
 
     Args:
-        records: The records, all of one data set.
+        records: Records, all of the same dataset.
         card: Text of the card.
-        runs: Files of scores by the id of the model, for rank groups, as for `results_repository`.
-        by: Metric by which the tables are sorted; the first one if None.
-        split_signatures: Whether results of one metric with different signatures get a column each.
+        runs: Scores by id of the model, for rank groups, as for `results_repository`.
+        by: Metric by which the tables are sorted. None uses the first one.
+        split_signatures: Whether results of one metric with different signatures get separate columns.
 
     Raises:
-        ValueError: If a marker is missing, comes twice or they are swapped, the records are of several data sets, or of
-            several signatures of one metric, or scores are not those of a record.
+        ValueError: If a marker is missing or repeated or the markers are swapped, the records have several datasets, or
+            several signatures of one metric without `split_signatures`, or scores do not belong to a record.
     """
     identities = list(dict.fromkeys(record.dataset.id for record in records))
     if len(identities) != 1:
@@ -251,9 +256,9 @@ def dataset_card(
     return [Export("dataset", identities[0], "README.md", f"{before}\n{text}\n{after}")]
 
 
-# -- What several formats need ----------------------------------------------------------------------------------------
+# -- Shared by several formats ----------------------------------------------------------------------------------------
 def _groups(records: Sequence[Record], scored: Sequence[Checked]) -> RecordGroups | None:
-    """The rank groups that scores give; None without any."""
+    """Return the rank groups computed from scores, or None without scores."""
     return record_groups(records, {one.record.key: one.run for one in scored}, {}) if scored else None
 
 
@@ -267,7 +272,7 @@ def _refuse_embedded(records: Iterable[Record], form: str) -> None:
 
 
 def _ranked_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:
-    """Records with the name of their task and a value of which more is better."""
+    """Return records with the name of their task and a value for which higher is better."""
     one_of("lower_is_better", lower_is_better, LOWER_IS_BETTER)
     found = []
     for record in records:

@@ -1,4 +1,4 @@
-"""The runs of several systems, joined by the ids of their rows and checked: what can be compared."""
+"""Runs of several systems, joined by the ids of their rows and checked for comparability."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ _REMEDY = (
     "compare the predictions of all systems in place of their scores: of each row as many captions are drawn for every "
     "system"
 )
-_MEAN_TOLERANCE = 1e-9  # a mean may have been added up in another order
+_MEAN_TOLERANCE = 1e-9  # rounding of a mean that is summed in a different order
 
 
 def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]]]:
-    """Keys of the rows, and for each system the index of each of them among its own rows.
+    """Return the keys of the rows, and for each system the index of each key among its rows.
 
     Raises:
-        ValueError: If a system has no list of ids, names a row twice, or two do not have the same rows.
+        ValueError: If a system has no list of ids, repeats an id, or has different rows from another system.
     """
     if lacking := [name for name, run in runs.items() if not isinstance(run.get("ids"), list | tuple)]:
         raise UsageError(
@@ -64,10 +64,10 @@ def _few(keys: set[str]) -> str:
 
 
 def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[str]:
-    """The label of each row, as a text: 1 and "1" are one group, as they are in files.
+    """Return the label of each row as a string, so that 1 and "1" are the same group, as in files.
 
     Raises:
-        ValueError: If a row has none, or one that is None, NaN or blank.
+        ValueError: If the label of a row is missing, None, NaN or blank.
     """
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
@@ -76,12 +76,15 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[s
 
 
 def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | None:
-    """Return the label of each row by the groups that runs name; None where none does, or they name unlike ones.
+    """Return the label of each row by the groups that runs name.
 
-    Runs that name no groups have the rows of the others, and are drawn as these.
+    Runs without groups have the same rows as the others, and use their groups.
+
+    Returns:
+        Labels in the order of `keys`. None if no run names groups, or if runs name them differently, with a warning.
 
     Raises:
-        UsageError: If two runs have a row in different groups.
+        UsageError: If two runs assign a row to different groups.
     """
     found = {name: groups for name, run in runs.items() if (groups := groups_of_run(run)) is not None}
     names = sorted({groups.name for groups in found.values()})
@@ -99,13 +102,13 @@ def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | 
 
 
 def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the label of each row, by its key, of which several systems tell the same.
+    """Return the label of each row, by its key, after checking that all systems agree.
 
     Args:
-        found: By name of the system the label of each of its rows.
+        found: Labels by key of the row, by name of the system.
 
     Raises:
-        UsageError: If two systems have a row in different groups.
+        UsageError: If two systems assign a row to different groups.
     """
     labels: dict[str, str] = {}
     for name, own in found.items():
@@ -119,10 +122,10 @@ def agreed_labels(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
-    """The signature that all systems have.
+    """Return the signature that all systems have in common.
 
     Raises:
-        ValueError: If one has none, or they differ; the message names where.
+        ValueError: If a system has no signature, or two signatures differ. The message names the fields that differ.
     """
     found: dict[str, str] = {}
     for name, run in runs.items():
@@ -142,10 +145,10 @@ def common_signature(metric: str, runs: Mapping[str, Run]) -> str:
 
 
 def compared_value(metric: str, signature: str, runs: Mapping[str, Run], orders: Mapping[str, Sequence[int]]) -> str:
-    """What is compared: "corpus" where counts are added, else "score".
+    """Return the kind of the compared value: "corpus" if counts are summed, otherwise "score".
 
     Raises:
-        ValueError: If sets of captions are of unequal sizes.
+        ValueError: If caption sets have unequal sizes.
     """
     if counted_of(metric, signature) is not None:
         return "corpus"
@@ -181,7 +184,7 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
             f"unequal numbers; score both against the same references"
         )
     least = min(size[0] for own in sizes.values() for size in own)
-    # Below two captions no row has a score.
+    # Rows with fewer than two captions have no score.
     again = f", or score every system again with {OPTION} {least}, the least that a row of one has" if least > 1 else ""
     return (
         f"`runs` must have as many captions per row for every system by {metric}, whose scores depend on their number, "
@@ -190,10 +193,11 @@ def _unequal(metric: str, sizes: Mapping[str, Sequence[tuple[int, ...]]], first:
 
 
 def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_rows: int) -> tuple[float, ...]:
-    """The compared values of one system.
+    """Return the scores of a system in the order of the joined rows.
 
     Raises:
-        ValueError: If they are missing, infinite, undefined in every row, or not those that the mean of the run is of.
+        ValueError: If the scores are missing, infinite, undefined in every row, or inconsistent with the mean of the
+            run.
     """
     key = f"{metric}_scores"
     if key not in run:
@@ -215,5 +219,5 @@ def scores_in_order(metric: str, name: str, run: Run, order: Sequence[int], n_ro
 
 
 def is_same_mean(one: float, other: float) -> bool:
-    """Whether two numbers are the mean of the same scores."""
+    """Return whether two values are equal up to the rounding error of a mean."""
     return math.isclose(one, other, rel_tol=_MEAN_TOLERANCE, abs_tol=_MEAN_TOLERANCE)

@@ -1,4 +1,4 @@
-"""The table of a paper: a row per system, a column per metric, and a caption that says what its marks mean."""
+"""Table for a paper: a row per system, a column per metric, and a caption that explains its marks."""
 
 from vlgauge.core.catalog import score_title
 from vlgauge.core.results import printable
@@ -21,13 +21,13 @@ from vlgauge.leaderboard.table import (
 )
 
 PERCENT = Numbers(digits=1, scale=100.0)
-"""Numbers as papers have them."""
+"""Number format that is common in papers: percent with one decimal."""
 
 
 def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
-    """The table, the best system by the first metric first.
+    """Return the table with systems sorted by the first metric, best first.
 
-    Bold are the systems of the first rank group, see `vlgauge.leaderboard.table.systems_table`.
+    Systems of the first rank group are bold. See `vlgauge.leaderboard.table.systems_table`.
     """
     header = ["System", *(title(compared, spoken=True) for compared in comparison.metrics)]
     rows = []
@@ -41,12 +41,12 @@ def paper_table(comparison: Comparison, numbers: Numbers = PERCENT) -> Table:
 
 
 def signatures(comparison: Comparison) -> list[str]:
-    """How the scores were made, a line per metric, for the appendix."""
+    """Return the signature of each metric, for the appendix."""
     return [compared.signature for compared in comparison.metrics]
 
 
 def _sentences(comparison: Comparison, numbers: Numbers) -> list[str]:
-    """Return what the caption says: what the numbers are, what bold and the marks mean, and every caveat."""
+    """Return the sentences of the caption, which explain the values, bold cells and marks, and contain every caveat."""
     every = [system for compared in comparison.metrics for system in compared.systems]
     times = "" if numbers.scale == 1 else f" \N{MULTIPLICATION SIGN} {numbers.scale:g}"
     values = values_told(
@@ -77,9 +77,14 @@ def paper_latex(
     caption: str = "",
     label: str = "",
 ) -> str:
-    """The table as a float of LaTeX; below it the signatures as comments, ready for an appendix.
+    """Return the table as a LaTeX float, followed by the signatures as comments for an appendix.
 
-    What the marks mean stands behind the given caption. With `booktabs`, the rules are those of that package.
+    Args:
+        comparison: Comparison of the systems.
+        numbers: Number format.
+        booktabs: Whether to use the rules of the package booktabs.
+        caption: Beginning of the caption, followed by the explanation of the marks.
+        label: Label of the float. Empty for no label.
     """
     table = paper_table(comparison, numbers)
     told = " ".join(latex_text(one) for one in _sentences(comparison, numbers))
@@ -87,7 +92,7 @@ def paper_latex(
     lines += [f"\\caption{{{f'{caption.rstrip()} ' if caption else ''}{told}}}"]
     lines += [f"\\label{{{label}}}"] if label else []
     needs = ["% \\usepackage{booktabs}"] if booktabs else []
-    # A signature is one long word without them.
+    # Allow line breaks inside of a signature.
     texts = [
         latex_text(printable(one)).replace("\\textbar{}", "\\textbar\\allowbreak{}") for one in signatures(comparison)
     ]

@@ -1,4 +1,4 @@
-"""One record of a result, and what a line of `results.jsonl` may hold."""
+"""Record of a result, and the validation of lines of `results.jsonl`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from vlgauge.core.validation import PROFILES, shown
 SCHEMA = 1
 MOST_EXAMPLES = 10**12
 _REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
-_ROUNDING = 1e-6  # by which a sum of floats may lie beyond a bound
+_ROUNDING = 1e-6  # maximum distance by which rounding may move a sum beyond a bound
 
 Key: TypeAlias = tuple[str | None, ...]
-"""What two records may not have in common: metric, signature, model and data set."""
+"""Unique key of a record: metric, signature, model and dataset."""
 
 
 class NoRecord(UsageError):
-    """What is no record."""
+    """Raised if content is not a valid record."""
 
 
 # -- Values in JSON ---------------------------------------------------------------------------------------------------
 Check: TypeAlias = Callable[[str, Any], Any]
-"""Function that checks a value of a name, which messages contain, and returns the value."""
+"""Function that accepts a name, for messages, and a value, and returns the checked value."""
 
 
 def _must_be(expected: str, is_it: Callable[[Any], object]) -> Check:
@@ -89,7 +89,7 @@ def _confidence(name: str, value: Any) -> Any:
     return found
 
 
-# A lone surrogate, half of a broken character, can be written to no file.
+# A lone surrogate cannot be written to a file.
 _text = _must_be(
     "a text", lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
 )
@@ -102,13 +102,16 @@ _schema = _must_be(f"{SCHEMA}, the only one that there is", lambda one: one == S
 
 
 def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
-    """Build a dataclass from an object in JSON that has its attributes as keys and no others.
+    """Build a dataclass from a JSON object whose keys must match the attributes.
 
     Args:
         kind: The dataclass.
         name: Name of the object in messages.
-        content: The object.
-        **more: Checks of further keys that it must have, and that are no attributes.
+        content: The JSON object.
+        **more: Checks of additional required keys that are not attributes.
+
+    Raises:
+        NoRecord: If a key is missing or unknown, or a value is invalid.
     """
     if not isinstance(content, dict):
         raise NoRecord(f"`{name}` must be an object, got {shown(content)}")
@@ -132,18 +135,18 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
 # -- Records ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Confidence:
-    """The interval of a value.
+    """Confidence interval of a value.
 
     Attributes:
         low: Lower end.
         high: Upper end.
-        level: Share of such intervals that cover the true value, about.
-        method: How it was made; None, as any of the following, where that is not told.
+        level: Approximate share of such intervals that cover the true value.
+        method: Name of the method. None if it is unknown, as for the following attributes.
         resamples: Number of samples.
-        seed: Of the samples.
-        groups: Number of what was drawn: of the defined examples, or of the groups of them that were drawn together.
-        grouped_by: What examples that were drawn together have in common, such as the title of a column; None where
-            each was drawn by itself.
+        seed: Seed of the samples.
+        groups: Number of sampled units, which are defined examples, or groups of examples that were sampled together.
+        grouped_by: Property that examples of a group have in common, such as a column name. None if examples were
+            sampled independently.
     """
 
     low: float = field(metadata={"check": _number})
@@ -158,12 +161,12 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Model:
-    """What was scored.
+    """Model that was scored.
 
     Attributes:
-        id: On the Hub, ``owner/name``.
-        name: For people.
-        revision: Commit, None if it is not known.
+        id: Id on the Hub, ``owner/name``.
+        name: Display name.
+        revision: Commit. None if it is unknown.
     """
 
     id: str = field(metadata={"check": _id})
@@ -173,14 +176,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What it was scored on.
+    """Dataset on which a model was scored.
 
     Attributes:
-        id: On the Hub, ``owner/name``.
-        name: For people.
-        config: Its configuration.
-        split: Its split.
-        revision: Commit, None if it is not known.
+        id: Id on the Hub, ``owner/name``.
+        name: Display name.
+        config: Configuration of the dataset.
+        split: Split of the dataset.
+        revision: Commit. None if it is unknown.
     """
 
     id: str = field(metadata={"check": _id})
@@ -192,13 +195,13 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Source:
-    """Where more is to be seen.
+    """Publication of a result.
 
     Attributes:
-        url: Address.
-        name: For people.
-        user: Who published it, on the Hub.
-        org: Which organization did, if no user is named.
+        url: URL of the publication.
+        name: Display name. None if it is unknown.
+        user: Hub user who published the result. None if it is unknown.
+        org: Hub organization that published the result, if `user` is None.
     """
 
     url: str = field(metadata={"check": _address})
@@ -209,27 +212,28 @@ class Source:
 
 @dataclass(frozen=True)
 class Record:
-    """One number; the keys of a line of `results.jsonl`, in their order, after ``schema``.
+    """Recorded value with its origin.
+
+    The attributes are the keys of a line of `results.jsonl`, in the same order after ``schema``.
 
     Attributes:
         metric: Name of the metric.
-        title: The same for people.
-        version: Of this package.
-        value: Mean over the defined examples, or of a metric such as BLEU the value of their added
-            counts.
-        ci: Its interval, None where it has none.
-        n: Number of the examples that the value is of, see `vlgauge.families.aggregation.RowCounts`.
-        undefined: Number of the others.
-        higher_is_better: Direction.
-        profile: "paper" or "embedded".
-        model: What was scored.
-        dataset: On what.
-        signature: How.
-        date: When, by ISO 8601.
-        source: Where more is to be seen.
-        notes: Anything else.
-        scores_sha256: Digest of the scores of its examples, see `vlgauge.leaderboard.recorded_scores`; None where the
-            record is unsigned.
+        title: Display name of the metric.
+        version: Version of this package.
+        value: Mean over the defined examples, or the value of their summed counts for a metric such as BLEU.
+        ci: Confidence interval of the value. None without an interval.
+        n: Number of examples that the value includes. See `vlgauge.families.aggregation.RowCounts`.
+        undefined: Number of the other examples.
+        higher_is_better: Whether higher values are better.
+        profile: Profile, "paper" or "embedded".
+        model: Model that was scored.
+        dataset: Dataset on which it was scored.
+        signature: Signature of the metric.
+        date: Date in ISO 8601 format.
+        source: Publication of the result. None if it is unknown.
+        notes: Additional notes. None without notes.
+        scores_sha256: Digest of the scores of the examples (see `vlgauge.leaderboard.recorded_scores`). None if the
+            record has no digest.
     """
 
     metric: str = field(metadata={"check": _matching("[a-z][a-z0-9_]*", "the name of a metric")})
@@ -251,12 +255,12 @@ class Record:
 
     @property
     def key(self) -> Key:
-        """What no other record of a file may have in common with this one; names for people do not count."""
+        """Key that must be unique among the records of a file. It does not include display names."""
         own, on = self.model, self.dataset
         return (self.metric, self.signature, own.id, own.revision, on.id, on.config, on.split, on.revision)
 
     def line(self) -> str:
-        """The record as a line of `results.jsonl`."""
+        """Return the record as a line of `results.jsonl`."""
         content: dict[str, Any] = {"schema": SCHEMA} | asdict(self)
         for name in ("source", "ci"):
             if content[name] is not None:
@@ -265,16 +269,16 @@ class Record:
 
 
 def is_hub_id(text: str) -> bool:
-    """Whether a text is the id of a model or data set, as a record names them."""
+    """Return whether a string is a valid id of a model or dataset on the Hub."""
     return re.fullmatch(_REPOSITORY, text) is not None
 
 
 # -- Lines ------------------------------------------------------------------------------------------------------------
 def parse_record(content: Any) -> Record:
-    """The record of a JSON object.
+    """Return the record of a JSON object.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the object is not a valid record.
     """
     record: Record = _build(Record, "record", content, schema=_schema)
     name, signed = parse_signature(record.signature)
@@ -286,14 +290,18 @@ def parse_record(content: Any) -> Record:
 
 
 def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signature") -> None:
-    """Refuse what is not as something else tells it."""
+    """Check that values of a record match the values in its signature or in the catalog.
+
+    Raises:
+        NoRecord: If a value differs.
+    """
     for key, value in told.items():
         if value != getattr(record, key):
             raise NoRecord(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
 
 
 def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
-    """Check title, direction and range against those of the metric with the settings of the signature."""
+    """Check title, direction and range of a record against its metric with the settings of the signature."""
     try:
         facts = score_facts(record.metric)
     except UsageError as error:
@@ -313,7 +321,7 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
 
 
 def _check_numbers(record: Record) -> None:
-    """Check numbers and names against one another."""
+    """Check the consistency of the numbers and the names of a record."""
     ci, n, source = record.ci, record.n, record.source
     if source is not None and source.user and source.org:
         raise NoRecord("`source` must name a user or an org, got both")

@@ -1,4 +1,4 @@
-"""Rank groups of records: which systems of a table the paired test of their scores does not tell apart."""
+"""Rank groups of records: systems of a table without a significant difference in the paired test of scores."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,19 @@ from vlgauge.leaderboard.recorded_scores import is_grouped
 from vlgauge.leaderboard.runs import Run, groups_of_run
 from vlgauge.leaderboard.table import Numbers, drawn_told, groups_told, lack_others, own_values, several_groups
 
-MOST_SYSTEMS = 30  # of a column, that is 435 pairs
+MOST_SYSTEMS = 30  # maximum per column, which has 435 pairs
 LEVEL = 0.95  # of intervals and tests
-RECORD_DIGITS = 3  # of a value in a table of records
+RECORD_DIGITS = 3  # decimals of a value in a table of records
 
 
 @dataclass(frozen=True)
 class RecordGroups:
-    """What the comparison of the scores of records found, as far as the scores are there.
+    """Result of the comparison of records whose scores are available.
 
     Attributes:
-        systems: The record as a system of its column, by its key: values are of the rows that every system has.
-        notes: What there is to say of a column, by `column_of`.
+        systems: Each compared record as a system of its column, by its key. The value is over the rows that every
+            system defines.
+        notes: Sentences about each column, by `column_of`.
     """
 
     systems: Mapping[Key, System] = field(default_factory=dict)
@@ -32,23 +33,23 @@ class RecordGroups:
 
 
 def table_of(record: Record) -> tuple[Any, ...]:
-    """What the records of one table have in common."""
+    """Return the key that the records of a table have in common."""
     on = record.dataset
     return record.profile, on.id, on.config, on.split, on.revision
 
 
 def column_of(record: Record) -> tuple[Any, ...]:
-    """What the records of one column of a table have in common."""
+    """Return the key that the records of a column of a table have in common."""
     return *table_of(record), record.metric, comparable_signature(record.signature)
 
 
 def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Mapping[Key, str]) -> RecordGroups:
-    """Compare the records of every column with two systems or more by the scores of their rows.
+    """Compare the records of each column with at least two systems by the scores of their rows.
 
     Args:
         records: All records.
-        runs: Scores of the rows of a record, by its key.
-        faults: Why there are no scores of a record, by its key.
+        runs: Scores of the rows, by key of the record.
+        faults: Reason for missing scores, by key of the record.
     """
     columns: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
@@ -76,7 +77,7 @@ def record_groups(records: Sequence[Record], runs: Mapping[Key, Run], faults: Ma
 
 
 def _lacks_groups(records: Sequence[Record], runs: Mapping[Key, Run]) -> bool:
-    """Whether the interval of a record is of groups of rows that the scores of all do not name by one name."""
+    """Return whether an interval uses groups of rows, but not all scores name groups with one common name."""
     if not any(is_grouped(one, runs[one.key]) for one in records):
         return False
     names = {groups and groups.name for groups in (groups_of_run(runs[record.key]) for record in records)}
@@ -86,7 +87,11 @@ def _lacks_groups(records: Sequence[Record], runs: Mapping[Key, Run]) -> bool:
 def _compared(
     records: Sequence[Record], runs: Mapping[Key, Run], systems: dict[Key, System], said: list[str], n_all: int
 ) -> str:
-    """Add the systems of a column and what is to be said of them; return why there are none."""
+    """Add the systems of a column to `systems` and sentences about them to `said`.
+
+    Returns:
+        Reason for missing rank groups. Empty if the systems were added.
+    """
     metric = records[0].metric
     names = {_name(record): record for record in records}
     with warnings.catch_warnings(record=True) as told:

@@ -1,4 +1,4 @@
-"""Tables of records: a row per model and a column per metric, one table per data set."""
+"""Tables of records: one table per dataset, with a row per model and a column per metric."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from vlgauge.leaderboard.table import Cell, Table, each_by_itself, few_notes, gr
 from vlgauge.stats import FEW
 
 _COUNTS = ("n", "undefined")
-_HUB = "https://huggingface.co"  # where models and data sets of records are
+_HUB = "https://huggingface.co"  # base URL of models and datasets
 
 _Row: TypeAlias = tuple[str, str | None]
 """Id and revision of a model."""
@@ -30,10 +30,17 @@ def tables(
     form: str = "markdown",
     groups: RecordGroups | None = None,
 ) -> str:
-    """A table per data set, configuration, split and revision, those of the embedded profile by themselves.
+    """Return a table per dataset, configuration, split and revision, with separate tables for the embedded profile.
+
+    Args:
+        records: Records of results.
+        by: Metric by which the tables are sorted. None uses the first one.
+        split_signatures: Whether results of one metric with different signatures get separate columns.
+        form: Format of the tables, see `vlgauge.leaderboard.table.FORMS`.
+        groups: Rank groups of the records. None without rank groups.
 
     Raises:
-        ValueError: If no record is of the metric, or results of different signatures would be in one column.
+        ValueError: If no record has the metric `by`, or a column would contain results with different signatures.
     """
     if by is not None and by not in {record.metric for record in records}:
         raise UsageError(f"`by` must be a metric of the records, got {by!r}")
@@ -53,11 +60,20 @@ def records_table(
     split_signatures: bool = False,
     groups: RecordGroups | None = None,
 ) -> Table:
-    """The table of one data set: a row per model, a column per metric.
+    """Return the table of one dataset, with a row per model and a column per metric.
 
-    If the scores of the rows of every model of a column are known, its values, order and bold cells are those of the
-    comparison: of the rows that every model has. Else ties share a rank and the best value is bold, unless the values
-    may be of different rows or sets: such a column has neither ranks nor bold cells.
+    If the scores of the rows are known for every model of a column, its values, order and bold cells are those of the
+    comparison, over the rows that every model defines. Otherwise ties share a rank and the best value is bold. However,
+    a column whose values may be of different rows or caption sets has neither ranks nor bold cells.
+
+    Args:
+        records: Records of one dataset.
+        by: Metric by which the table is sorted. None uses the first one.
+        split_signatures: Whether results of one metric with different signatures get separate columns.
+        groups: Rank groups of the records. None without rank groups.
+
+    Raises:
+        ValueError: If a column would contain results with different signatures.
     """
     known = groups or RecordGroups()
     parted: dict[str, dict[str, list[Record]]] = {}
@@ -107,7 +123,7 @@ def records_table(
 
 @dataclass(frozen=True)
 class _Number:
-    """A value with its interval, and of how many rows it is."""
+    """Value with its interval and its number of rows."""
 
     value: float
     low: float | None
@@ -119,12 +135,12 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Column:
-    """The records of one metric and signature.
+    """Records of one metric and signature.
 
     Attributes:
-        signature: Without what changes no score.
-        records: By row of the table.
-        known: What the comparison of their scores found.
+        signature: Signature without the fields that do not affect scores.
+        records: Records by row of the table.
+        known: Results of the comparison of their scores.
     """
 
     signature: str
@@ -149,12 +165,12 @@ class _Column:
 
     @cached_property
     def is_grouped(self) -> bool:
-        """Whether those of some were."""
+        """Whether the scores of the rows of at least one record were compared."""
         return any(record.key in self.known.systems for record in self.records.values())
 
     @cached_property
     def fault(self) -> str:
-        """Why the values cannot be ranked; empty if they can."""
+        """Reason why the values cannot be ranked. Empty if they can."""
         every = list(self.records.values())
         if self.is_tested or len(every) < 2:
             return ""
@@ -167,7 +183,7 @@ class _Column:
         return ""
 
     def number(self, row: _Row) -> _Number:
-        """Return the value that is shown: of the rows of all models if they were compared, else of the record."""
+        """Return the displayed value: over the rows of all models if they were compared, otherwise from the record."""
         record = self.records[row]
         if self.is_tested:
             one = self.known.systems[record.key]
@@ -177,7 +193,7 @@ class _Column:
 
     @cached_property
     def best(self) -> set[_Row]:
-        """Rows that are bold: the first rank group, or the best value of several."""
+        """Rows with bold cells: the first rank group, or the best of several values."""
         if self.is_tested:
             return {row for row, record in self.records.items() if self.known.systems[record.key].bold}
         if self.fault or len(self.records) < 2:
@@ -187,7 +203,7 @@ class _Column:
         return {row for row, value in values.items() if value == top}
 
     def cells(self, row: _Row) -> list[Cell]:
-        """Return the value of a row, and its rank group if the column has them."""
+        """Return the cells of a row: its value, and its rank group if the column has rank groups."""
         record, groups = self.records.get(row), []
         if self.is_grouped:
             known = None if record is None else self.known.systems.get(record.key)
@@ -200,7 +216,7 @@ class _Column:
 
 
 def _bold_told(columns: Sequence[_Column]) -> str:
-    """What the bold cells are."""
+    """Return the meaning of the bold cells."""
     bold = [column for column in columns if column.best]
     titles = " and ".join(column.first.title for column in bold if column.is_tested)
     if all(column.is_tested for column in bold):
@@ -248,12 +264,12 @@ def _names(records: Sequence[Record]) -> dict[tuple[str, str | None], str]:
 
 
 def _ranked(records: Sequence[Record], sorting: _Column) -> dict[_Row, str]:
-    """Return the ranks of the rows, the best first; those without a value or a rank come last, as the records do."""
+    """Return the ranks of the rows, best first. Rows without a value or a rank come last, in record order."""
     if sorting.fault:
         return {row: "-" for row in [*sorting.records, *map(_row, records)]}
     values = {row: sorting.number(row).value for row in sorting.records}
     ordered = sorted(values, key=lambda row: -values[row] if sorting.first.higher_is_better else values[row])
-    first: dict[float, int] = {}  # of those with a value
+    first: dict[float, int] = {}  # first position of each value
     for place, row in enumerate(ordered, 1):
         first.setdefault(values[row], place)
     ranks = {row: str(first[values[row]]) for row in ordered}
@@ -261,11 +277,11 @@ def _ranked(records: Sequence[Record], sorting: _Column) -> dict[_Row, str]:
 
 
 def _is_few(record: Record) -> bool:
-    """Whether its interval is of so few examples that it is to be marked."""
+    """Return whether the interval of a record has so few examples that it must be marked."""
     return record.ci is not None and (record.ci.groups or record.n) < FEW
 
 
 def _count(row: _Row, columns: Sequence[_Column], name: str) -> str:
-    """Number of the defined or undefined rows of a model; both ends if its metrics differ in it."""
+    """Return the number of defined or undefined rows of a model, or its range if the metrics differ in it."""
     counts = sorted({getattr(column.number(row), name) for column in columns if row in column.records})
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

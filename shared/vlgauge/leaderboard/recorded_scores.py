@@ -1,8 +1,8 @@
-"""Whether scores are those of a record: their digest, and what follows from them once more.
+"""Verification of scores against a record, by their digest and by recomputing the recorded values.
 
-The digest is of ids, scores and counts that are added, sorted: it is the same for each form of a file of scores and
-for the file of Parquet that is exported. It finds damage and swapped files; who forges both the record and its scores
-makes a digest that fits.
+The digest covers the sorted ids, scores and summed counts. It is the same for every format of a file of scores and for
+the exported Parquet file. It detects damaged and swapped files, but not a forged record with forged scores, because
+their digest can be computed to match.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ _UNLIKE = "the file is of another model or other rows, or one of the two was alt
 
 @dataclass(frozen=True)
 class Checked:
-    """Scores that are those of a record.
+    """Scores that match a record.
 
     Attributes:
         record: The record.
         run: Its scores.
-        interval: Why its interval was not calculated again; empty if it was, and is the same.
+        interval: Reason why the interval was not recomputed. Empty if it was recomputed and is equal.
     """
 
     record: Record
@@ -40,10 +40,12 @@ class Checked:
 
 
 def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]:
-    """The columns ``id``, ``score`` and, where they are added, those of the counts of a run; NaN where a cell is empty.
+    """Return the columns ``id`` and ``score`` of a run, and the columns of its counts if they are summed.
+
+    Empty cells are NaN.
 
     Raises:
-        ValueError: If a column is no list of numbers, one per row.
+        ValueError: If a column is not a list with one number per row.
     """
     keys = row_keys(run["ids"])
     counted = counted_of(metric, str(run.get(f"{metric}_signature", "")))
@@ -53,7 +55,7 @@ def score_columns(run: Run, metric: str, what: str = "") -> dict[str, list[Any]]
 
 
 def scores_digest(run: Run, metric: str) -> str:
-    """SHA-256 of ids, scores and counts, in hexadecimal digits, whatever the order of the rows."""
+    """Return the SHA-256 digest of ids, scores and counts in hexadecimal, independently of the order of the rows."""
     columns = score_columns(run, metric)
     empty = [
         [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in own] for own in columns.values()
@@ -63,10 +65,16 @@ def scores_digest(run: Run, metric: str) -> str:
 
 
 def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = True) -> Checked:
-    """Compare a record with scores: counts, value, digest, and the interval.
+    """Check scores against a record by number of rows, value, digest and interval.
+
+    Args:
+        record: The record.
+        run: The scores.
+        what: Name of the scores in messages. Empty for a default name.
+        interval: Whether to recompute the interval.
 
     Raises:
-        ValueError: If they are not those of the record.
+        ValueError: If the scores do not match the record.
     """
     metric, called = record.metric, what or f"the scores of {record.model.id} by {record.metric}"
     if record.signature != (signature := str(run.get(f"{metric}_signature", ""))):
@@ -91,7 +99,9 @@ def check_scores(record: Record, run: Run, *, what: str = "", interval: bool = T
 
 
 def is_grouped(record: Record, run: Run) -> bool:
-    """Whether the interval of a record, if it has one, is of groups of rows that were drawn together.
+    """Return whether the interval of a record uses groups of rows that were sampled together.
+
+    The result is False without an interval.
 
     Args:
         record: The record.
@@ -104,7 +114,11 @@ def is_grouped(record: Record, run: Run) -> bool:
 
 
 def _interval_fault(record: Record, run: Run, called: str) -> str:
-    """Why the interval of a record cannot be calculated again; ValueError if it can be and is another one."""
+    """Return the reason why the interval of a record cannot be recomputed, or an empty string if it was recomputed.
+
+    Raises:
+        UsageError: If the recomputed interval differs.
+    """
     ci = record.ci
     if ci is None:
         return "the record has none"
@@ -131,10 +145,15 @@ def _interval_fault(record: Record, run: Run, called: str) -> str:
 
 
 def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run]]) -> list[Checked]:
-    """The records whose scores are given, each checked.
+    """Return the records for which scores are passed, after checking the scores.
+
+    Args:
+        records: Records of results.
+        runs: Scores by id of the model.
 
     Raises:
-        ValueError: If scores of a model belong to no record of it by their metric, or a run to no record at all.
+        ValueError: If scores do not match any record of their model and metric, a run does not belong to any record, or
+            a record has two runs.
     """
     found: dict[Any, Checked] = {}
     for model, own in runs.items():
@@ -158,7 +177,11 @@ def scores_of_records(records: Sequence[Record], runs: Mapping[str, Sequence[Run
 
 
 def _match(records: Sequence[Record], run: Run) -> Checked | None:
-    """The record of a run among those of one model and metric; None without any; ValueError if it is of none."""
+    """Return the checked record of a run among records of the same model and metric, or None without records.
+
+    Raises:
+        UsageError: If the run does not match any of the records.
+    """
     faults = []
     for record in records:
         try:

@@ -1,4 +1,4 @@
-"""Records of results: one JSON object per line, with all that tells how a number was made and of what."""
+"""Records of results in JSON Lines format, one object per line, with the origin of each value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import RowGroups, groups_of_run, numbers
 
 FILE = "FILE"
-LONGEST = 2**17  # characters of a record, which has some hundred, and notes
+LONGEST = 2**17  # maximum characters of a record, which has some hundred and notes
 _LOCK_SECONDS = 60.0
 
 
@@ -43,22 +43,22 @@ def record_of(
     source: Source | None = None,
     notes: str | None = None,
 ) -> Record:
-    """The record of a result.
+    """Return the record of a result.
 
     Args:
-        result: What a metric returned, or a file of scores holds.
-        metric: Its name.
-        model: What was scored.
-        dataset: On what.
-        ids: Id of each example; None where the result holds them, as a file of scores does.
-        groups: Which examples belong together; None where the result says it, as a file of scores may, or each stands
-            for itself.
-        date: When, by ISO 8601.
-        source: Where more is to be seen.
-        notes: Anything else.
+        result: Result of a metric, or content of a file of scores.
+        metric: Name of the metric.
+        model: Model that was scored.
+        dataset: Dataset on which it was scored.
+        ids: Id of each example. None if the result contains them, as a file of scores does.
+        groups: Groups of examples that are sampled together. None uses the groups in the result, if it contains any,
+            and independent examples otherwise.
+        date: Date in ISO 8601 format.
+        source: Publication of the result.
+        notes: Additional notes.
 
     Raises:
-        ValueError: If no example has a score, or what is given is nothing that a record can hold.
+        ValueError: If no example has a score, or a value is not valid in a record.
     """
     own = result["ids"] if ids is None else ids
     scores = numbers(f"{metric}_scores", result[f"{metric}_scores"], row_keys(own))
@@ -98,21 +98,22 @@ def _interval(metric: str, result: Mapping[str, Any], groups: RowGroups | None) 
 
 # -- Files ------------------------------------------------------------------------------------------------------------
 def read_records(path: str | Path) -> list[Record]:
-    """The records in a file.
+    """Read the records of a file.
 
     Raises:
-        ValueError: If a line is none, or two records of the same metric, signature, model and data set differ in more
-            than the date; the message names the line.
+        ValueError: If a line is not a valid record, or two records of the same metric, signature, model and dataset
+            differ in more than the date. The message contains the line number.
         OSError: If the file cannot be read.
     """
     return parse_records(read_bytes(path, FILE), path)
 
 
 def read_all_records(paths: Sequence[str]) -> list[Record]:
-    """The records in several files, one that is in two of them once.
+    """Read the records of several files, without duplicates.
 
     Raises:
-        ValueError: As `read_records`; and if two files have unlike records of one result.
+        ValueError: If a line is not a valid record, or two records of the same metric, signature, model and dataset
+            differ in more than the date.
         OSError: If a file cannot be read.
     """
     known: dict[Key, tuple[str, Record]] = {}
@@ -128,13 +129,18 @@ def read_all_records(paths: Sequence[str]) -> list[Record]:
 
 
 def parse_records(content: bytes, path: str | Path) -> list[Record]:
-    """The records in the content of a file, which is called `path` in messages.
+    """Parse the content of a file of records.
 
-    They may be anybody's and are read here, line by line: Python's reader of JSON is no danger to the process, a line
-    is bounded before it is read, and what a child process could say of it would be JSON again.
+    The content may be untrusted, but it is parsed in this process. Python's JSON parser is safe, the length of each
+    line is checked before parsing, and a worker process could return its result only as JSON again.
+
+    Args:
+        content: Content of the file.
+        path: Path of the file, for messages.
 
     Raises:
-        ValueError: As `read_records`.
+        ValueError: If a line is not a valid record, or two records of the same metric, signature, model and dataset
+            differ in more than the date.
     """
     return _records(decoded(content, FILE, path), path)
 
@@ -161,9 +167,9 @@ def _records(text: str, path: str | Path) -> list[Record]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers; one after another, as a file may have millions of blank ones."""
+    """Yield the lines that are not blank with their numbers, lazily because a file may have millions of blank lines."""
     number, end = 1, 0
-    for found in re.finditer("[^\n]+", text):  # only "\n" ends a line of JSONL
+    for found in re.finditer("[^\n]+", text):  # only "\n" separates lines of JSONL
         number += text.count("\n", end, found.start())
         end = found.end()
         if not found[0].isspace():
@@ -171,26 +177,26 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unlike(one: Record, other: Record) -> str:
-    """In what two records of one result differ, but for the date; empty if they are the same."""
+    """Return the attributes in which two records of one result differ, without the date. Empty if they are equal."""
     others = asdict(other)
     return " and ".join(key for key, value in asdict(one).items() if key != "date" and others[key] != value)
 
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """Keep other processes from adding meanwhile, by a file beside the target, which goes afterwards."""
+    """Hold a lock file next to the target inside the block, so that other processes do not add records."""
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=_LOCK_SECONDS)
     with lock:
         try:
             yield
         finally:
-            # While it is held: who waits for it sees that the file has no name any more, and makes a new one.
+            # Remove the file while the lock is held. Waiting processes then find it missing and create a new one.
             with suppress(OSError):
                 os.unlink(lock.lock_file)
 
 
 def _warn_of_another_signature(record: Record, known: Iterable[Record], path: str | Path) -> None:
-    """Say that a result of the same metric, model and data set was made in another way, which no table may mix."""
+    """Warn if a result of the same metric, model and dataset has a different signature, which tables must not mix."""
     metric, _, *rest = record.key
     alike = [
         one
@@ -206,18 +212,20 @@ def _warn_of_another_signature(record: Record, known: Iterable[Record], path: st
 
 
 def append_records(path: str | Path, records: Iterable[Record]) -> list[Record]:
-    """Add records to a file, which is made if it is not there; several processes may add to one.
+    """Append records to a file, which is created if it does not exist.
+
+    Several processes may append to the same file.
 
     Args:
-        path: The file.
-        records: One that is there already, whatever its date, is not added again.
+        path: Path of the file.
+        records: Records to append. Records that the file already contains, regardless of the date, are not added again.
 
     Returns:
-        The added ones.
+        The added records.
 
     Raises:
-        ValueError: If the file holds something else, or has another number for the same metric, signature, model and
-            data set.
+        ValueError: If the file contains invalid lines, or a different record for the same metric, signature, model and
+            dataset.
     """
     target = Path(path)
     with _locked(target):

@@ -1,4 +1,4 @@
-"""Scores as the files that `vlgauge score --output` writes and `vlgauge.leaderboard.read_run` reads."""
+"""File formats of scores that `vlgauge score --output` writes and `vlgauge.leaderboard.read_run` reads."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from vlgauge.core.results import INTERVAL, SIDECAR, to_json, without_nan
 
-# What a text begins with that a spreadsheet takes for a formula, and one with apostrophes before it.
+# Beginning of a string that a spreadsheet interprets as a formula, optionally after apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _DIVIDES = re.compile(r"""[",;\t\r\n]""")
@@ -18,10 +18,15 @@ Columns = dict[str, list[Any]]
 
 
 def run_files(record: Mapping[str, Any], ending: str) -> dict[str, str | bytes]:
-    """Contents of the files of a result, by what is added to the name of the first.
+    """Return the contents of the files of a result, by the suffix added to the name of the first file.
 
-    JSON has everything. The others are tables with one line per row; means, counts and signatures, which are no column,
-    stand in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file beside the table.
+    JSON contains everything. The other formats are tables with one line per row. Means, counts and signatures, which
+    are not columns, are stored in the metadata of a Parquet file under the key ``vlgauge``, or in a JSON file next to
+    the table.
+
+    Args:
+        record: Result with its ids.
+        ending: File extension of the first file, one of `RESULT_ENDINGS`.
     """
     if ending == ".json":
         return {"": to_json(record) + "\n"}
@@ -31,10 +36,10 @@ def run_files(record: Mapping[str, Any], ending: str) -> dict[str, str | bytes]:
 
 
 def columns_of(record: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
-    """The columns of the table, and what is none.
+    """Split a result into the columns of a table and the remaining values.
 
-    A column is a list with one number or text per example; ``<name>_scores`` is called ``<name>``, as the metric. The
-    two ends of an interval are none, also with two examples.
+    A column is a list with one number or string per example. ``<name>_scores`` is renamed to ``<name>``, the name of
+    the metric. The two ends of an interval are not a column, even with two examples.
     """
     ids = record["ids"]
     columns: Columns = {"id": [_id(one) for one in ids]}
@@ -50,7 +55,10 @@ def columns_of(record: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
 
 
 def _id(one: Any) -> Any:
-    """An id as a cell; one that is no number or text as JSON. A character that no file can hold is spelled out."""
+    """Return an id as a cell.
+
+    Ids other than numbers and strings are encoded as JSON. Characters that cannot be written to a file are escaped.
+    """
     if isinstance(one, (int, float)) and not isinstance(one, bool):
         return one
     text = one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
@@ -58,10 +66,11 @@ def _id(one: Any) -> Any:
 
 
 def _csv(columns: Columns, rest: Mapping[str, Any]) -> str:
-    """Numbers in full, an empty cell for an undefined one; the quotes are those of RFC 4180.
+    """Return a table in CSV format, with numbers in full precision, empty cells for NaN, and quotes as in RFC 4180.
 
-    A spreadsheet takes a text for a formula that begins as one, and in some countries divides a row at semicolons: such
-    a text gets an apostrophe before it, which `as_kept` takes away, and one with a semicolon quotes around it.
+    A spreadsheet interprets a string that begins like a formula as one, and in some locales splits rows at semicolons.
+    Therefore the former strings get a leading apostrophe, which `as_kept` removes, and strings with semicolons are
+    quoted.
     """
     rows = [list(columns), *zip(*columns.values(), strict=True)]
     return "".join(",".join(map(_csv_cell, row)) + "\n" for row in rows)
@@ -77,12 +86,15 @@ def _csv_cell(cell: Any) -> str:
 
 
 def as_kept(cell: Any) -> Any:
-    """What stood in a cell of a table before it was written for spreadsheets."""
+    """Return the original value of a cell that may have been escaped for spreadsheets."""
     return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _is_formula(cell[1:]) else cell
 
 
 def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet takes a text for a formula, or did without apostrophes before it; a number is none."""
+    """Return whether a spreadsheet interprets a string as a formula, with or without leading apostrophes.
+
+    Numbers are not formulas.
+    """
     return _FORMULA.match(text) is not None and not _NUMBER.fullmatch(text.lstrip("'"))
 
 
@@ -97,10 +109,10 @@ def _parquet(columns: Columns, rest: Mapping[str, Any]) -> bytes:
 
     def array(cells: list[Any]) -> Any:
         try:
-            # An undefined number is a missing one, as in the other forms.
+            # NaN becomes null, as in the other formats.
             return pa.array(cells, from_pandas=True)
         except (pa.ArrowException, OverflowError):
-            # Ids that are numbers here and texts there, or too large.
+            # Ids may be a mix of numbers and strings, or too large.
             return pa.array([str(cell) for cell in cells])
 
     table = pa.table({name: array(cells) for name, cells in columns.items()})

@@ -1,4 +1,4 @@
-"""Scores of one system on the rows of a data set: what is compared and recorded."""
+"""Scores of a system on the rows of a dataset, as input of comparisons and records."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from vlgauge.stats import LARGEST
 from vlgauge.stats.drawing import is_unlabeled
 
 Run: TypeAlias = Mapping[str, Any]
-"""What `vlgauge score --output` writes as JSON: ``ids``, and the results of one or more metrics."""
+"""JSON content that `vlgauge score --output` writes: ``ids``, and the results of one or more metrics."""
 
 GROUPS, GROUPED_BY = "groups", "grouped_by"
-"""Keys of the label of each row, and of what the rows were grouped by."""
+"""Keys of the label of each row, and of the name of the grouping."""
 
 _TABLES = (".csv", ".jsonl", ".parquet")
 
 
 def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
-    """The scores in a file that `vlgauge score --output` wrote; None if it is a file of another kind.
+    """Read the scores in a file that `vlgauge score --output` wrote.
 
     Args:
-        path: JSON, or a table with what is no column beside it or in its metadata.
-        metrics: Names of the metrics that are wanted.
+        path: Path of a JSON file, or of a table with the other values in its metadata or in a file next to it.
+        metrics: Names of the required metrics.
+
+    Returns:
+        The scores. None for the standard input, or if the file is not a file of scores.
 
     Raises:
-        ValueError: If it is a file of scores that lacks those of a metric, or their signature.
+        ValueError: If it is a file of scores without the scores or the signature of a metric.
     """
     if path == STDIN:
         return None
@@ -63,7 +66,7 @@ def _of_table(path: str) -> dict[str, Any] | None:
     titles = [title for title in rows[0] if title != "id"]
     run: dict[str, Any] = {"ids": [row.get("id") for row in rows], **beside}
     for title in titles:
-        # What has a mean beside the table is the scores of the examples.
+        # A column contains scores of examples if the values outside of the table contain its mean.
         name = f"{title}_scores" if title in beside else title
         run[name] = [row.get(title) for row in rows]
     return run
@@ -86,15 +89,16 @@ def _metadata(path: str) -> Any:
     try:
         metadata = pq.read_metadata(pa.BufferReader(read_bytes(path, FILE))).metadata or {}
     except pa.ArrowException:
-        return None  # the reader of rows says why it is no Parquet file
+        return None  # reading the rows raises the error
     return parse_json(metadata[b"vlgauge"].decode("utf-8", "replace"), FILE, path) if b"vlgauge" in metadata else None
 
 
 def numbers(name: str, cells: Sequence[Any], keys: Sequence[str]) -> list[float]:
-    """The cells of a column of scores, NaN for what is empty.
+    """Return the cells of a column of scores as floats, NaN for empty cells.
 
     Raises:
-        ValueError: If there is not one per row, or one is neither empty nor a finite number of at most 1e300.
+        ValueError: If there is not one cell per row, or a cell is neither empty nor a finite number of at most 1e300 in
+            absolute value.
     """
     if not isinstance(cells, Sequence) or isinstance(cells, str) or len(cells) != len(keys):
         count = len(cells) if isinstance(cells, Sequence) and not isinstance(cells, str) else shown(cells)
@@ -119,10 +123,10 @@ def _number(name: str, cell: Any, key: str) -> float:
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Which rows belong together, such as the captions of one image; intervals draw them together.
+    """Groups of rows, such as the captions of one image, which intervals sample together.
 
     Attributes:
-        name: What they were grouped by, such as the title of a column.
+        name: Name of the grouping, such as a column name.
         labels: Label of each row.
     """
 
@@ -131,12 +135,12 @@ class RowGroups:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a file of scores says of them."""
+        """Entries of the groups in a file of scores."""
         return {GROUPS: list(self.labels), GROUPED_BY: self.name}
 
 
 def groups_of_run(run: Run) -> RowGroups | None:
-    """Return the groups of rows that a file of scores names; None without any.
+    """Return the groups of rows that a file of scores contains, or None without groups.
 
     Raises:
         UsageError: If there is not one label per row.
@@ -150,10 +154,16 @@ def groups_of_run(run: Run) -> RowGroups | None:
 
 
 def row_labels(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> list[str]:
-    """Return the label of each row in a column.
+    """Return the label of each row from a column.
+
+    Args:
+        rows: Rows of a table.
+        ids: Id of each row.
+        column: Column name.
+        option: Name of the option in messages.
 
     Raises:
-        UsageError: If a row has none, or a cell that is null, NaN or blank.
+        UsageError: If a row has no such cell, or the cell is null, NaN or blank.
     """
     for key, row in zip(row_keys(ids), rows, strict=True):
         if is_unlabeled(row.get(column)):
@@ -162,12 +172,15 @@ def row_labels(rows: Rows, ids: Sequence[Any], column: str, option: str = "--gro
 
 
 def labels_of(rows: Rows, ids: Sequence[Any], column: str, option: str = "--groups") -> dict[str, str]:
-    """Return `row_labels` by the key of the row."""
+    """Return `row_labels` by key of the row."""
     return dict(zip(row_keys(ids), row_labels(rows, ids, column, option), strict=True))
 
 
 def set_sizes(columns: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Numbers of candidates and references of each row; nothing unless both are lists in every row."""
+    """Return the numbers of candidates and references of each row.
+
+    The result is empty unless both are lists in every row.
+    """
     sides = [columns.get("predictions") or [], without_blanks(columns.get("references") or [])]
     if not all(side and all(isinstance(cell, list) for cell in side) for side in sides):
         return []

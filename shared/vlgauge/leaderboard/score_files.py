@@ -1,4 +1,4 @@
-"""The scores of each row beside records: where they lie in a data set of results, and how they are read there."""
+"""Scores of each row in a dataset of results: their paths, and reading and writing of their files."""
 
 import io
 import re
@@ -19,19 +19,22 @@ SCORE_FILES = "data/*/*/*.parquet"
 
 
 def file_name(text: str) -> str:
-    """A name as a file may have it."""
+    """Return a name with only the characters that are allowed in a file name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-") or "unnamed"
 
 
 def score_path(record: Record) -> str:
-    """Path of the scores of a record in a data set of results."""
+    """Return the path of the scores of a record in a dataset of results."""
     on = record.dataset
     folder = file_name(f"{on.id}--{on.config}--{on.split}".replace("/", "--"))
     return f"data/{record.metric}/{folder}/{file_name(record.model.id.replace('/', '--'))}.parquet"
 
 
 def score_file(run: Run, metric: str) -> bytes:
-    """The scores of a run as a file of Parquet: ``id``, ``score``, and counts that are added; null where undefined."""
+    """Return the scores of a run as the content of a Parquet file.
+
+    Its columns are ``id``, ``score`` and the counts that are summed. Undefined values are null.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -47,10 +50,14 @@ def score_file(run: Run, metric: str) -> bytes:
 
 
 def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
-    """The scores in such a file as a run that can be compared.
+    """Return the scores in such a Parquet file as a run for comparisons.
+
+    Args:
+        content: Content of the file.
+        record: Record of the scores.
 
     Raises:
-        ValueError: If they are not those that the record is of.
+        ValueError: If the scores do not match the record.
     """
     path, metric = score_path(record), record.metric
     counted = counted_of(metric, record.signature)

@@ -1,4 +1,4 @@
-"""Sending exports to the Hub: a pull request per repository, and only when it is asked for."""
+"""Pull requests with exports to repositories of the Hub, opened only on request."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ MESSAGE = "Add results by vlgauge"
 
 
 def plan(exports: Sequence[Export]) -> list[str]:
-    """What would be sent, one line per file; asks nobody."""
+    """Return a line per file that `send` would upload, without network access."""
     lines = []
     for export in exports:
         content = _bytes(export)
@@ -26,14 +26,19 @@ def plan(exports: Sequence[Export]) -> list[str]:
 
 
 def send(exports: Sequence[Export], *, merged: bool = False, whole: bool = False) -> list[str]:
-    """Open a pull request in every repository; returns their addresses.
+    """Open a pull request in every repository.
 
-    Front matter is merged with that of the card on the Hub. Where the files are all results of a repository, those of
-    other scores there go.
+    Args:
+        exports: Files to upload.
+        merged: Whether to merge front matter with the card on the Hub.
+        whole: Whether the files are all results of a repository, so that files of other scores in it are deleted.
+
+    Returns:
+        URLs of the pull requests.
 
     Raises:
-        ValueError: If a card has another number for the same result.
-        NetworkError: If an offline switch is set, or the Hub refuses.
+        ValueError: If a card has a different value for the same result.
+        NetworkError: If an offline switch is set, or the Hub rejects the request.
     """
     refuse_offline()
     if merged:
@@ -52,21 +57,21 @@ def _older(kind: str, repository: str, own: Mapping[str, bytes]) -> list[str]:
 
 
 def card_of_dataset(repository: str) -> str:
-    """The card of a data set as it is on the Hub now.
+    """Return the current card of a dataset on the Hub.
 
     Raises:
-        NetworkError: If an offline switch is set, or it cannot be had.
+        NetworkError: If an offline switch is set, or the card cannot be downloaded.
     """
     refuse_offline()
     return hub_file(repository, "README.md", kind="dataset").read_bytes().decode("utf-8")
 
 
 def _merged(export: Export) -> str:
-    """The card of a model as it is on the Hub now, with the results of an export beside its own."""
+    """Return the current card of a model on the Hub with the results of an export added to its own results."""
     try:
         card = hub_file(export.repository, export.path).read_bytes()
     except NetworkError as error:
-        # Without a card, the Hub makes one of the front matter; a repository that it does not show is told by the next.
+        # Without a card, the front matter becomes the card. If the repository is missing, the next request fails.
         if error.status != NOT_FOUND:
             raise
         return str(export.content)

@@ -1,4 +1,4 @@
-"""Tables of systems: from one table Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
+"""Tables of systems, rendered as Markdown for cards, HTML for pages, LaTeX for papers and text for terminals."""
 
 import html
 import re
@@ -16,23 +16,23 @@ from vlgauge.stats import FEW_MARK, FEW_NOTE, alpha
 
 SIGN_FLIPS = "paired sign-flip tests"
 SWAPS = "tests that swap rows"
-CORRECTED = "p (Holm)"  # written only if more than one p-value was corrected
+CORRECTED = "p (Holm)"  # column name, used only if more than one p-value was corrected
 TOO_FEW = "too few rows that differ to tell apart"
-# In the signature of a metric that weighs words by the references of all rows.
+# Signature field of a metric that weights words by the references of all rows.
 _WEIGHED = "|df:references@"
-# Batches of authors' code that scores a row by those beside it.
+# Signature fields of reference implementations in which the score of a row depends on the other rows of its batch.
 _BESIDE = ("|released_batch:", "|emscore_batch:")
 _BESIDE_NOTE = "rows are scored by those beside them, but intervals and tests take them as independent"
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """How numbers of systems are written.
+    """Number format of tables of systems.
 
     Attributes:
-        digits: After the point.
-        scale: What they are multiplied by, such as 100.
-        intervals: Whether their intervals stand beside them.
+        digits: Number of decimals.
+        scale: Factor of all values, such as 100.
+        intervals: Whether to include the intervals.
     """
 
     digits: int = 4
@@ -40,14 +40,14 @@ class Numbers:
     intervals: bool = True
 
     def text(self, value: float, low: float | None = None, high: float | None = None, *, few: bool = False) -> str:
-        """A number with its interval, see `mean_text`."""
+        """Return a number with its interval as text. See `mean_text`."""
         if low is None or high is None or not self.intervals:
             return mean_text(self.scale * value, digits=self.digits)
         return mean_text(self.scale * value, self.scale * low, self.scale * high, self.digits, few=few)
 
     @property
     def notes(self) -> list[str]:
-        """That they are multiplied, if they are."""
+        """Note about the factor of all values. Empty if the factor is 1."""
         return [] if self.scale == 1 else [f"All values are multiplied by {self.scale:g}."]
 
 
@@ -56,13 +56,13 @@ PLAIN = Numbers()
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell.
+    """Cell of a table.
 
     Attributes:
-        text: As it is; every form escapes it.
-        bold: Whether it is one of the best.
-        right: Whether it stands on the right, as numbers do.
-        link: Address of where more is to be seen, which a page links to if it begins with https.
+        text: Text without escapes, which each format adds.
+        bold: Whether the cell is one of the best.
+        right: Whether the cell is aligned to the right, as numbers are.
+        link: URL with more information. HTML contains a link if the URL begins with https.
     """
 
     text: str
@@ -73,17 +73,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table between a line of text and several.
+    """Table with a caption and notes.
 
     Attributes:
-        header: Titles of the columns.
+        header: Column names.
         rows: Cells of each row.
-        caption: Line above it, if there is one.
-        notes: Lines below it.
-        bold: What the bold cells are, told below it; a form without bold marks them with a star. Without it they tell
-            nothing that the words do not.
-        link: Address of what the caption names, which a page links to as that of a cell.
-        unranked: Titles of columns by which a page must not rank the rows.
+        caption: Line above the table. Empty for no caption.
+        notes: Lines below the table.
+        bold: Meaning of the bold cells, shown below the table. Formats without bold mark these cells with a star. Empty
+            if bold only repeats the text of the cells.
+        link: URL of the subject of the caption. HTML contains a link if the URL begins with https.
+        unranked: Names of the columns by which a page must not rank the rows.
     """
 
     header: Sequence[str]
@@ -96,12 +96,13 @@ class Table:
 
 
 def systems_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
-    """The leaderboard: a row per system, the best by the first metric first, and per metric its mean and rank groups.
+    """Return the leaderboard: a row per system, sorted by the first metric, with means and rank groups per metric.
 
-    Means are of the rows that every system has a score of; where systems lack some, how many and the mean over all of
-    its own stand beside. The means of the first rank group are bold: the best system and others of which no two are
-    told apart, if a test could have done that. A system that is not told apart from the best, but is from another of
-    that group, is in a later group together with the best, and is not bold.
+    Means are over the rows that every system defines. If systems lack rows, their number and the mean over all rows of
+    each system are added. The means of the first rank group are bold: the best system and other systems without a
+    significant difference within the group, if a test could have been significant. A system may differ significantly
+    from a member of this group, but not from the best system. It is then in a later group together with the best
+    system, and is not bold.
     """
     header = ["system"]
     counts = [_count_text(comparison, compared) for compared in comparison.metrics]
@@ -133,7 +134,7 @@ def _count_text(comparison: Comparison, compared: MetricComparison) -> str:
 
 
 def lack_others(compared: MetricComparison) -> bool:
-    """Whether a system lacks rows that another does not."""
+    """Return whether a system lacks rows that another system defines."""
     n_rows = len(next(iter(compared.scores.values())))
     return any(one.undefined != n_rows - compared.n for one in compared.systems)
 
@@ -144,13 +145,16 @@ def _titles_beside(compared: MetricComparison) -> list[str]:
 
 
 def _beside(compared: MetricComparison, system: System, numbers: Numbers) -> list[str]:
-    """What stands beside the mean of a system where rows lack a score: its own mean, how many, and the worst case."""
+    """Return the additional cells of a system if rows lack a score.
+
+    They are the mean over its rows, the number of undefined rows, and the mean with the worst score.
+    """
     own = [numbers.text(system.own_value), str(system.undefined)] if lack_others(compared) else []
     return own + ([] if system.worst_value is None else [numbers.text(system.worst_value)])
 
 
 def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
-    """The pairs that were tested: differences, p-values, rows won, and which system is better."""
+    """Return the table of the tested pairs: differences, p-values, wins, losses, ties, and the better system."""
     corrected = [CORRECTED] if comparison.n_tests > 1 else []
     header = ["metric", "systems", "difference", "p", *corrected, "wins", "losses", "ties", "better"]
     rows = [
@@ -183,7 +187,7 @@ def pairs_table(comparison: Comparison, numbers: Numbers = PLAIN) -> Table:
 
 
 def _correction(comparison: Comparison) -> list[str]:
-    """Return what p-values are corrected for, if they are."""
+    """Return a sentence about the correction of p-values, or nothing for a single test."""
     n_pairs, n_tests = len(comparison.metrics[0].pairs), comparison.n_tests
     if n_tests < 2:
         return []
@@ -194,7 +198,7 @@ def _correction(comparison: Comparison) -> list[str]:
 
 
 def family_caveat(comparison: Comparison) -> list[str]:
-    """Return that several metrics are tested each by itself, if they are."""
+    """Return a caveat if the pairs of several metrics are corrected separately, otherwise nothing."""
     n_metrics = len(comparison.metrics)
     if n_metrics < 2 or comparison.family == "all":
         return []
@@ -203,7 +207,7 @@ def family_caveat(comparison: Comparison) -> list[str]:
 
 
 def each_by_itself(n_metrics: int, level: float) -> str:
-    """Return what it means that several metrics are tested each by itself."""
+    """Return a sentence, without a period, about the error rate of several metrics that are tested separately."""
     return f"Each metric is tested by itself: that any of {n_metrics} metrics errs is likelier than {alpha_text(level)}"
 
 
@@ -212,7 +216,7 @@ def _counted_pairs(n_pairs: int) -> str:
 
 
 def _unlike_groups(comparison: Comparison) -> list[str]:
-    """That the groups correct for other pairs than the table of pairs, if they do."""
+    """Return a note if the groups are corrected for other pairs than the table of pairs, otherwise nothing."""
     n_pairs, every = len(comparison.metrics[0].pairs), _pairs_of(len(comparison.metrics[0].systems))
     if n_pairs == every:
         return []
@@ -221,12 +225,12 @@ def _unlike_groups(comparison: Comparison) -> list[str]:
 
 
 def pair_pvalue_text(comparison: Comparison, pair: Pair) -> str:
-    """Return the text of the p-value by which a pair is judged: the corrected one, if several were corrected."""
+    """Return the text of the decisive p-value of a pair: the corrected one, if several p-values were corrected."""
     return pvalue_text(pair.adjusted_pvalue, least=least_pvalue(comparison), raw=pair.pvalue)
 
 
 def verdict(pair: Pair) -> str:
-    """Return the better system of a pair, or why there is none."""
+    """Return the better system of a pair, or the reason why there is none."""
     return pair.better or (TOO_FEW if pair.too_few else "not told apart")
 
 
@@ -245,7 +249,15 @@ def differences_table(
     limit: int,
     texts: Mapping[str, Mapping[str, str]],
 ) -> Table:
-    """The rows in which two systems differ most."""
+    """Return the table of the rows in which two systems differ most.
+
+    Args:
+        comparison: Comparison of the systems.
+        compared: Comparison by one of the metrics.
+        pair: Pair of systems.
+        limit: Maximum number of rows.
+        texts: Texts by id, by name of the system. Systems without texts get no column.
+    """
     names = (pair.first, pair.second)
     told = [name for name in names if name in texts]
     rows = []
@@ -261,12 +273,12 @@ def differences_table(
 
 
 def title(compared: MetricComparison, *, spoken: bool = False, of_row: bool = False) -> str:
-    """Return what a compared number is called, see `number_title`.
+    """Return the name of a compared value. See `number_title`.
 
     Args:
-        compared: The metric.
-        spoken: Whether to use the name that people know, such as "TRM" for `trm`.
-        of_row: Whether the number is the score of a single row.
+        compared: Comparison by the metric.
+        spoken: Whether to use the common name of the metric, such as "TRM" for `trm`.
+        of_row: Whether the value is the score of a single row.
     """
     called = score_title(compared.metric) if spoken else ""
     higher, signature = compared.higher_is_better, compared.signature
@@ -276,23 +288,26 @@ def title(compared: MetricComparison, *, spoken: bool = False, of_row: bool = Fa
 def mean_text(
     value: float, low: float | None = None, high: float | None = None, digits: int = 4, *, few: bool = False
 ) -> str:
-    """A number with its interval, which is marked if it is of few rows."""
+    """Return a number with its interval as text, with a mark if the interval has few rows."""
     value_text, *ends = (f"{number:z.{digits}f}" for number in (value, low, high) if number is not None)
     return f"{value_text} [{', '.join(ends)}]{FEW_MARK if few else ''}" if ends else value_text
 
 
 def few_notes(few: Iterable[bool]) -> list[str]:
-    """What the mark of intervals of few rows means, if one has it."""
+    """Return the explanation of the mark for intervals with few rows, if at least one has it."""
     return [f"{FEW_MARK} {FEW_NOTE}."] if any(few) else []
 
 
 def least_pvalue(comparison: Comparison) -> float:
-    """The smallest p-value of random assignments; of all assignments, at most as many, none is that small."""
+    """Return the smallest p-value of random assignments.
+
+    P-values of all assignments, whose number is at most the same, are larger.
+    """
     return 1 / (comparison.test_resamples + 1)
 
 
 def groups_text(system: System) -> str:
-    """Numbers of the rank groups of a system."""
+    """Return the numbers of the rank groups of a system as text."""
     return ",".join(map(str, system.groups))
 
 
@@ -301,17 +316,17 @@ def _pairs_of(n_systems: int) -> int:
 
 
 def several_groups(systems: Iterable[System]) -> list[str]:
-    """What it means to be in several groups, if a system is."""
+    """Return an explanation of several groups, if a system is in more than one."""
     found = next((groups_text(system) for system in systems if len(system.groups) > 1), "")
     return [f"Group {found}: in each of these groups, and not told apart from the others of each."] if found else []
 
 
 def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
-    """Return by what tests systems are told apart, after what correction and at which level.
+    """Return the tests that separate systems, with their correction and level, as text.
 
     Args:
-        comparison: The systems.
-        spoken: Whether to use the names that people know.
+        comparison: Comparison of the systems.
+        spoken: Whether to use the common names of the metrics.
     """
     n_pairs = _pairs_of(len(comparison.metrics[0].systems))
     n_metrics = len(comparison.metrics) if comparison.family == "all" else 1
@@ -325,22 +340,22 @@ def told_by_tests(comparison: Comparison, *, spoken: bool = False) -> str:
 
 
 def groups_told(comparison: Comparison) -> str:
-    """Return what rank groups mean."""
+    """Return the explanation of rank groups."""
     return f"Systems that share a group are not told apart by {told_by_tests(comparison)}."
 
 
 def the_test(comparison: Comparison) -> str:
-    """Return what a picture calls the test of its pairs."""
+    """Return the name of the test of pairs for figures."""
     return f"the test with Holm's correction for {comparison.n_tests} tests" if comparison.n_tests > 1 else "the test"
 
 
 def alpha_text(level: float) -> str:
-    """The level at which tests are significant."""
+    """Return the significance level of tests as text."""
     return f"{float(alpha(level)):.2g}"
 
 
 def drawn_told(comparison: Comparison) -> str:
-    """Return which rows are drawn, how often and by which seed."""
+    """Return the number of rows and groups, the numbers of samples, and the seed, as text."""
     drawn = f"{len(comparison.ids)} rows"
     if comparison.n_groups is not None:
         drawn += f" in {comparison.n_groups} groups, which are drawn whole"
@@ -351,12 +366,12 @@ def drawn_told(comparison: Comparison) -> str:
 
 
 def intervals_told(comparison: Comparison, numbers: Numbers) -> str:
-    """Return that the values have intervals, if they have."""
+    """Return the description of the intervals, or an empty string without intervals."""
     return f" with {100 * comparison.level:g}% bootstrap intervals" if numbers.intervals else ""
 
 
 def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
-    """Return what else a reader of the values has to know, in every form of a table."""
+    """Return the caveats about the values, which every format of a table contains."""
     systems = [system for compared in comparison.metrics for system in compared.systems]
     weighed = [compared.metric for compared in comparison.metrics if _WEIGHED in compared.signature]
     beside = [one.metric for one in comparison.metrics if any(field in one.signature for field in _BESIDE)]
@@ -377,7 +392,7 @@ def caveats(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
 
 
 def own_values(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
-    """Return the values over all rows of each system, as sentences for a table that has no columns for them."""
+    """Return sentences with the values over all rows of each system, for a table that has no columns for them."""
     notes = []
     for compared in comparison.metrics:
         if lack_others(compared):
@@ -401,18 +416,18 @@ def _notes(comparison: Comparison, numbers: Numbers = PLAIN) -> list[str]:
     ]
 
 
-# -- Forms ------------------------------------------------------------------------------------------------------------
+# -- Formats ----------------------------------------------------------------------------------------------------------
 def render(table: Table, form: str) -> str:
-    """The table in one of the forms.
+    """Return the table in one of the formats.
 
     Raises:
-        ValueError: If there is no such form.
+        ValueError: If the format is unknown.
     """
     return FORMS[one_of("form", form, tuple(FORMS))](table)
 
 
 def notes_of(table: Table, mark: str = "bold") -> list[str]:
-    """The lines below a table, the first of them what marks the bold cells."""
+    """Return the lines below a table. The first one explains the mark of the bold cells, if there is an explanation."""
     return [*([f"{mark}: {table.bold}"] if table.bold else []), *table.notes]
 
 
@@ -440,7 +455,10 @@ def _markdown(table: Table) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    r"""One line without markup: a signature has stars and bars, and a name may have anything."""
+    """Escape markup in a line of text.
+
+    A signature contains stars and bars, and a name may contain any character.
+    """
     return re.sub(r"([\\`*_<>|~$&]|\](?=[(\[:]))", r"\\\1", printable(text))
 
 
@@ -451,7 +469,7 @@ def _latex(table: Table) -> str:
 
 
 def latex_lines(table: Table, *, booktabs: bool = False) -> list[str]:
-    """Header and rows of a table as a tabular."""
+    """Return header and rows of a table as the lines of a LaTeX tabular."""
     top, middle, bottom = ("\\toprule", "\\midrule", "\\bottomrule") if booktabs else ("\\hline",) * 3
 
     def line(cells: Sequence[str]) -> str:
@@ -459,7 +477,7 @@ def latex_lines(table: Table, *, booktabs: bool = False) -> list[str]:
 
     def bold(cell: Cell) -> str:
         text = latex_text(cell.text)
-        # A hyphen is no minus there.
+        # Use the minus sign of math mode for numbers.
         text = text.replace("-", "$-$") if cell.right else text
         return f"\\textbf{{{text}}}" if cell.bold else text
 
@@ -471,7 +489,7 @@ def latex_lines(table: Table, *, booktabs: bool = False) -> list[str]:
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     **{"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"},
-    # In the oldest font encoding, which is the default, these are other signs.
+    # In the default font encoding OT1, these characters are printed as others.
     **{"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"},
     **{ARROWS[True]: "$\\uparrow$", ARROWS[False]: "$\\downarrow$", AT_MOST: "$\\le$"},
     **{FEW_MARK: "$^{\\dagger}$", "\N{MULTIPLICATION SIGN}": "$\\times$"},
@@ -479,16 +497,16 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    """A text as LaTeX shows it."""
-    # A bracket or a star at the start of a row would be an option of the line break above it.
-    # What has no width, such as U+200B, stops LaTeX.
+    """Escape text for LaTeX."""
+    # A bracket or a star at the start of a row would be parsed as an option of the preceding line break. Format
+    # characters such as U+200B make LaTeX stop with an error.
     seen = "".join(letter for letter in printable(text) if unicodedata.category(letter) != "Cf")
     escaped = "".join(_LATEX.get(letter, letter) for letter in seen)
     return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
 
 def _html(table: Table) -> str:
-    """The table, whose cells know the titles of their columns, so that a narrow page can show rows as blocks."""
+    """Return the table as HTML. Cells contain their column names, so that a narrow page can show rows as blocks."""
 
     def linked(text: str, address: str) -> str:
         if not address.startswith("https://"):

@@ -1,4 +1,4 @@
-"""Intervals and tests of systems and of their pairs, of means or of added counts, and their differences in rows."""
+"""Intervals and tests of systems and their pairs, for means or summed counts, and differences of rows."""
 
 from __future__ import annotations
 
@@ -26,19 +26,24 @@ from vlgauge.stats import (
 Floats = npt.NDArray[np.float64]
 
 Noise: TypeAlias = Mapping[str, Sequence[bool]]
-"""By name of the system, whether the score of each row is noise; empty where none is."""
+"""Whether the score of each row is noise, by name of the system. Empty without noise."""
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Values and intervals by one metric of each system, and the test and interval of each pair, first minus second."""
+    """Values and intervals of systems by one metric, and tests and intervals of pairs (first minus second)."""
 
     values: Mapping[str, float]
     intervals: Mapping[str, Interval | None]
     pairs: Mapping[tuple[str, str], tuple[PairedTest, Interval | None]]
 
     def within(self, least: float | None, greatest: float | None) -> Tested:
-        """The same, with intervals that end where values and their differences do."""
+        """Return a copy with intervals clipped to the possible range of values and of their differences.
+
+        Args:
+            least: Minimum value. None without a minimum.
+            greatest: Maximum value. None without a maximum.
+        """
         width = None if least is None or greatest is None else greatest - least
         own, apart = (least, greatest), (None if width is None else -width, width)
         return Tested(
@@ -50,7 +55,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How rows are drawn, for which pairs of systems."""
+    """Settings of the resampling, and the pairs of systems."""
 
     names: Sequence[tuple[str, str]]
     level: float
@@ -59,7 +64,13 @@ class Drawn:
     seed: int
 
     def means(self, scores: Scores, labels: Sequence[object] | None) -> Tested:
-        """Of the means of scores of rows that every system defines; rows of one label are drawn together."""
+        """Return intervals and tests of means.
+
+        Args:
+            scores: Scores by name of the system, of rows that every system defines.
+            labels: Label per row. Rows with the same label are sampled together. None if rows are sampled
+                independently.
+        """
         columns = [np.asarray(column, dtype=np.float64) for column in scores.values()]
         pairs = self._pairs(scores)
         tests = paired_tests(columns, pairs, resamples=self.test_resamples, seed=self.seed, groups=labels)
@@ -74,18 +85,18 @@ class Drawn:
         )
 
     def counted(self, counts: Mapping[str, Floats], metric: Counted, labels: Sequence[object] | None) -> Tested:
-        """Of a statistic of added counts; what is noise in a row is noise in the sums that are tested.
+        """Return intervals and tests of a statistic of summed counts. Tests treat noise in the sums as noise in a row.
 
         Args:
-            counts: By name of the system, shape ``(n_rows, n_counts)``, of rows that every system defines.
-            metric: Makes a value of their sums.
-            labels: Group of each row, None where each is drawn by itself.
+            counts: Counts by name of the system, shape ``(n_rows, n_counts)``, of rows that every system defines.
+            metric: Metric that computes the value from the summed counts.
+            labels: Label per row. None if rows are sampled independently.
         """
         every, pairs = list(counts.values()), self._pairs(counts)
         tests = summed_tests(
             *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
         )
-        # The value of a corpus without a match is shown as the metric has it, and its interval is that of this number.
+        # Values include the noise of a corpus without a match, as the metric reports it, and so do their intervals.
         ends = iter(
             summed_intervals(
                 every,
@@ -105,13 +116,13 @@ class Drawn:
         )
 
     def _pairs(self, systems: Iterable[str]) -> list[tuple[int, int]]:
-        """The pairs as places among the systems."""
+        """Return the pairs as indices of systems."""
         index = {name: number for number, name in enumerate(systems)}
         return [(index[first], index[second]) for first, second in self.names]
 
 
 class RowDifferences:
-    """Differences of single rows between systems, over the rows that all of them define; noise ties."""
+    """Differences of single rows between systems, over the rows that all of them define. Two noise scores tie."""
 
     def __init__(self, scores: Scores, noise: Noise) -> None:
         every = {name: np.asarray(own, dtype=np.float64) for name, own in scores.items()}
@@ -120,7 +131,11 @@ class RowDifferences:
         self._noise = {name: np.asarray(own, dtype=np.bool_) for name, own in noise.items()}
 
     def between(self, first: str, second: str) -> npt.NDArray[np.float64]:
-        """First - second of each row, shape ``(n_rows,)``: 0 where scores tie, NaN where any system has none."""
+        """Return the difference first - second of each row.
+
+        Returns:
+            Shape ``(n_rows,)``. 0 if the scores tie, NaN if any system lacks the score.
+        """
         apart = differences(self._scores[first], self._scores[second])
         if self._noise:
             apart[self._noise[first] & self._noise[second] & ~self._lacking] = 0.0

@@ -1,4 +1,4 @@
-"""Is one system better than another: paired permutation tests, and their correction for several pairs."""
+"""Paired permutation tests of two systems, and Holm's correction for several pairs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from vlgauge.stats.threads import one_blas_thread
 
 Ints = npt.NDArray[np.intp]
 
-# Scores this close, relative to the larger one, tie: rounding parts what is equal by much less.
+# Scores this close, relative to the larger one, tie. Rounding separates equal scores by much less.
 _TIE = 1e-9
 _TIE_NEAR_ZERO = 1e-12
 
-# What sums lose, relative to the numbers that are added, and what they may lose relative to the differences.
+# Rounding error of sums relative to the added numbers, and its allowed maximum relative to the differences.
 _ROUNDING = 1e-12
 _RESOLUTION = 1e-8
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A two-sided test of whether the mean difference of paired scores is zero.
+    """Two-sided test of whether the mean difference of paired scores is zero.
 
     Attributes:
-        difference: Mean of a - b over the items that both define, those that tie counted as 0.
-        pvalue: In (0, 1].
-        n_items: Number of those items.
-        n_dropped: Number of items that one of the two leaves undefined.
+        difference: Mean of a - b over the items that both systems define. Ties count as 0.
+        pvalue: P-value, in (0, 1]. NaN if no item is defined.
+        n_items: Number of items that both systems define.
+        n_dropped: Number of items that at least one system does not define.
         exact: Whether every assignment of signs was enumerated.
-        n_differing: Number of items that differ, or groups of items: no p-value is below 2 / 2^n_differing.
+        n_differing: Number of items, or groups of items, that differ. No p-value is below 2 / 2^n_differing.
     """
 
     difference: float
@@ -48,14 +48,18 @@ class PairedTest:
 
 
 def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
-    """First - second of each item, exactly 0 where the two tie; NaN where one of them is.
+    """Compute the difference first - second of each item, exactly 0 for ties.
 
     Two scores tie if they differ by at most 1e-9 of the larger one, or by at most 1e-12 of the largest score of all
-    items, or of 1 if that is smaller: between scores near 0 nothing else tells rounding from a difference.
+    items, or of 1 if the largest score is greater than 1. Near 0 only the second bound separates rounding from a
+    difference.
 
     Args:
         first: Scores of the first system, shape ``(n_items,)``.
-        second: Scores of the second, of the same shape.
+        second: Scores of the second system, shape ``(n_items,)``.
+
+    Returns:
+        Differences, shape ``(n_items,)``, float64. NaN if one of the two scores is NaN.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     larger = np.maximum(np.abs(a), np.abs(b))
@@ -71,28 +75,28 @@ def paired_test(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> PairedTest:
-    """Two-sided sign-flip permutation test of the mean difference of two systems on the same items.
+    """Compute a two-sided sign-flip permutation test of the mean difference of two systems on the same items.
 
-    Null hypothesis: the difference of each item is as likely to have the other sign. Scores tie if they differ by at
-    most 1e-9 of the larger one (near 0: see `differences`); their difference counts as 0, and p is 1 where all tie.
-    Of m items that differ all 2^m assignments of signs are taken if ``resamples`` are half as many, since the other
-    half is mirrored; else p = (1 + hits) / (1 + resamples), never 0 (Phipson and Smyth, 2010). The order of the items
-    does not matter.
+    Null hypothesis: the difference of each item is equally likely to have the opposite sign. Scores tie if they differ
+    by at most 1e-9 of the larger one (near 0: see `differences`). The difference of a tie counts as 0, and p is 1 if
+    all items tie. If m items differ and 2^(m-1) is at most `resamples`, all 2^m assignments of signs are evaluated,
+    because one half mirrors the other. Otherwise p = (1 + hits) / (1 + resamples), which is never 0 (Phipson and Smyth,
+    2010). The result does not depend on the order of the items.
 
     Args:
-        a: Scores of the first system; items that are NaN in either are left out.
+        a: Scores of the first system. Items that are NaN in either system are left out.
         b: Scores of the second system, in the same order.
-        resamples: Number of random assignments.
-        seed: Their seed.
-        groups: Label per item; the differences of one label, such as those of the captions of one image, change their
-            signs together.
+        resamples: Number of random assignments of signs.
+        seed: Seed of the random assignments.
+        groups: Label per item. The differences of items with the same label, such as the captions of one image, change
+            signs together. None if every item is independent.
 
     Returns:
-        The test; difference and p-value are NaN if no item is defined.
+        The test. Its difference and p-value are NaN if no item is defined.
 
     Raises:
-        ValueError: If the systems have different numbers of items or are no single lists, a score is infinite or
-            beyond 1e300, there is not one label per item, or ``resamples`` is below 1.
+        ValueError: If the systems have different numbers of items or are not one-dimensional, a score is infinite or
+            greater than 1e300 in absolute value, there is not one label per item, or `resamples` is below 1.
     """
     check_resamples(resamples)
     first, second = finite_or_nan("a", a), finite_or_nan("b", b)
@@ -103,7 +107,7 @@ def paired_test(
     kept = np.flatnonzero(~np.isnan(apart)).tolist()
     labels = None if groups is None else [groups[i] for i in kept]
     units = _unit_differences(apart[kept, None], labels)[:, 0]
-    # A unit is as likely to have the other sign: what is drawn depends on the sizes alone.
+    # Units are equally likely to have the opposite sign, so the random sums depend only on the absolute values.
     sizes = np.sort(np.abs(units))[:, None] if len(units) else np.empty((0, 1))
     columns = np.hstack([sizes, np.zeros_like(sizes)])
     return _tests(apart[kept, None], units[:, None], columns, [(0, 1)], len(first) - len(kept), resamples, seed)[0]
@@ -117,21 +121,25 @@ def paired_tests(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[PairedTest]:
-    """`paired_test` of several pairs of systems on the items that all systems define.
+    """Compute `paired_test` for several pairs of systems on the items that all systems define.
 
-    One product of signs and scores serves all pairs, as the sum of signed differences is linear in the two systems. The
-    p-value of a pair depends neither on the order of the systems nor on the other pairs; it depends on the order of
-    the items, which have their signs by their place.
+    A single product of signs and scores serves all pairs, because the sum of signed differences is linear in the two
+    systems. The p-value of a pair depends neither on the order of the systems nor on the other pairs. It depends on the
+    order of the items, because signs are assigned by position.
 
     Args:
-        scores: Of each system, one per item; an item that is NaN in one is left out.
-        pairs: Indices of two systems each.
-        resamples: Number of random assignments.
-        seed: Their seed.
-        groups: Label per item.
+        scores: One list of scores per system. Items that are NaN in one system are left out.
+        pairs: Indices of the two systems of each pair.
+        resamples: Number of random assignments of signs.
+        seed: Seed of the random assignments.
+        groups: Label per item. The differences of items with the same label change signs together.
+
+    Returns:
+        One test per pair.
 
     Raises:
-        ValueError: As `paired_test`.
+        ValueError: If the systems have different numbers of items or are not one-dimensional, a score is infinite or
+            greater than 1e300 in absolute value, there is not one label per item, or `resamples` is below 1.
     """
     check_resamples(resamples)
     every = side_by_side([finite_or_nan("scores", own) for own in scores])
@@ -143,7 +151,7 @@ def paired_tests(
     for index, (first, second) in enumerate(pairs):
         apart[:, index] = differences(own[:, first], own[:, second])
     units = _unit_differences(apart, labels)
-    # Sums of numbers near 0 lose the least: what is subtracted of a row is in no difference.
+    # Sums of numbers near 0 have the smallest rounding error. An offset of a row cancels in every difference.
     centred = own - own.min(axis=1, keepdims=True, initial=np.inf)
     columns = np.hstack([unit_sums(centred, labels)[0], np.zeros((len(units), 1))])
     found = list(pairs)
@@ -151,7 +159,7 @@ def paired_tests(
     linear = []
     for index, (first, second) in enumerate(pairs):
         whole = float(np.abs(units[:, index]).sum())
-        # Scores that tie but are not equal, and differences far below the scores, are drawn as they are.
+        # Pairs with ties of unequal scores, or with differences far below the scores, get a column of differences.
         ties = bool(((apart[:, index] == 0.0) & (own[:, first] != own[:, second])).any())
         linear.append(not ties and rounding[first] + rounding[second] <= _RESOLUTION * whole)
     alone = [index for index, is_linear in enumerate(linear) if not is_linear]
@@ -162,7 +170,11 @@ def paired_tests(
 
 
 def _unit_differences(apart: Floats, groups: Sequence[object] | None) -> Floats:
-    """Summed differences of each group, exactly 0 where they cancel; shape ``(n_units, n_pairs)``."""
+    """Sum the differences of each group, exactly 0 if they cancel.
+
+    Returns:
+        Shape ``(n_units, n_pairs)``.
+    """
     sums = unit_sums(apart, groups)[0]
     if groups is None:
         return sums
@@ -178,16 +190,16 @@ def _tests(
     resamples: int,
     seed: int,
 ) -> list[PairedTest]:
-    """Test differences of means, whose sums with signs are linear in the two systems.
+    """Test mean differences, whose signed sums are linear in the two systems.
 
     Args:
         apart: Difference of each item, shape ``(n_items, n_pairs)``.
-        units: The same of each unit, shape ``(n_units, n_pairs)``.
-        columns: What is summed with random signs, shape ``(n_units, n_columns)``.
-        pairs: Indices of the two columns whose difference is that of a pair.
+        units: Summed differences of each unit, shape ``(n_units, n_pairs)``.
+        columns: Values that are summed with random signs, shape ``(n_units, n_columns)``.
+        pairs: Indices of the two columns whose difference belongs to each pair.
         n_dropped: Number of items that are left out.
-        resamples: Number of random assignments.
-        seed: Their seed.
+        resamples: Number of random assignments of signs.
+        seed: Seed of the random assignments.
     """
 
     def all_hits(n: int, of: Ints) -> Ints:
@@ -213,18 +225,21 @@ def sign_tests(
     all_hits: Callable[[int, Ints], Ints],
     random_hits: Callable[[Ints], Ints],
 ) -> list[PairedTest]:
-    """Build the tests of pairs, of few units that differ by all signs, else by random ones.
+    """Build the tests of pairs, with all assignments of signs if few units differ, and with random ones otherwise.
 
-    A hit is an assignment of signs that takes the difference as far from 0 as it is.
+    A hit is an assignment of signs whose difference is at least as far from 0 as the observed one.
 
     Args:
         values: Difference of each pair.
         n_differing: Number of units in which the systems of each pair differ, shape ``(n_pairs,)``.
-        counts: Numbers of the items that are tested and of those that are left out.
-        resamples: Number of random assignments.
-        all_hits: From a number of units and the indices of the pairs that differ in as many to the hits of each pair
-            among `every_sign`.
-        random_hits: From indices of pairs to the hits of each among `random_signs`.
+        counts: Number of tested items and number of items that are left out.
+        resamples: Number of random assignments of signs.
+        all_hits: Function from a number of units and the indices of the pairs that differ in this number of units to
+            the hits of each pair among `every_sign`.
+        random_hits: Function from indices of pairs to the hits of each pair among `random_signs`.
+
+    Returns:
+        One test per pair. P-values are NaN if no item is tested.
     """
     exact = np.array([all_signs_fit(n, resamples) for n in n_differing.tolist()], dtype=np.bool_)
     pvalues = np.full(len(exact), 1.0 if counts[0] else math.nan)
@@ -241,15 +256,19 @@ def sign_tests(
 
 
 def _bounds(units: Floats) -> Floats:
-    """Sums that count as at least the observed one: those of the same numbers may differ in the last digits."""
+    """Return the smallest sums that count as the observed one, because sums of equal numbers may differ by rounding."""
     return np.abs(units.sum(axis=0)) - _ROUNDING * np.abs(units).sum(axis=0)
 
 
 def _sampled_hits(columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Floats, resamples: int, seed: int) -> Ints:
-    """How many random assignments of signs take the difference of two columns to a bound; shape ``(n_pairs,)``."""
+    """Count the random assignments of signs for which the difference of two columns reaches a bound.
+
+    Returns:
+        Number of hits of each pair, shape ``(n_pairs,)``.
+    """
     firsts, seconds = np.array(pairs).T
     hits = np.zeros(len(pairs), dtype=np.intp)
-    # Pairs by their first system.
+    # Group the pairs by their first system, to subtract its sums from all others at once.
     of = [(first, np.flatnonzero(firsts == first)) for first in np.unique(firsts).tolist()]
     of_first = [(first, own, seconds[own], bounds[own, None]) for first, own in of]
     turned = np.ascontiguousarray(columns.T)
@@ -263,16 +282,16 @@ def _sampled_hits(columns: Floats, pairs: Sequence[tuple[int, int]], bounds: Flo
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:
-    """P-values of several tests, adjusted so that all of them together err as rarely as one (Holm, 1979).
+    """Adjust the p-values of several tests to control the familywise error rate (Holm, 1979).
 
     Args:
-        pvalues: One per test; one that is NaN, of a test that could not be made, stays NaN and does not count.
+        pvalues: One p-value per test. NaN, for a test that could not be computed, stays NaN and is not counted.
 
     Returns:
-        The adjusted p-values, in the same order: those of at most .05 are significant at .05.
+        Adjusted p-values in the same order. Tests with an adjusted p-value of at most 0.05 are significant at 0.05.
 
     Raises:
-        ValueError: If one lies outside of 0 to 1.
+        ValueError: If a p-value is below 0 or above 1.
     """
     values = np.asarray(pvalues, dtype=np.float64)
     if wrong := [value for value in values.tolist() if not (math.isnan(value) or 0.0 <= value <= 1.0)]:

@@ -1,7 +1,8 @@
-"""How sure is a mean, or a statistic of added counts: one kind of interval, made from what each unit adds to it.
+"""Confidence intervals of means and of count statistics, based on the effects of units.
 
-A unit is a row, or a group of rows that are drawn together. Its effect u is what the statistic owes to it, less the
-mean of the effects, so that the statistic moves like the mean of the effects when units are drawn with replacement.
+A unit is a row, or a group of rows that are sampled together. The effect u of a unit is its contribution to the
+statistic minus the mean contribution, so the statistic varies like the mean of the effects when units are sampled with
+replacement.
 """
 
 from __future__ import annotations
@@ -18,35 +19,36 @@ from vlgauge.stats.scores import Floats, finite_or_nan, side_by_side
 from vlgauge.stats.threads import one_blas_thread
 
 METHOD = "studentised bootstrap, at least Student's t"
-"""How every interval of a mean or of added counts is made."""
+"""Method of every interval of a mean or of summed counts."""
 
 FEW = 20
-"""With fewer units an interval may cover much less than its level says, and is marked."""
+"""Minimum number of units of an unmarked interval. With fewer units, coverage may be far below the level."""
 
 FEW_MARK = "\N{DAGGER}"
 FEW_NOTE = f"of fewer than {FEW} rows or groups of rows, an interval misses more often than its level says"
-"""What the mark means, below what it stands in."""
+"""Explanation of the mark, shown below a table or figure."""
 
-# By which a mean of floats may lie beyond what its scores can be.
+# Maximum distance by which rounding may move a mean beyond the range of its scores.
 _ROUNDING = 1e-6
-# Share of the units that a list must define to share the samples of the others.
+# Minimum share of defined units with which a list shares the samples of the other lists.
 _SHARED = 0.9
-# Numbers of samples that are in memory at once.
+# Maximum number of sample values in memory.
 _SAMPLE_CELLS = 2**24
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of a mean or of a statistic of added counts.
+    """Confidence interval of a mean or of a statistic of summed counts.
 
     Attributes:
         low: Lower end.
         high: Upper end.
-        level: Share of such intervals that cover the true value, about; the tables in the docs say how nearly.
+        level: Approximate share of such intervals that cover the true value. The documentation has tables of the
+            coverage.
         resamples: Number of bootstrap samples.
         seed: Seed of the samples.
-        units: Number of the items, or groups of items, that were drawn.
-        method: How it was made, in words.
+        units: Number of items, or groups of items, that were sampled.
+        method: Name of the method.
     """
 
     low: float
@@ -59,15 +61,18 @@ class Interval:
 
     @property
     def of_few(self) -> bool:
-        """Whether it is of so few units that it is to be marked."""
+        """Whether the interval has so few units that it must be marked."""
         return self.units < FEW
 
     def within(self, bounds: tuple[float | None, float | None], value: float) -> Interval:
-        """The part of it that lies within what a value can be at all; all of it where the value itself does not.
+        """Return the interval clipped to the possible range of a value.
 
         Args:
-            bounds: Least and greatest value; None where there is no such number.
-            value: What it is the interval of, and what it holds, although floats round the two apart.
+            bounds: Minimum and maximum of the value. None if there is no such bound.
+            value: Value of the interval. The clipped interval contains it, even if rounding separates the two.
+
+        Returns:
+            The clipped interval, or the unchanged interval if the value is outside of the bounds.
         """
         least, greatest = (-math.inf if bounds[0] is None else bounds[0], math.inf if bounds[1] is None else bounds[1])
         if not least - _ROUNDING <= value <= greatest + _ROUNDING:
@@ -83,27 +88,28 @@ def bootstrap_interval(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> Interval | None:
-    """Interval of the mean over the defined items, see `effect_intervals` for how it is made.
+    """Compute the confidence interval of the mean over the defined items.
 
-    The order of the items does not matter, nor does that of two systems whose differences they are, but for the sign.
-    At a level of .95 it covers the true mean .92 to .99 of the time from 30 items of scores as our metrics give them,
-    half of them 0 and the others lognormal included, and .86 to .98 of 10 items; `docs/reading.md` has a table. Items
-    that are all equal have the interval from their score to itself, which says nothing of other items. One seed draws
-    alike for all lists of one length: with few samples the errors of their intervals have one direction.
+    `effect_intervals` documents the method. The result does not depend on the order of the items. If the items are
+    differences of two systems, swapping the systems mirrors the interval. At a level of 0.95, the interval covers the
+    true mean 92% to 99% of the time for 30 items with the distributions of our metrics, including scores of which half
+    are 0 and the others lognormal, and 86% to 98% of the time for 10 items. `docs/reading.md` has a table. If all items
+    are equal, both ends are their score, which implies nothing about other items. A seed gives the same samples for all
+    lists of equal length, so with few samples the errors of their intervals have the same direction.
 
     Args:
-        scores: One per item; NaN is left out.
+        scores: One score per item. NaN is left out.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples, at least 1.
         seed: Seed of the samples.
-        groups: Label per item; items of one label, such as the captions of one image, are drawn together.
+        groups: Label per item. Items with the same label, such as the captions of one image, are sampled together.
 
     Returns:
-        The interval; None with fewer than two items, or groups of items.
+        The interval. None for fewer than two items, or groups of items.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, the scores are no single list, one is infinite or
-            beyond 1e300, or there is not one label per item.
+        ValueError: If `level` or `resamples` is out of range, the scores are not one-dimensional, a score is infinite
+            or greater than 1e300 in absolute value, or there is not one label per item.
     """
     values = finite_or_nan("scores", scores)
     check_labels(len(values), groups)
@@ -120,31 +126,33 @@ def bootstrap_intervals(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[Interval | None]:
-    """`bootstrap_interval` of several lists of scores of the same items, in about the time of one.
+    """Compute `bootstrap_interval` for several lists of scores of the same items, in about the time of one.
 
-    Lists without an undefined item share what is drawn. Those with a few share it too, whose samples then have not
-    exactly as many defined items as the list; one with more than a tenth undefined is drawn by itself.
+    Lists without an undefined item share their samples. Lists with at most a tenth of undefined items share them too,
+    although these samples do not have exactly as many defined items as the list. Other lists get separate samples.
 
     Args:
         columns: Lists of scores of the same items.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples, at least 1.
         seed: Seed of the samples.
-        groups: Label per item.
+        groups: Label per item. Items with the same label are sampled together.
 
     Returns:
-        An interval, or None, per list.
+        One interval per list. None for a list with fewer than two defined items, or groups of items.
 
     Raises:
-        ValueError: As `bootstrap_interval`, or if the lists have different numbers of items.
+        ValueError: If `level` or `resamples` is out of range, a list is not one-dimensional, a score is infinite or
+            greater than 1e300 in absolute value, there is not one label per item, or the lists have different numbers
+            of items.
     """
     check_level(level)
     check_resamples(resamples)
     values = side_by_side([finite_or_nan("scores", column) for column in columns])
-    # The differences b - a have the interval of a - b, mirrored, if both are drawn with the same signs.
+    # The interval of the differences b - a mirrors that interval for a - b only if both are sampled with the same sign.
     signs = np.array([turn(column[~np.isnan(column)]) for column in values.T])
     values = values * signs
-    # Equal scores differ from the least one by exactly 0, and so do their means.
+    # Equal scores differ from their minimum by exactly 0, and so do their means.
     centres = np.array([min(column[~np.isnan(column)].tolist(), default=0.0) for column in values.T])
     sums, counts = unit_sums(values - centres, groups)
     found: list[Interval | None] = [None] * values.shape[1]
@@ -155,7 +163,7 @@ def bootstrap_intervals(
         means = np.array([math.fsum(column) for column in own_sums.T.tolist()]) / own_counts.sum(axis=0)
         defined = own_counts > 0
         n_units = defined.sum(axis=0)
-        # What a unit adds to the mean, times the number of units: its sum less as many means as it has items.
+        # Effect of a unit, times the number of units: its sum minus the mean times its number of items.
         effects = (own_sums - means * own_counts) / (own_counts.sum(axis=0) / n_units)
         values = (means + centres[chosen]) * signs[chosen]
         own = effect_intervals(values, effects, defined, signs[chosen], level=level, resamples=resamples, seed=seed)
@@ -174,25 +182,30 @@ def effect_intervals(
     resamples: int,
     seed: int,
 ) -> list[Interval]:
-    """Intervals of statistics from the effects of their units.
+    """Compute intervals of statistics from the effects of their units.
 
-    The studentised bootstrap (Efron and Tibshirani, 1993, section 12.5): with m* and s*^2 the mean and the variance of
-    the effects in a sample of the n units and s^2 that of all, the ends are -q s, for q the (1 + level) / 2 and the
-    (1 - level) / 2 quantile of m* / sqrt((n s*^2 + s^2) / (n + 1)). The s^2, as of one more unit, keeps samples of
-    nearly equal units from a quantile without bound. Student's t interval is too short on the side of the long tail of
-    skewed scores, the studentised one on the other side where scores are few: each end is the farther one of the two.
+    The method is the studentized bootstrap (Efron and Tibshirani, 1993, Section 12.5). Let m* and s*^2 be the mean and
+    the variance of the effects in a sample of the n units, and s^2 the variance of all effects. The ends are -q s, for
+    q the (1 + level) / 2 and the (1 - level) / 2 quantile of m* / sqrt((n s*^2 + s^2) / (n + 1)), relative to the
+    value. The added s^2 corresponds to one more unit. It bounds the quantile for samples of nearly equal units.
+    Student's t interval is too short on the side of the long tail of skewed scores, and the studentized interval on the
+    other side if there are few scores, so each end is the outer one of the two.
 
     Args:
         values: Values of the statistics, shape ``(n_columns,)``.
-        effects: Effects of the units on each statistic times its sign, shape ``(n_units, n_columns)``, of mean 0 over
-            the defined units.
-        defined: Whether a unit has an effect, of the same shape, at least two in each column.
-        signs: Sign with which the units of each statistic are drawn, see `turn`.
+        effects: Effects of the units on each statistic times its sign, shape ``(n_units, n_columns)``. Their mean over
+            the defined units is 0.
+        defined: Whether a unit has an effect, shape ``(n_units, n_columns)``. At least two units per column are
+            defined.
+        signs: Sign with which the units of each statistic are sampled, shape ``(n_columns,)``. See `turn`.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples.
         seed: Seed of the samples.
+
+    Returns:
+        One interval per statistic.
     """
-    from scipy.special import stdtrit  # takes longer to import than most calls need altogether
+    from scipy.special import stdtrit  # slower to import than most calls take
 
     scales = np.abs(np.where(defined, effects, 0.0)).max(axis=0)
     scaled = np.where(defined, effects, 0.0) / np.where(scales > 0.0, scales, 1.0)  # squares of scores may overflow
@@ -207,7 +220,7 @@ def effect_intervals(
             scaled[:, some], defined[:, some], variances[some], level=level, resamples=resamples, seed=seed
         )
         ends[:, some] = -quantiles[::-1] * deviations[some]
-    # Student's t with the variance of n - 1.
+    # Student's t interval uses the variance with the divisor n - 1.
     reach = stdtrit(n_units - 1, (1 + level) / 2) * deviations / np.sqrt(n_units - 1)
     ends = np.stack([np.minimum(ends[0], -reach), np.maximum(ends[1], reach)]) * scales
     ends = np.sort(ends * signs, axis=0) + values
@@ -220,12 +233,16 @@ def effect_intervals(
 def _studentised_quantiles(
     effects: Floats, defined: npt.NDArray[np.bool_], variances: Floats, *, level: float, resamples: int, seed: int
 ) -> Floats:
-    """Quantiles of the studentised means of samples, shape ``(2, n_columns)``; 0 where all effects are."""
-    # Every column in the order of its own values: the interval of a seed is the same in any order of the rows.
+    """Return quantiles of the studentized means of samples.
+
+    Returns:
+        Lower and upper quantile, shape ``(2, n_columns)``. Both are 0 if all effects are 0.
+    """
+    # Sort each column by its values, so that the interval of a seed does not depend on the order of the rows.
     order = np.lexsort((defined, effects), axis=0)
     effects = np.take_along_axis(effects, order, axis=0)
     parts = [effects, effects**2]
-    if not defined.all():  # else each sample has as many as there are
+    if not defined.all():  # otherwise each sample has all units
         parts.append(np.take_along_axis(defined, order, axis=0).astype(np.float64))
     studentised = np.empty((effects.shape[1], resamples))
     n_done = 0
@@ -242,20 +259,24 @@ def _studentised_quantiles(
 
 
 def turn(column: Floats) -> float:
-    """The sign with which numbers are drawn: of least plus greatest, or the next such pair whose sum is not 0."""
+    """Return the sign with which numbers are sampled.
+
+    It is the sign of the sum of minimum and maximum, or of the next inner pair whose sum is not 0, or 1 without such a
+    pair.
+    """
     ascending = np.sort(column)
     sums = ascending + ascending[::-1]
     return float(np.sign(next(iter(sums[sums != 0.0]), 1.0)))
 
 
 def _sharing(defined: npt.NDArray[np.bool_]) -> Iterator[tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]]:
-    """Columns that share samples, and the units that are drawn for them.
+    """Yield groups of columns that share samples, with the units that are sampled for them.
 
     Args:
         defined: Whether a unit has an item in a column, shape ``(n_units, n_columns)``.
 
     Yields:
-        Which units, shape ``(n_units,)``, and indices of columns.
+        Mask of the units, shape ``(n_units,)``, and indices of columns.
     """
     together = defined.mean(axis=0) >= _SHARED if len(defined) else np.zeros(defined.shape[1], dtype=np.bool_)
     if together.any():

@@ -1,8 +1,8 @@
-"""Permutation tests on sets of captions, and p-values combined over a corpus.
+"""Permutation tests on caption sets, and combinations of their p-values over a corpus.
 
-Null hypothesis, everywhere: the n candidate and the m reference captions of a row are exchangeable, so every one
-of the C(n+m, n) ways to call n of the pooled captions "candidates" was equally likely. Large statistics speak against
-it. Pooled order everywhere: candidates first, then references.
+The null hypothesis is always that the n candidates and the m references of a row are exchangeable, so all C(n+m, n)
+choices of n candidates among the pooled captions are equally likely. Large statistics are evidence against it. Pooled
+captions are always ordered with the candidates first.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PVALUE_MODES = ("exact", "auto", "monte_carlo")
-# Which values of a statistic speak against the null hypothesis, and the sign that makes them large.
+# Extreme values of a statistic under the null hypothesis, and the sign that makes them large.
 SIGNS = {"large": 1.0, "small": -1.0}
 
-TOLERANCE = 1e-9  # values this close tie: rounding parts what is equal by much less
-_SMALLEST_RECIPROCAL = 1e-300  # below it 1/p may be infinite
+TOLERANCE = 1e-9  # maximum gap of ties, far above the rounding error of equal values
+_SMALLEST_RECIPROCAL = 1e-300  # minimum p with a finite 1/p
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -38,12 +38,12 @@ _SMALLEST_RECIPROCAL = 1e-300  # below it 1/p may be infinite
 # ---------------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Ways to call n of the N = n+m pooled captions candidates.
+    """Ways to choose n candidates among the N = n+m pooled captions.
 
     Attributes:
-        candidates: shape ``(P, N)``, read-only, True where a caption counts as a candidate; row 0 is the identity.
-        exact: whether every partition is there, each once.
-        count: number of all partitions, C(N, n), whether enumerated or drawn from.
+        candidates: Shape ``(P, N)``, bool, read-only. True if a caption counts as a candidate. Row 0 is the identity.
+        exact: Whether the rows are all partitions, without duplicates.
+        count: Number of all partitions, C(N, n), whether enumerated or sampled.
     """
 
     candidates: Bools
@@ -54,22 +54,22 @@ class Partitions:
 def partitions(
     n: int, m: int, *, pvalue: str = "auto", max_partitions: int = 20_000, draws: int = 9_999, seed: int = 0
 ) -> Partitions:
-    """The partitions that a permutation test of n candidates and m references compares.
+    """Return the partitions that a permutation test of n candidates and m references compares.
 
-    Equal sizes are not halved: mirror images tie only for statistics that are symmetric in the two sides, and the
-    mean score of the base metrics is not.
+    For n = m, mirrored partitions are not merged, because they tie only for statistics that are symmetric in the two
+    sides, and the mean score of the base metrics is not symmetric.
 
     Args:
-        n: number of candidates, at least 1.
-        m: number of references, at least 1.
-        pvalue: "exact" (all partitions), "monte_carlo" (the identity and `draws` random ones, one sample for all
-            rows of the same sizes), or "auto": exact up to `max_partitions`, else Monte-Carlo.
-        max_partitions: largest number of partitions that is enumerated.
-        draws: number of random partitions, with replacement.
-        seed: seed of the random partitions.
+        n: Number of candidates, at least 1.
+        m: Number of references, at least 1.
+        pvalue: "exact" for all partitions, "monte_carlo" for the identity and `draws` random ones (the same sample for
+            all rows of the same sizes), or "auto" for "exact" up to `max_partitions` and "monte_carlo" otherwise.
+        max_partitions: Maximum number of partitions that are enumerated.
+        draws: Number of random partitions, sampled with replacement.
+        seed: Seed of the random partitions.
 
     Raises:
-        ValueError: unknown `pvalue`, sizes or `draws` below 1, or too many partitions for "exact".
+        ValueError: If `pvalue` is unknown, a size or `draws` is below 1, or there are too many partitions for "exact".
     """
     if pvalue not in PVALUE_MODES:
         raise UsageError(f"`pvalue` must be one of {', '.join(map(repr, PVALUE_MODES))}, got {pvalue!r}")
@@ -85,10 +85,10 @@ def partitions(
 
 
 def check_partition_count(n: int, m: int, max_partitions: int) -> None:
-    """Refuse an exact test of more than `max_partitions` partitions.
+    """Check that an exact test has at most `max_partitions` partitions.
 
     Raises:
-        ValueError: If there are more; the message names how many.
+        ValueError: If there are more. The message contains their number.
     """
     count = math.comb(n + m, n)
     if count > max_partitions:
@@ -101,7 +101,7 @@ def check_partition_count(n: int, m: int, max_partitions: int) -> None:
 
 @lru_cache(maxsize=16)
 def _every_partition(n: int, m: int) -> Partitions:
-    """All C(n+m, n) partitions in lexicographic order, so the identity comes first."""
+    """Return all C(n+m, n) partitions in lexicographic order, so that the identity comes first."""
     count = math.comb(n + m, n)
     members = chain.from_iterable(combinations(range(n + m), n))
     columns = np.fromiter(members, dtype=np.intp, count=count * n).reshape(count, n)
@@ -113,7 +113,7 @@ def _every_partition(n: int, m: int) -> Partitions:
 
 @lru_cache(maxsize=16)
 def _random_partitions(n: int, m: int, draws: int, seed: int) -> Partitions:
-    """The identity and `draws` uniform partitions from ``default_rng([seed, n, m])``."""
+    """Return the identity and `draws` uniform partitions from ``default_rng([seed, n, m])``."""
     candidates = np.zeros((draws + 1, n + m), dtype=np.bool_)
     candidates[:, :n] = True
     np.random.default_rng([seed, n, m]).permuted(candidates[1:], axis=1, out=candidates[1:])
@@ -125,18 +125,18 @@ def _random_partitions(n: int, m: int, draws: int, seed: int) -> Partitions:
 # p-values
 # ---------------------------------------------------------------------------------------------------------------------
 def permutation_pvalues(null: npt.ArrayLike, *, tolerance: npt.ArrayLike = TOLERANCE) -> Floats:
-    """The share of partitions whose statistic is at least the observed one.
+    """Compute the share of partitions whose statistic is at least the observed one.
 
-    With all partitions this is the exact #{Q_b >= Q_obs} / P. With B random ones beside the identity it is
+    With all partitions this is the exact p-value #{Q_b >= Q_obs} / P. With B random partitions and the identity it is
     (b + 1) / (B + 1) (Phipson and Smyth, 2010, "Permutation p-values should never be zero").
 
     Args:
-        null: shape ``(S, P)``, statistics of S rows under P partitions, the identity in column 0.
-        tolerance: values this little below the observed one still count as equal to it, one number or shape ``(S,)``;
-            0 for integers.
+        null: Statistics of S rows under P partitions, shape ``(S, P)``, with the identity in column 0.
+        tolerance: Maximum distance below the observed value that still counts as equal, a number or shape ``(S,)``.
+            Pass 0 for integers.
 
     Returns:
-        shape ``(S,)``, in [1/P, 1]; NaN for a row that holds NaN.
+        P-values, shape ``(S,)``, in [1/P, 1]. NaN for a row that contains NaN.
     """
     values = np.asarray(null)
     share = np.mean(values >= values[:, :1] - np.asarray(tolerance)[..., None], axis=1)
@@ -144,80 +144,104 @@ def permutation_pvalues(null: npt.ArrayLike, *, tolerance: npt.ArrayLike = TOLER
 
 
 def expected_log_pvalues(null: npt.ArrayLike, *, tolerance: npt.ArrayLike = TOLERANCE) -> Floats:
-    """The expectation of ln p under the null hypothesis, when every partition is as likely to be the observed one.
+    """Compute the expectation of ln p under the null hypothesis that each partition is equally likely to be observed.
 
-    It is -1 for a continuous statistic of very many partitions only. The p-values of few captions lie on a lattice, on
-    which it is nearer to 0: for Q of TRM about -0.6 at 2 v 3, and -0.93 at 5 v 5.
+    The expectation is -1 only for a continuous statistic with a very large number of partitions. The p-values of few
+    captions are discrete, so it is closer to 0. For Q of TRM it is about -0.6 for 2 candidates and 3 references, and
+    -0.93 for 5 and 5.
 
     Args:
-        null: shape ``(S, P)``, finite statistics of S rows under P partitions.
-        tolerance: gap up to which neighbouring values tie, one number or shape ``(S,)``.
+        null: Finite statistics of S rows under P partitions, shape ``(S, P)``.
+        tolerance: Maximum gap between neighboring values that tie, a number or shape ``(S,)``.
 
     Returns:
-        shape ``(S,)``, at most 0.
+        Expectations, shape ``(S,)``, at most 0.
     """
     values = np.asarray(null, dtype=np.float64)
     gaps = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), len(values))
     expected = np.empty(len(values))
     n_ways = values.shape[1]
-    # ln p of a value above which, or tied with which, all but the first k of the sorted values lie.
+    # ln p of a value that is less than, or tied with, all but the first k of the sorted values.
     logs = np.log1p(-np.arange(n_ways) / n_ways)
     step = max(1, 2**18 // n_ways)
     for start in range(0, len(values), step):
         block = np.sort(values[start : start + step], axis=1)
         rises = np.diff(block, axis=1) > gaps[start : start + step, None]
         firsts = np.maximum.accumulate(np.where(rises, np.arange(1, n_ways), 0), axis=1)
-        expected[start : start + step] = logs[firsts].sum(axis=1) / n_ways  # the smallest value adds ln 1
+        expected[start : start + step] = logs[firsts].sum(axis=1) / n_ways  # the minimum contributes ln 1
     return expected
 
 
 def harmonic_mean_pvalue(pvalues: Iterable[float]) -> float:
-    """The raw harmonic mean p-value L / sum(1/p_i) (Wilson, 2019, PNAS 116(4), eq. 1); too small as a p-value.
+    """Compute the raw harmonic mean p-value L / sum(1/p_i) (Wilson, 2019, PNAS 116(4), Eq. 1).
 
-    NaN entries are left out; NaN if none is left.
+    It is too small to be used as a p-value. NaN entries are left out.
+
+    Returns:
+        Harmonic mean, in (0, 1]. NaN if no entry is defined.
+
+    Raises:
+        ValueError: If an entry is outside of (0, 1].
     """
     defined = _defined_pvalues(pvalues)
     if not defined.size:
         return math.nan
-    smallest = defined.min()  # 1/p of a denormal number would be infinite
+    smallest = defined.min()  # factor that keeps 1/p finite for subnormal p
     return float(smallest * (defined.size / np.sum(smallest / defined)))
 
 
 def calibrated_harmonic_pvalue(pvalues: Iterable[float]) -> float:
-    """The harmonic mean p-value calibrated by its asymptotic law (Wilson, 2019, PNAS 116(4), eq. 4).
+    """Compute the harmonic mean p-value calibrated by its asymptotic distribution (Wilson, 2019, PNAS 116(4), Eq. 4).
 
-    Under the null 1/p° of L uniform p-values tends to a Landau law with location ln L + 1 - gamma + ln(pi/2) and scale
-    pi/2; the result is its upper tail at the observed 1/p°. One p-value is its own combination.
+    Under the null hypothesis, 1/p° of L uniform p-values converges to a Landau distribution with location ln L + 1 -
+    gamma + ln(pi/2) and scale pi/2. The result is its upper tail at the observed 1/p°. A single p-value is returned
+    unchanged.
 
-    The law is that of *continuous* p-values. Those of permutation tests of few captions lie on a lattice, on which it
-    rejects too little: of 100 rows at 5 v 5 its size at .05 is 0 and its power next to 0. It is here for the
-    comparison with the paper; the test of a corpus is that of `SetTest`.
+    The distribution assumes *continuous* p-values. The p-values of permutation tests of few captions are discrete, so
+    the test rejects too rarely. For 100 rows with 5 candidates and 5 references, its size at 0.05 is 0 and its power is
+    close to 0. The function exists for the comparison with the paper. Use `SetTest` to test a corpus.
 
-    NaN entries are left out; NaN if none is left.
+    NaN entries are left out.
+
+    Returns:
+        Calibrated p-value. NaN if no entry is defined.
+
+    Raises:
+        ValueError: If an entry is outside of (0, 1].
     """
     defined = _defined_pvalues(pvalues)
     if defined.size <= 1:
         return float(defined[0]) if defined.size else math.nan
     raw = harmonic_mean_pvalue(defined)
     if raw < _SMALLEST_RECIPROCAL:
-        return raw  # the tail of the law at 1/p° is p° itself, to more digits than a float has
-    from scipy.stats import landau  # takes longer to import than most calls need altogether
+        return raw  # the tail at 1/p°, which equals p° in double precision
+    from scipy.stats import landau  # slower to import than most calls take
 
     location = math.log(defined.size) + 1.0 - np.euler_gamma + math.log(math.pi / 2)
     return float(landau.sf(1.0 / raw, loc=location, scale=math.pi / 2))
 
 
 def mean_log_pvalue(pvalues: Iterable[float]) -> float:
-    """The mean of ln p_i: the "log p" of Chan et al., Figure 3, Tables B.1 and B.2.
+    """Compute the mean of ln p_i, the "log p" of Chan et al., Figure 3, Tables B.1 and B.2.
 
-    Of equal distributions it is the mean of `expected_log_pvalues`. NaN entries are left out; NaN if none is left.
+    For equal distributions its expectation is the mean of `expected_log_pvalues`. NaN entries are left out.
+
+    Returns:
+        Mean, at most 0. NaN if no entry is defined.
+
+    Raises:
+        ValueError: If an entry is outside of (0, 1].
     """
     defined = _defined_pvalues(pvalues)
     return float(np.mean(np.log(defined))) if defined.size else math.nan
 
 
 def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
-    """The entries that are not NaN, checked to lie in (0, 1]."""
+    """Return the entries that are not NaN.
+
+    Raises:
+        ValueError: If an entry is outside of (0, 1].
+    """
     values = np.array(list(pvalues), dtype=np.float64)
     values = values[~np.isnan(values)]
     outside = values[(values <= 0.0) | (values > 1.0)]
@@ -227,9 +251,9 @@ def _defined_pvalues(pvalues: Iterable[float]) -> Floats:
 
 
 def _standard_deviations(null: Floats) -> Floats:
-    """Population standard deviation of each row, also where the squares of its values overflow or vanish."""
+    """Return the population standard deviation of each row, without overflow or underflow of squares."""
     _, exponents = np.frexp(np.abs(null).max(axis=1))
-    scaled = np.ldexp(null, -exponents[:, None])  # by a power of 2, which rounds nothing
+    scaled = np.ldexp(null, -exponents[:, None])  # exact, because the factor is a power of 2
     return np.ldexp(scaled.std(axis=1), exponents)
 
 
@@ -239,24 +263,25 @@ def _standard_deviations(null: Floats) -> Floats:
 class SetTest:
     """Per-row permutation tests, and the stratified permutation test of the corpus.
 
-    Null distributions come in by `add`, for any groups of rows in any order; only a few numbers per row and
-    one sum per draw are kept. Examples never added, or added with a value that is not finite, are undefined: NaN, left
-    out of every aggregate.
+    `add` accepts the null distributions of groups of rows, in any order. Only a few numbers per row and one sum per
+    draw are stored. Rows that are never added, or are added with a value that is not finite, are undefined. They are
+    NaN and left out of every aggregate.
 
-    The stratified permutation test shuffles inside each row independently; its statistic is the mean over rows.
-    Draw b of row s takes one of its partitions from ``default_rng([seed, s])``, or from the key of the row in
-    the place of s: the draws of a row do not depend on how rows were grouped.
+    The stratified permutation test permutes each row independently. Its statistic is the mean over rows. Draw b of row
+    s uses a partition from ``default_rng([seed, s])``, or ``default_rng([seed, key])`` if keys are passed, so the draws
+    of a row do not depend on the grouping of the rows.
 
     Attributes:
-        pvalues: shape ``(n_rows,)``, in (0, 1].
-        expected_log_pvalues: shape ``(n_rows,)``, see `expected_log_pvalues`.
-        excess_scores: shape ``(n_rows,)``, observed statistic less its null mean.
-        null_means: shape ``(n_rows,)``, mean of the statistic over the partitions.
-        null_stds: shape ``(n_rows,)``, population standard deviation; exactly 0 where all partitions tie.
-        zscores: shape ``(n_rows,)``, excess / null std; NaN where the std is 0.
-        observed: shape ``(n_rows,)``, the observed statistic.
-        tolerances: shape ``(n_rows,)``, values this close tie.
-        sums: shape ``(draws,)``, the statistic of each draw, summed over the defined rows.
+        pvalues: P-values, shape ``(n_rows,)``, in (0, 1].
+        expected_log_pvalues: Expectations of ln p, shape ``(n_rows,)``. See `expected_log_pvalues`.
+        excess_scores: Observed statistic minus its null mean, shape ``(n_rows,)``.
+        null_means: Mean of the statistic over the partitions, shape ``(n_rows,)``.
+        null_stds: Population standard deviation over the partitions, shape ``(n_rows,)``. Exactly 0 if all partitions
+            tie.
+        zscores: Excess divided by the null standard deviation, shape ``(n_rows,)``. NaN if the standard deviation is 0.
+        observed: Observed statistic, shape ``(n_rows,)``.
+        tolerances: Maximum gap of values that tie, shape ``(n_rows,)``.
+        sums: Statistic of each draw, summed over the defined rows, shape ``(draws,)``.
     """
 
     ROWS: ClassVar[tuple[str, ...]] = (
@@ -272,17 +297,17 @@ class SetTest:
         seed: int = 0,
         keys: Sequence[int] | None = None,
     ) -> None:
-        """Begin a corpus without any row.
+        """Create a test of a corpus without defined rows.
 
         Args:
-            n_rows: number of rows, undefined ones included.
-            extreme: which values speak against the null hypothesis, "large" or "small".
-            draws: number of random partitions of the whole corpus.
-            seed: seed of the random partitions and of the interval of the excess.
-            keys: a whole number of at least 0 per row, from which its draws come; by default its position.
+            n_rows: Number of rows, including undefined ones.
+            extreme: Values that are evidence against the null hypothesis, "large" or "small".
+            draws: Number of random partitions of the whole corpus.
+            seed: Seed of the random partitions and of the interval of the excess.
+            keys: Integer of at least 0 per row that seeds its draws. The default is its position.
 
         Raises:
-            ValueError: unknown `extreme`.
+            ValueError: If `extreme` is unknown.
         """
         if extreme not in SIGNS:
             raise UsageError(f"`extreme` must be one of {', '.join(map(repr, SIGNS))}, got {extreme!r}")
@@ -296,12 +321,12 @@ class SetTest:
         self.zscores = np.full(n_rows, np.nan)
         self.tolerances = np.zeros(n_rows)
         self.sums = np.zeros(draws)
-        self._rounding = 0.0  # of the sums, beyond that of floats
+        self._rounding = 0.0  # of the sums, in addition to floating point
         self._keys = range(n_rows) if keys is None else keys
 
     @property
     def excess_scores(self) -> Floats:
-        """Observed statistic less its null mean, shape ``(n_rows,)``."""
+        """Observed statistic minus its null mean, shape ``(n_rows,)``."""
         return self.observed - self.null_means
 
     def add(
@@ -312,17 +337,17 @@ class SetTest:
         pvalues: npt.ArrayLike | None = None,
         tolerance: npt.ArrayLike = TOLERANCE,
     ) -> None:
-        """Take in the null distributions of some rows of equal sizes.
+        """Add the null distributions of some rows of equal sizes.
 
         Args:
-            rows: positions of the S rows in the corpus, each added once.
-            null: shape ``(S, P)``, statistics under the partitions, the observed one in column 0.
-            pvalues: shape ``(S,)``, where the caller compared more exactly than floats allow; else
+            rows: Positions of the S rows in the corpus. Each row is added once.
+            null: Statistics under the partitions, shape ``(S, P)``, with the observed one in column 0.
+            pvalues: P-values, shape ``(S,)``, if the caller compared more exactly than floats allow. The default is
                 `permutation_pvalues` of `null`.
-            tolerance: values this close tie, one number or shape ``(S,)``.
+            tolerance: Maximum gap of values that tie, a number or shape ``(S,)``.
 
         Raises:
-            ValueError: `null` has not one row per entry of `rows`, or a row was added before.
+            ValueError: If `null` does not have one row per entry of `rows`, or a row was added before.
         """
         where = np.asarray(rows, dtype=np.intp)
         values = np.asarray(null, dtype=np.float64)
@@ -336,11 +361,11 @@ class SetTest:
         self._fill(where[defined], values[defined], shares[defined], gaps[defined])
 
     def _fill(self, rows: npt.NDArray[np.intp], null: Floats, pvalues: Floats, gaps: Floats) -> None:
-        """Store the numbers of defined rows and add their random partitions to the sums."""
+        """Store the results of defined rows and add their random partitions to the sums."""
         self.pvalues[rows] = pvalues
         self.expected_log_pvalues[rows] = expected_log_pvalues(self.sign * null, tolerance=gaps)
         self.observed[rows] = null[:, 0]
-        # Rounding leaves a spread of 1e-17 among equal values: an excess or a z-score of that would be noise.
+        # Rounding leaves a spread of 1e-17 among equal values, from which an excess or a z-score would be noise.
         equal = np.ptp(null, axis=1) <= gaps
         self.null_means[rows] = np.where(equal, null[:, 0], null.mean(axis=1))
         self.null_stds[rows] = np.where(equal, 0.0, _standard_deviations(null))
@@ -355,25 +380,28 @@ class SetTest:
             self.sums += values.take(draw)
 
     def restore(self, rows: Mapping[str, npt.ArrayLike], sums: npt.ArrayLike, rounding: float) -> None:
-        """Take in a whole corpus whose rows were added to other tests.
+        """Set the results of a whole corpus whose rows were added to other tests.
 
         Args:
-            rows: the attributes of `ROWS`, shape ``(n_rows,)`` each.
-            sums: sums over all rows, shape ``(draws,)``.
-            rounding: how far a sum may be off.
+            rows: Attributes of `ROWS`, shape ``(n_rows,)`` each.
+            sums: Sums over all rows, shape ``(draws,)``.
+            rounding: Maximum error of a sum.
         """
         for name in self.ROWS:
             setattr(self, name, np.asarray(rows[name], dtype=np.float64))
         self.sums, self._rounding = np.asarray(sums, dtype=np.float64), rounding
 
     def stratified(self) -> tuple[float, float]:
-        """The z-score and the Monte-Carlo p-value, in [1/(draws+1), 1], of the mean over the defined rows.
+        """Compute the z-score and the Monte Carlo p-value of the mean over the defined rows.
 
-        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). Both NaN if no row varies over its partitions. If only one does,
-        p is that of this row: nothing is drawn where it is known exactly.
+        z = sum(Q_s - mu_s) / sqrt(sum sigma_s^2). If only one row varies over its partitions, p is the p-value of this
+        row, because it is known without sampling.
+
+        Returns:
+            The z-score, and the p-value in [1/(draws+1), 1]. Both are NaN if no row varies over its partitions.
         """
         defined = ~np.isnan(self.observed)
-        spread = math.hypot(*self.null_stds[defined].tolist())  # no square is too large or too small for it
+        spread = math.hypot(*self.null_stds[defined].tolist())  # `hypot` does not overflow or underflow
         if not spread > 0.0:
             return math.nan, math.nan
         total = np.sum(self.observed[defined])
@@ -386,12 +414,16 @@ class SetTest:
         return float(z), float((as_extreme + 1) / (self.sums.size + 1))
 
     def excess_interval(self) -> tuple[float, float]:
-        """The 95% interval of the mean excess, see `bootstrap_interval`; NaN with fewer than two defined rows."""
+        """Compute the 95% interval of the mean excess with `bootstrap_interval`.
+
+        Returns:
+            Lower and upper end. NaN for fewer than two defined rows.
+        """
         interval = bootstrap_interval(self.excess_scores.tolist(), seed=self.seed)
         return (math.nan, math.nan) if interval is None else (interval.low, interval.high)
 
     def summary(self) -> dict[str, float | list[float]]:
-        """Per-row lists and corpus numbers as Python floats, by the names of the result keys."""
+        """Return per-row lists and corpus-level values as Python floats, keyed by the names of the result keys."""
         z, pvalue = self.stratified()
         return {
             "pvalue": pvalue,

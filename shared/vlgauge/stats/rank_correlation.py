@@ -1,4 +1,4 @@
-"""Rank correlations with ratings: Kendall's tau-b and tau-c and Spearman's rho, also of tables of counts."""
+"""Rank correlations with ratings: Kendall's tau-b and tau-c and Spearman's rho, also from contingency tables."""
 
 import math
 from collections import Counter
@@ -11,23 +11,23 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
-# A table of more different ratings would take more memory and time than it saves.
+# Maximum number of different ratings in a table. A larger table needs more memory and time than it saves.
 MAX_CLASSES = 64
 
 
 def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> float:
-    """Kendall's tau times 100, as scipy has it.
+    """Compute Kendall's tau times 100, with scipy.
 
-    tau-c (Stuart, 1953) is 2(P - Q) / (n^2 (m - 1) / m) with m the smaller number of different values, which takes the
-    classes to be filled evenly; where most ratings are equal, as in Flickr8k-CF, it is far below tau-b.
+    tau-c (Stuart, 1953) is 2(P - Q) / (n^2 (m - 1) / m), where m is the smaller number of different values. It assumes
+    that the classes are filled evenly. If most ratings are equal, as in Flickr8k-CF, it is far below tau-b.
 
     Args:
-        scores: shape ``(n,)``, without NaN.
-        ratings: shape ``(n,)``, without NaN.
-        variant: Treatment of ties.
+        scores: Scores without NaN, shape ``(n,)``.
+        ratings: Ratings without NaN, shape ``(n,)``.
+        variant: Treatment of ties, "b" or "c".
 
     Returns:
-        In [-100, 100]; NaN without two different scores and two different ratings.
+        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
     """
     from scipy.stats import kendalltau
 
@@ -37,7 +37,15 @@ def kendall(scores: Floats, ratings: Floats, variant: Literal["b", "c"]) -> floa
 
 
 def spearman(scores: Floats, ratings: Floats) -> float:
-    """Spearman's rank correlation times 100, as scipy has it; NaN where `kendall` is."""
+    """Compute Spearman's rank correlation times 100, with scipy.
+
+    Args:
+        scores: Scores without NaN, shape ``(n,)``.
+        ratings: Ratings without NaN, shape ``(n,)``.
+
+    Returns:
+        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
+    """
     from scipy.stats import spearmanr
 
     if is_constant(scores) or is_constant(ratings):
@@ -46,16 +54,16 @@ def spearman(scores: Floats, ratings: Floats) -> float:
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether there are no two different values."""
+    """Return whether an array has fewer than two different values."""
     return not len(values) or bool(np.all(values == values[0]))
 
 
 class RankTable:
-    """Scores against ratings as a table of counts, from which the rank correlations of many samples are taken.
+    """Contingency table of scores and ratings, from which the rank correlations of samples are computed.
 
     Args:
-        scores: shape ``(n,)``, without NaN.
-        ratings: shape ``(n,)``, without NaN, of few different values.
+        scores: Scores without NaN, shape ``(n,)``.
+        ratings: Ratings without NaN and with few different values, shape ``(n,)``.
     """
 
     def __init__(self, scores: Floats, ratings: Floats) -> None:
@@ -65,22 +73,33 @@ class RankTable:
         self._cell = row * len(classes) + column
 
     def counts(self, drawn: Ints) -> Ints:
-        """How often a sample has each score and rating, both ascending; shape ``(n_scores, n_ratings)``."""
+        """Count each combination of score and rating in a sample.
+
+        Args:
+            drawn: Indices of the sampled rows.
+
+        Returns:
+            Counts by ascending score and rating, shape ``(n_scores, n_ratings)``.
+        """
         return np.bincount(self._cell[drawn], minlength=math.prod(self.shape)).reshape(self.shape)
 
 
 def n_classes_of(counts: Ints) -> int:
-    """Return the smaller number of different values, of scores or of ratings, in a table of counts."""
+    """Return the smaller of the numbers of different scores and ratings in a contingency table."""
     return min(int(np.count_nonzero(counts.sum(axis=1))), int(np.count_nonzero(counts.sum(axis=0))))
 
 
 def table_taus(counts: Ints) -> tuple[float, float]:
-    """tau-b and tau-c of a table of counts, times 100, see `kendall`; NaN without two scores and two ratings."""
+    """Compute tau-b and tau-c of a contingency table, each times 100.
+
+    Returns:
+        See `kendall`. NaN without two different scores and two different ratings.
+    """
     by_score, by_rating, n = counts.sum(axis=1), counts.sum(axis=0), int(counts.sum())
     m = n_classes_of(counts)
     if m < 2:
         return math.nan, math.nan
-    # Of the rows with a lower score: how many have each rating, and how many a lower one; scores x ratings.
+    # Number of rows with a lower score and each rating, and with a lower score and a lower rating (scores x ratings).
     lower = np.cumsum(counts, axis=0) - counts
     both_lower = np.cumsum(lower, axis=1) - lower
     discordant = lower.sum(axis=1, keepdims=True) - lower - both_lower
@@ -91,32 +110,36 @@ def table_taus(counts: Ints) -> tuple[float, float]:
 
 
 def table_spearman(counts: Ints) -> float:
-    """Spearman's rank correlation of a table of counts, times 100; NaN where `table_taus` are."""
+    """Compute Spearman's rank correlation of a contingency table, times 100.
+
+    Returns:
+        Coefficient in [-100, 100]. NaN without two different scores and two different ratings.
+    """
     sides = counts.sum(axis=1), counts.sum(axis=0)
     if min(map(np.count_nonzero, sides)) < 2:
         return math.nan
-    # Mean rank of each score and of each rating, less the mean of all ranks.
+    # Mean rank of each score and of each rating, minus the mean of all ranks.
     ranks = [np.cumsum(own) - (own - 1) / 2 - (own.sum() + 1) / 2 for own in sides]
     spread = [math.sqrt(own @ rank**2) for own, rank in zip(sides, ranks, strict=True)]
     return 100 * float(ranks[0] @ counts @ ranks[1]) / spread[0] / spread[1]
 
 
 class SampledTauC:
-    """Correct tau-c of bootstrap samples of rows, which is nearer to 0 than that of the rows.
+    """Bias correction for tau-c of bootstrap samples, which is closer to 0 than tau-c of the rows.
 
-    A row that is drawn twice is a tied pair that the rows do not have, and a sample may lack a class: without a
-    correction the interval of scores in perfect agreement with ratings does not reach 1. The classes are counted in the
-    rows, and the value is multiplied by the number of pairs of rows over that expected in a sample,
-    (1 - 1/g) times all pairs plus the pairs within the g groups. tau-b and Spearman's coefficient, which divide by what
-    is not tied, need no correction.
+    A row that is sampled twice is a tied pair that does not exist among the rows, and a sample may lack a class.
+    Without a correction, the interval of scores in perfect agreement with ratings does not reach 1. The corrected value
+    uses the number of classes of the rows, and is multiplied by the number of pairs of rows divided by its expectation
+    in a sample. The expectation is (1 - 1/g) times all pairs plus the pairs within the g groups. tau-b and Spearman's
+    coefficient need no correction, because they are divided by the number of pairs that are not tied.
 
     Args:
-        scores: shape ``(n,)``, without NaN.
-        ratings: shape ``(n,)``, without NaN.
-        groups: Label per row; rows of one label are drawn together.
+        scores: Scores without NaN, shape ``(n,)``.
+        ratings: Ratings without NaN, shape ``(n,)``.
+        groups: Label per row. Rows with the same label are sampled together.
 
     Attributes:
-        factor: Number of pairs of rows over that expected in a sample, at least 1.
+        factor: Number of pairs of rows divided by its expectation in a sample, at least 1.
     """
 
     def __init__(self, scores: Floats, ratings: Floats, groups: Sequence[object]) -> None:
@@ -127,11 +150,14 @@ class SampledTauC:
         self._n_classes = min(len(np.unique(scores)), len(np.unique(ratings)))
 
     def corrected(self, tau_c: float, n_classes: int) -> float:
-        """Return the corrected tau-c, times 100 as it comes in.
+        """Return the corrected tau-c of a sample, times 100.
 
         Args:
-            tau_c: Of a sample, times 100; NaN if it is undefined.
-            n_classes: The smaller number of different values in the sample, at least 2 unless tau-c is NaN.
+            tau_c: tau-c of the sample, times 100. NaN if it is undefined.
+            n_classes: Smaller number of different values in the sample, at least 2 unless tau-c is NaN.
+
+        Returns:
+            Coefficient clipped to [-100, 100]. NaN if `tau_c` is NaN.
         """
         if math.isnan(tau_c):
             return tau_c

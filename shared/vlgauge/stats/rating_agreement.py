@@ -1,4 +1,4 @@
-"""How well scores agree with ratings of people: rank and linear correlations with intervals and p-values."""
+"""Agreement of scores with human ratings: rank and linear correlations with intervals and p-values."""
 
 import math
 import sys
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.intp]
 COEFFICIENTS = ("tau_b", "tau_c", "spearman", "pearson")
 
 MOST_PERMUTED = 50
-"""Most examples of which p-values are those of permutations; of more, tau and rho are nearly normal."""
+"""Maximum number of examples with permutation p-values. For more examples, tau and rho are nearly normal."""
 N_PERMUTATIONS = 9_999
 EXACT = "all permutations"
 RANDOM = f"{N_PERMUTATIONS:,} random permutations"
@@ -30,21 +30,21 @@ PVALUE_NOTE = (
     f"p up to {MOST_PERMUTED} rows from all permutations or {N_PERMUTATIONS:,} random ones, of more rows by the "
     "normal or Student's t distribution"
 )
-_DIGITS = 9  # to which sums of products of numbers up to 1 are told apart
-_BATCH = 2**20  # products that are in memory at once
-_LEAST = sys.float_info.min  # a p-value is above 0, also where it is too small for a float
+_DIGITS = 9  # decimals to which sums of products of numbers up to 1 are compared
+_BATCH = 2**20  # maximum number of products in memory
+_LEAST = sys.float_info.min  # minimum p-value, because a p-value is above 0 even if it underflows
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """One coefficient of scores and ratings.
+    """Correlation coefficient of scores and ratings.
 
     Attributes:
-        value: In [-1, 1]; NaN with fewer than two examples, or without two different scores and ratings.
-        low: Lower end of its interval; NaN without one.
-        high: Upper end.
-        pvalue: Of no association, two-sided, above 0; NaN where the value is.
-        pvalue_method: How the p-value was made, one of `EXACT`, `RANDOM` and `APPROXIMATE`; empty without one.
+        value: Coefficient in [-1, 1]. NaN for fewer than two examples, or without two different scores and ratings.
+        low: Lower end of the interval. NaN without an interval.
+        high: Upper end of the interval. NaN without an interval.
+        pvalue: Two-sided p-value for no association, above 0. NaN if the value is NaN.
+        pvalue_method: Method of the p-value, one of `EXACT`, `RANDOM` and `APPROXIMATE`. Empty without a p-value.
     """
 
     value: float
@@ -55,7 +55,7 @@ class Correlation:
 
     @property
     def least_pvalue(self) -> float:
-        """The smallest p-value that random permutations can show; 0 for the other methods."""
+        """Smallest p-value that random permutations can give. 0 for the other methods."""
         return 1 / (N_PERMUTATIONS + 1) if self.pvalue_method == RANDOM else 0.0
 
 
@@ -64,10 +64,10 @@ class Agreement:
     """Agreement of scores with ratings.
 
     Attributes:
-        correlations: By name: Kendall's tau-b, tau-c (Stuart, 1953), Spearman's and Pearson's coefficient.
+        correlations: Coefficients by name: Kendall's tau-b, tau-c (Stuart, 1953), Spearman's and Pearson's coefficient.
         n: Number of examples with a score and a rating.
-        n_dropped: Number of the others.
-        n_units: Number of the examples, or of the groups of them, that the intervals draw.
+        n_dropped: Number of examples without a score or without a rating.
+        n_units: Number of examples, or groups of examples, that the intervals sample.
     """
 
     correlations: Mapping[str, Correlation]
@@ -77,7 +77,7 @@ class Agreement:
 
     @property
     def is_of_few(self) -> bool:
-        """Whether the intervals are of so few units that they are to be marked."""
+        """Whether the intervals have so few units that they must be marked."""
         return self.n_units < FEW
 
 
@@ -91,23 +91,29 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Agreement:
-    """Return the agreement of scores with ratings; the intervals draw examples with replacement.
+    """Compute the agreement of scores with ratings, with intervals from examples that are sampled with replacement.
 
-    A p-value is the share of the pairings of scores and ratings in which the coefficient is at least as far from 0.
-    Up to `MOST_PERMUTED` examples it comes from all pairings, where these are at most 9,999 or scores and ratings have
-    no ties (Kendall's tau), else from 9,999 random ones; of more examples from scipy's approximations.
+    A p-value is the share of the pairings of scores and ratings for which the coefficient is at least as far from 0. Up
+    to `MOST_PERMUTED` examples it is computed from all pairings if there are at most 9,999 of them, or if scores and
+    ratings have no ties (Kendall's tau), and from 9,999 random pairings otherwise. For more examples it is computed
+    with scipy's approximations.
 
     Args:
-        scores: One per example; NaN is left out.
-        ratings: One per example, higher for better; NaN is left out.
-        coefficients: Which of `COEFFICIENTS`.
-        groups: Label per example; those of one label, such as the stories of one image sequence, are drawn together.
-        level: Coverage of the percentile intervals.
-        resamples: Number of bootstrap samples; 0 for no intervals.
-        seed: Of the samples.
+        scores: One score per example. NaN is left out.
+        ratings: One rating per example, higher for better. NaN is left out.
+        coefficients: Names from `COEFFICIENTS`.
+        groups: Label per example. Examples with the same label, such as the stories of one image sequence, are sampled
+            together.
+        level: Coverage of the percentile intervals, in (0, 1).
+        resamples: Number of bootstrap samples. 0 computes no intervals.
+        seed: Seed of the samples.
+
+    Returns:
+        The agreement. All coefficients are NaN if scores or ratings are constant.
 
     Raises:
-        ValueError: If there is not one rating, or one label, per score, a number is infinite, or a coefficient unknown.
+        ValueError: If there is not one rating or one label per score, a number is infinite, or a coefficient is
+            unknown.
     """
     unknown = [name for name in coefficients if name not in COEFFICIENTS]
     if unknown:
@@ -149,15 +155,15 @@ def agreement(
 
 
 def coefficient(name: str, scores: Sequence[float], ratings: Sequence[float]) -> float:
-    """Return a coefficient of the examples for which both numbers are defined, without an interval and a p-value.
+    """Compute a coefficient of the examples with a score and a rating, without an interval and a p-value.
 
     Args:
-        name: One of `COEFFICIENTS`.
-        scores: One per example; NaN is left out.
-        ratings: Likewise.
+        name: Name from `COEFFICIENTS`.
+        scores: One score per example. NaN is left out.
+        ratings: One rating per example. NaN is left out.
 
     Returns:
-        In [-1, 1]; NaN without two different scores and ratings.
+        Coefficient in [-1, 1]. NaN without two different scores and two different ratings.
     """
     first, second = np.asarray(scores, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     kept = ~np.isnan(first) & ~np.isnan(second)
@@ -166,12 +172,12 @@ def coefficient(name: str, scores: Sequence[float], ratings: Sequence[float]) ->
 
 
 def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> list[tuple[float, str]]:
-    """Return the p-value of each coefficient and how it was made.
+    """Return the p-value of each coefficient and its method.
 
     Args:
-        coefficients: Names.
-        scores: shape ``(n,)``, at least two different ones.
-        ratings: shape ``(n,)``, at least two different ones.
+        coefficients: Names of coefficients.
+        scores: Scores with at least two different values, shape ``(n,)``.
+        ratings: Ratings with at least two different values, shape ``(n,)``.
     """
     from scipy import stats
 
@@ -183,7 +189,8 @@ def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> li
     if len(np.unique(scores)) == len(np.unique(ratings)) == n:
         exact = float(stats.kendalltau(scores, ratings, method="exact").pvalue)
         known |= dict.fromkeys(("tau_b", "tau_c"), (max(exact, _LEAST), EXACT))
-    # What a coefficient is a multiple of in every pairing: tau-b and tau-c both of concordant less discordant pairs.
+    # Factors of a sum that is proportional to the coefficient in every pairing. For tau-b and tau-c the sum is the
+    # number of concordant minus discordant pairs.
     products = {
         "tau": (np.sign(scores[:, None] - scores), np.sign(ratings[:, None] - ratings)),
         "spearman": (_standardised(stats.rankdata(scores)), _standardised(stats.rankdata(ratings))),
@@ -199,16 +206,16 @@ def _pvalues(coefficients: Sequence[str], scores: Floats, ratings: Floats) -> li
 
 
 def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
-    """Return the share of pairings in which the sum of products is at least as far from 0 as in the given one.
+    """Return the share of pairings for which the sum of products is at least as far from 0 as for the observed pairing.
 
     Args:
-        ours: Of each example, shape ``(n,)``, or of each pair of examples, shape ``(n, n)``.
-        theirs: Likewise.
+        ours: Value of each example, shape ``(n,)``, or of each pair of examples, shape ``(n, n)``.
+        theirs: Values of the other side, with the same shape.
     """
     from scipy import stats
 
     def distance(order: Ints, axis: int = -1) -> Floats:
-        """Of pairings, shape ``(..., n)`` after the axis of the examples is moved to the end."""
+        """Return the distance from 0 for pairings of shape ``(..., n)``, after `axis` is moved to the end."""
         placed = np.moveaxis(order, axis, -1).astype(np.intp)
         drawn = theirs[placed] if theirs.ndim == 1 else theirs[placed[..., :, None], placed[..., None, :]]
         sums = (drawn * ours).reshape(*placed.shape[:-1], -1).sum(axis=-1)
@@ -228,7 +235,7 @@ def _permuted_pvalue(ours: Floats, theirs: Floats) -> float:
 
 
 def _standardised(values: Floats) -> Floats:
-    """Values less their mean, of length 1; scaled first, as squares of tiny ones would be 0."""
+    """Return centered values of norm 1. They are scaled first, because the squares of tiny values underflow."""
     centred = values - values.mean()
     centred /= np.abs(centred).max()
     return centred / math.sqrt(float(centred @ centred))
@@ -239,7 +246,7 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
 
     found: Any
     with warnings.catch_warnings():
-        # Differences next to the last digit are a constant as good as any; what comes of them lies in [-1, 1].
+        # Differences in the last digits make the input nearly constant, but the coefficient is still in [-1, 1].
         warnings.simplefilter("ignore", stats.NearConstantInputWarning)
         if name == "pearson":
             found = stats.pearsonr(scores, ratings)
@@ -253,9 +260,9 @@ def _exact(name: str, scores: Floats, ratings: Floats) -> tuple[float, float]:
 def _sampled(
     scores: Floats, ratings: Floats, coefficients: Sequence[str], groups: Sequence[object]
 ) -> Callable[[Ints], list[float]]:
-    """Return what gives the coefficients of a sample, tau-c as `SampledTauC` corrects it.
+    """Return a function that computes the coefficients of a sample, with tau-c corrected by `SampledTauC`.
 
-    Rank correlations come from a table of counts where the ratings have few values.
+    Rank correlations are computed from a contingency table if there are few different ratings.
     """
     tau_c = SampledTauC(scores, ratings, groups)
     ranks = [name for name in coefficients if name != "pearson"]
@@ -271,7 +278,7 @@ def _sampled(
             values = (*table_taus(counts), table_spearman(counts))
             found = {name: value / 100 for name, value in zip(COEFFICIENTS, values, strict=False)}
         if "pearson" in coefficients:
-            found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # scipy's takes five times as long
+            found["pearson"] = float(_standardised(ours) @ _standardised(theirs))  # five times faster than scipy
         found |= {name: _exact(name, ours, theirs)[0] for name in coefficients if name not in found}
         if "tau_c" in coefficients:
             n_classes = min(len(np.unique(ours)), len(np.unique(theirs)))

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of any statistic, drawing rows together that depend on each other."""
+"""Bootstrap intervals of arbitrary statistics, with dependent rows sampled together."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ RESAMPLES = 1000
 
 
 def check_resampling(level: float, resamples: int) -> None:
-    """Refuse values that no interval can have.
+    """Check the level and the number of samples of intervals.
 
     Raises:
-        ValueError: If ``level`` does not lie between 0 and 1, or ``resamples`` is negative.
+        ValueError: If `level` is not between 0 and 1, or `resamples` is negative or too large.
     """
     check_level(level)
     if resamples < 0:
@@ -40,25 +40,25 @@ def grouped_intervals(
     seed: int = 0,
     progress: Progress = False,
 ) -> list[tuple[float, float]]:
-    """Percentile bootstrap intervals of statistics that are no means, drawing groups of rows with replacement.
+    """Compute percentile bootstrap intervals of arbitrary statistics, sampling groups of rows with replacement.
 
-    For means `bootstrap_interval` is faster. Samples in which a statistic is undefined, such as a
-    correlation of ratings that are all equal, are left out of its interval.
+    For means, `bootstrap_interval` is faster. Samples for which a statistic is undefined, such as a correlation of
+    ratings that are all equal, are left out of its interval.
 
     Args:
-        statistic: From row indices, repeated as they were drawn, to one or more numbers.
-        groups: Label per row; rows of one label, such as the captions of one image, are drawn together.
-        read: What the statistic reads of each row, as for `grouped_samples`.
-        level: Coverage of the intervals.
-        resamples: Number of samples; 0 for no interval.
-        seed: Of the samples.
-        progress: As in `vlgauge.core.progress.progress_bar`.
+        statistic: Function from row indices, repeated as sampled, to one or more numbers.
+        groups: Label per row. Rows with the same label, such as the captions of one image, are sampled together.
+        read: Values of each row that the statistic uses. See `grouped_samples`.
+        level: Coverage of the intervals, in (0, 1).
+        resamples: Number of samples. 0 computes no intervals.
+        seed: Seed of the samples.
+        progress: Progress bar setting. See `vlgauge.core.progress.progress_bar`.
 
     Returns:
-        Low and high end per statistic; NaN without samples, or with fewer than two groups.
+        Lower and upper end per statistic. NaN without samples, or for fewer than two groups.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range.
+        ValueError: If `level` or `resamples` is out of range.
     """
     check_resampling(level, resamples)
     samples = grouped_samples(statistic, groups, read=read, resamples=resamples, seed=seed, progress=progress)
@@ -74,20 +74,19 @@ def grouped_samples(
     seed: int = 0,
     progress: Progress = False,
 ) -> Floats:
-    """Statistics of bootstrap samples of whole groups of rows, see `grouped_intervals`.
+    """Compute statistics of bootstrap samples of whole groups of rows.
 
     Args:
-        statistic: From row indices, repeated as they were drawn, to one or more numbers.
-        groups: Label per row.
-        read: What the statistic reads of each row, shape ``(n_rows, n_numbers)``, without NaN: the samples do not
-            depend on the order of the rows then. None for rows that have an order of their own, such as those of a
-            published data set.
+        statistic: Function from row indices, repeated as sampled, to one or more numbers.
+        groups: Label per row. Rows with the same label are sampled together.
+        read: Values of each row that the statistic uses, shape ``(n_rows, n_numbers)``, without NaN. They make the
+            samples independent of the order of the rows. None for rows with a fixed order, such as a published dataset.
         resamples: Number of samples.
-        seed: Of the samples.
-        progress: As in `vlgauge.core.progress.progress_bar`.
+        seed: Seed of the samples.
+        progress: Progress bar setting. See `vlgauge.core.progress.progress_bar`.
 
     Returns:
-        shape ``(resamples, n_statistics)``; no samples with fewer than two groups.
+        Statistics, shape ``(resamples, n_statistics)``. No samples for fewer than two groups.
     """
     order, starts, counts = _rows_by_group(groups, read)
     if len(counts) < 2:
@@ -103,13 +102,16 @@ def grouped_samples(
 
 
 def bootstrap_pvalue(samples: Floats) -> float:
-    """Two-sided p-value of a difference being zero, from its bootstrap samples; NaN without one that is defined.
+    """Compute the two-sided p-value for a difference of zero from its bootstrap samples.
 
-    It is the level at which a percentile interval begins to have zero in it (Efron and Tibshirani, 1993, chapter 15),
-    with one sample added to either side, so that it is never 0.
+    It is the level at which a percentile interval begins to contain zero (Efron and Tibshirani, 1993, Chapter 15), with
+    one sample added on each side, so that it is never 0.
 
     Args:
-        samples: shape ``(n,)``; NaN is left out.
+        samples: Sampled differences, shape ``(n,)``. NaN is left out.
+
+    Returns:
+        P-value in (0, 1]. NaN if no sample is defined.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
@@ -119,16 +121,19 @@ def bootstrap_pvalue(samples: Floats) -> float:
 
 
 def least_bootstrap_pvalue(resamples: int) -> float:
-    """The p-value of a difference that has the same sign in so many samples, all of them defined."""
+    """Return the p-value of a difference that has the same sign in all samples."""
     return 2.0 / (1 + resamples)
 
 
 def _rows_by_group(groups: Sequence[object], read: Floats | None) -> tuple[Ints, Ints, Ints]:
-    """Row indices sorted by group, and where the rows of each group start and how many they are.
+    """Sort row indices by group.
 
-    Rows and groups stand in the order of what is read of them, else in that of the rows.
+    Rows and groups are ordered by the values in `read`, or by position if `read` is None.
+
+    Returns:
+        Sorted row indices, the start of each group among them, and the number of rows of each group.
     """
-    # Equal rows have equal ranks, so that groups of equal rows change places unseen.
+    # Equal rows have equal ranks, so swapping groups of equal rows does not change the result.
     ranks = np.arange(len(groups)) if read is None else np.unique(read, axis=0, return_inverse=True)[1].ravel()
     members: dict[object, list[int]] = {}
     for row in np.argsort(ranks, kind="stable").tolist():
@@ -140,17 +145,20 @@ def _rows_by_group(groups: Sequence[object], read: Floats | None) -> tuple[Ints,
 
 
 def _places(starts: Ints, counts: Ints) -> Ints:
-    """The ranges start, ..., start + count - 1, one after the other."""
+    """Return the concatenated ranges start, ..., start + count - 1."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(counts.sum())
 
 
 def percentile_interval(samples: Floats, level: float) -> tuple[float, float]:
-    """Low and high end between which the middle share of the samples lies; NaN without a defined one.
+    """Compute the interval that contains the middle share of the samples.
 
     Args:
-        samples: shape ``(n,)``; NaN is left out.
-        level: That share.
+        samples: Sampled statistics, shape ``(n,)``. NaN is left out.
+        level: Share of the samples within the interval, in (0, 1).
+
+    Returns:
+        Lower and upper end. NaN if no sample is defined.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):

@@ -1,4 +1,4 @@
-"""Lists of scores, one per item: what is refused of them, and lists of the same items side by side."""
+"""Validation of lists of scores, and matrices of several lists for the same items."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from vlgauge.core.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 
-LARGEST = 1e300  # sums of scores up to here stay finite, of a hundred million too
+LARGEST = 1e300  # maximum score, for which sums of a hundred million scores are finite
 
 
 def side_by_side(lists: Sequence[Floats]) -> Floats:
-    """Lists of scores of the same items side by side, shape ``(n_items, n_lists)``."""
+    """Stack lists of scores of the same items as columns.
+
+    Returns:
+        Shape ``(n_items, n_lists)``.
+
+    Raises:
+        ValueError: If the lists have different lengths.
+    """
     lengths = sorted({len(one) for one in lists})
     if len(lengths) > 1:
         raise UsageError(f"the lists of scores must be of the same items, got {lengths[0]} and {lengths[-1]} of them")
@@ -23,7 +30,14 @@ def side_by_side(lists: Sequence[Floats]) -> Floats:
 
 
 def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
-    """The scores as an array; a mean with an infinite one, or one that overflows, has no interval and no test."""
+    """Return scores as an array, after checking that every score is finite or NaN.
+
+    A mean with an infinite score, or one that overflows, has no interval and no test.
+
+    Raises:
+        ValueError: If the scores are not one-dimensional, or a score is infinite or greater than `LARGEST` in absolute
+            value.
+    """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1:
         raise UsageError(f"`{name}` must be one list of numbers, got shape {values.shape}; pass one system at a time")

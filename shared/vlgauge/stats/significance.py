@@ -1,4 +1,4 @@
-"""What several tests need to find anything: a level, enough samples, and enough rows that differ."""
+"""Requirements for significant tests: a level, enough samples, and enough rows that differ."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from vlgauge.core.errors import UsageError
 
 LEAST_SAMPLES = 10_000
 
-# Samples beyond the fewest that can show a significant p-value.
+# Factor on the minimum number of samples that can give a significant p-value.
 _TIMES = 10
 
-# Rounding of a p-value and of its correction.
+# Rounding error of a p-value and its correction.
 _SLACK = 1e-9
 
 
 def alpha(level: float) -> Fraction:
-    """One minus the level as it is written: 1 - .9 is a tenth, where floats make it a little less."""
+    """Return one minus the level in decimal arithmetic, because 1 - 0.9 is slightly below 0.1 in floating point."""
     return 1 - Fraction(repr(float(level)))
 
 
 def is_significant(pvalue: float, level: float) -> bool:
-    """Whether a p-value, corrected for its family, is at most one minus the level; not if it is NaN."""
+    """Return whether a p-value, corrected for its family, is at most one minus the level. NaN is not significant."""
     return pvalue <= float(alpha(level)) * (1.0 + _SLACK)
 
 
 def least_resamples(n_tests: int, level: float, *, sides: int = 1) -> int:
-    """Fewest samples with which one of several tests can be significant after Holm's correction.
+    """Return the minimum number of samples with which one of several tests can be significant after Holm's correction.
 
     Args:
         n_tests: Number of tests that are corrected for.
-        level: Tests are significant at one minus it.
-        sides: 1 for a test by random assignments, whose least p-value is 1 / (samples + 1); 2 for one that reads both
-            ends of a bootstrap.
+        level: Confidence level. Tests are significant at one minus the level.
+        sides: 1 for a test by random assignments, whose smallest p-value is 1 / (samples + 1), or 2 for a test that
+            uses both ends of a bootstrap.
     """
     return max(1, math.ceil(sides * n_tests / alpha(level)) - 1)
 
 
 def enough_resamples(n_tests: int, level: float) -> int:
-    """Random assignments that tests take by themselves: ten times those that can be significant, at least 10,000.
+    """Return the default number of random assignments: ten times the minimum for a significant test, at least 10,000.
 
     Args:
-        n_tests: As for `least_resamples`.
-        level: As there.
+        n_tests: Number of tests that are corrected for.
+        level: Confidence level. Tests are significant at one minus the level.
     """
     return max(LEAST_SAMPLES, math.ceil(_TIMES * n_tests / alpha(level)))
 
 
 def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_default: int, sides: int = 1) -> None:
-    """Refuse a number of samples with which no test can be significant.
+    """Check that a number of samples allows a significant test.
 
     Args:
-        resamples: The number.
-        n_tests: As for `least_resamples`.
-        level: As there.
-        by_default: Samples that are taken where nobody says a number.
-        sides: As for `least_resamples`.
+        resamples: Number of samples.
+        n_tests: Number of tests that are corrected for.
+        level: Confidence level. Tests are significant at one minus the level.
+        by_default: Default number of samples, for the message.
+        sides: 1 for a test by random assignments, or 2 for a test that uses both ends of a bootstrap.
 
     Raises:
-        ValueError: If there are too few; the message names how many it takes.
+        ValueError: If there are too few samples. The message contains the minimum.
     """
     least = least_resamples(n_tests, level, sides=sides)
     if resamples < least:
@@ -70,11 +70,13 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
 
 
 def can_differ(n_differing: int, n_tests: int, level: float) -> bool:
-    """Whether so few rows that differ can be significant among several tests: 2 / 2^n times the tests, one level.
+    """Return whether a number of differing rows can be significant among several tests.
+
+    This requires n_tests * 2 / 2^n_differing <= 1 - level.
 
     Args:
-        n_differing: Number of rows, or of groups of rows, in which two systems differ.
+        n_differing: Number of rows, or groups of rows, in which two systems differ.
         n_tests: Number of tests that are corrected for.
-        level: Tests are significant at one minus it.
+        level: Confidence level. Tests are significant at one minus the level.
     """
     return 2 * n_tests <= alpha(level) * 2**n_differing

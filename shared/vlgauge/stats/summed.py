@@ -1,4 +1,4 @@
-"""Intervals and tests of a statistic of counts that are added over all items first, as those of corpus BLEU are."""
+"""Intervals and tests of statistics of counts that are summed over all items, such as corpus BLEU."""
 
 from __future__ import annotations
 
@@ -15,20 +15,25 @@ from vlgauge.stats.drawing import check_labels, check_level, check_resamples, ev
 from vlgauge.stats.intervals import Interval, effect_intervals, turn
 from vlgauge.stats.scores import LARGEST, Floats
 
-# Counts of pairs that are in memory at once, several times.
+# Maximum number of counts of pairs in each of several arrays in memory.
 _CELLS = 2**18
 
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""From sums of counts, shape ``(..., n_counts)``, to the values of the corpora, shape ``(...)``; NaN where nothing was
-counted."""
+"""Function from summed counts, shape ``(..., n_counts)``, to corpus-level values, shape ``(...)``.
+
+The value is NaN if nothing was counted.
+"""
 
 
 def summed_value(counts: Floats, statistic: Statistic) -> float:
-    """The statistic of all items; NaN where none is defined.
+    """Compute the statistic of all items.
 
     Args:
-        counts: Of each item, shape ``(n_items, n_counts)``; NaN where an item is undefined.
-        statistic: From their sums to the value.
+        counts: Counts of each item, shape ``(n_items, n_counts)``. NaN if an item is undefined.
+        statistic: Function from summed counts to the value.
+
+    Returns:
+        Corpus-level value. NaN if no item is defined.
     """
     rows = _defined(counts)
     return float(statistic(counts[rows].sum(axis=0))) if rows.any() else math.nan
@@ -45,41 +50,41 @@ def summed_intervals(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[Interval | None]:
-    """Intervals of a statistic and of its differences between systems, see `vlgauge.stats.intervals`.
+    """Compute intervals of a statistic and of its differences between systems.
 
-    The effect of an item is (n - 1) times what the statistic loses without its counts (the jackknife; Efron and
-    Tibshirani, 1993, chapter 11), for a difference without those of both systems. The order of the items does not
-    matter.
+    The effect of an item is (n - 1) times the decrease of the statistic without its counts (the jackknife; Efron and
+    Tibshirani, 1993, Chapter 11), or without its counts in both systems for a difference. The result does not depend on
+    the order of the items. `vlgauge.stats.intervals` documents the method.
 
     Args:
-        counts: Of each system the counts of each item, shape ``(n_items, n_counts)``; NaN where it is undefined.
-        contrasts: Index of a system for its value, or two for first - second over the items that both define.
-        statistic: From sums of counts to the value.
-        of_differences: Statistic whose differences are taken; `statistic` if None.
+        counts: Counts of each item, shape ``(n_items, n_counts)``, for each system. NaN if an item is undefined.
+        contrasts: Index of a system for its value, or two indices for first - second over the items that both define.
+        statistic: Function from summed counts to the value.
+        of_differences: Statistic for differences. None uses `statistic`.
         level: Coverage, in (0, 1).
         resamples: Number of bootstrap samples, at least 1.
         seed: Seed of the samples.
-        groups: Label per item; items of one label, such as the captions of one image, are drawn together.
+        groups: Label per item. Items with the same label, such as the captions of one image, are sampled together.
 
     Returns:
-        An interval per contrast; None with fewer than two items, or groups of items, that add to it, or where the value
+        One interval per contrast. None if fewer than two items, or groups of items, contribute to it, or if the value
         without one of them is undefined.
 
     Raises:
-        ValueError: If ``level`` or ``resamples`` is out of range, the systems have different items, or there is not
-            one label per item.
+        ValueError: If `level` or `resamples` is out of range, the systems have different items, or there is not one
+            label per item.
     """
     check_level(level)
     check_resamples(resamples)
     stacked = _stacked(counts, groups)
     defined = np.array([_defined(own) for own in stacked])  # systems x items
-    adds = (stacked != 0).any(axis=2)  # an item of zeros has no effect
+    adds = (stacked != 0).any(axis=2)  # items with an effect, which have a count above zero
     rows_of = [
         np.asarray(defined[list(contrast)].all(axis=0) & adds[list(contrast)].any(axis=0)) for contrast in contrasts
     ]
     found: list[Interval | None] = [None] * len(contrasts)
     how: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    # Contrasts of the same items share the samples.
+    # Contrasts of the same items share their samples.
     for rows in {rows.tobytes(): rows for rows in rows_of}.values():
         chosen = [index for index, own in enumerate(rows_of) if (own == rows).all()]
         systems = sorted({system for index in chosen for system in contrasts[index]})
@@ -92,7 +97,7 @@ def summed_intervals(
             for size, of in ((1, statistic), (2, of_differences or statistic))
             if size in {len(contrasts[index]) for index in chosen}
         }
-        # Value of each contrast, and its values without each unit.
+        # Value of each contrast, and its value without each unit.
         columns = {
             index: [_contrast(table, contrasts[index]) for table in tables[len(contrasts[index])]] for index in chosen
         }
@@ -113,19 +118,29 @@ def _contrast(values: Mapping[int, Any], systems: tuple[int, ...]) -> Any:
 
 
 def _effects(without: Floats) -> Floats:
-    """Effects of the units by the values without each of them, shape ``(n_units,)``."""
-    # The mean of exact differences from one of them is exactly 0 where all are equal.
+    """Return the effects of the units from the values without each of them.
+
+    Args:
+        without: Value without each unit, shape ``(n_units,)``.
+
+    Returns:
+        Shape ``(n_units,)``.
+    """
+    # If all values are equal, the mean of their differences from one of them is exactly 0.
     lost = without.min() - without
     mean = math.fsum(lost.tolist()) / len(lost)
     return (len(lost) - 1) * (lost - mean)
 
 
 def _units(counts: Floats, groups: Sequence[object] | None) -> Floats:
-    """Sums of the counts of each group, shape ``(n_systems, n_units, n_counts)``.
+    """Sum the counts of each group.
 
     Args:
-        counts: Shape ``(n_systems, n_items, n_counts)``, none of them NaN.
+        counts: Counts without NaN, shape ``(n_systems, n_items, n_counts)``.
         groups: Label per item.
+
+    Returns:
+        Shape ``(n_systems, n_units, n_counts)``.
     """
     n_systems, n_items, n_counts = counts.shape
     sums = unit_sums(counts.transpose(1, 0, 2).reshape(n_items, n_systems * n_counts), groups)[0]
@@ -141,27 +156,28 @@ def summed_tests(
     seed: int = 0,
     groups: Sequence[object] | None = None,
 ) -> list[PairedTest]:
-    """Two-sided tests of the difference of a statistic by approximate randomisation (Noreen, 1989; Riezler, 2005).
+    """Test differences of a statistic by two-sided approximate randomization (Noreen, 1989; Riezler, 2005).
 
-    Null hypothesis: of each item the counts of the two systems might as well be swapped. Of m items that differ all 2^m
-    assignments are taken if ``resamples`` are half as many, since the other half is mirrored; else
-    p = (1 + hits) / (1 + resamples), never 0. Two values that tie, see `differences`, have the difference 0. Random
-    signs are those of `paired_tests`: the p-value of a pair depends neither on the order of the systems nor on other
+    Null hypothesis: the counts of the two systems are exchangeable within each item. If m items differ and 2^(m-1) is
+    at most `resamples`, all 2^m assignments are evaluated, because one half mirrors the other. Otherwise p = (1 + hits)
+    / (1 + resamples), which is never 0. Two values that tie (see `differences`) have the difference 0. The random signs
+    are the same as in `paired_tests`, so the p-value of a pair depends neither on the order of the systems nor on other
     pairs.
 
     Args:
-        counts: As for `summed_intervals`; an item that is undefined for one system is left out for all.
-        pairs: Indices of two systems each.
-        statistic: From sums of counts to the value.
+        counts: Counts of each item, shape ``(n_items, n_counts)``, for each system. An item that is NaN for one system
+            is left out for all.
+        pairs: Indices of the two systems of each pair.
+        statistic: Function from summed counts to the value.
         resamples: Number of random assignments.
-        seed: Their seed.
-        groups: Label per item; the items of one label are swapped together.
+        seed: Seed of the random assignments.
+        groups: Label per item. Items with the same label are swapped together.
 
     Returns:
-        A test per pair; difference and p-value are NaN if there is no item.
+        One test per pair. Its difference and p-value are NaN if no item is defined.
 
     Raises:
-        ValueError: If ``resamples`` is below 1, the systems have different items, or there is not one label per item.
+        ValueError: If `resamples` is below 1, the systems have different items, or there is not one label per item.
     """
     check_resamples(resamples)
     stacked = _stacked(counts, groups)
@@ -170,7 +186,7 @@ def summed_tests(
     values = statistic(totals)
     units = _units(stacked[:, rows], _chosen(groups, rows)) / 2  # systems x units x counts
     apart = [float(differences(values[first], values[second])) for first, second in pairs]
-    # The same sums in another place of an array may differ in the last digits of their statistic.
+    # The statistic of equal sums may differ in the last digits, depending on their position in an array.
     bounds = np.array(
         [
             abs(difference) - 1e-12 * float(abs(values[first]) + abs(values[second]))
@@ -207,25 +223,32 @@ def summed_tests(
 
 
 def _hits(middle: Floats, half: Floats, statistic: Statistic, bound: float | Floats) -> Ints:
-    """How many swaps take the values of two systems as far apart, or leave one undefined; of one pair or of several.
+    """Count the swaps after which two values are at least as far apart as observed, or one of them is undefined.
 
-    Swapping an item moves its difference from one sum to the other: the sums are their mean plus or minus half of the
-    signed sum of differences.
+    Swapping an item moves its difference from one sum to the other, so the sums are their mean plus or minus half of
+    the signed sum of differences. The arguments have a dimension for pairs, or describe a single pair.
 
     Args:
         middle: Mean of the two sums of counts, shape ``([n_pairs,] n_counts)``.
         half: Half of the signed sums of differences, shape ``(n_assignments, [n_pairs,] n_counts)``.
-        statistic: From sums of counts to the value.
-        bound: How far, shape ``([n_pairs])``.
+        statistic: Function from summed counts to the value.
+        bound: Distance that counts as a hit, shape ``([n_pairs])``.
 
     Returns:
-        shape ``([n_pairs])``.
+        Number of hits, shape ``([n_pairs])``.
     """
     return np.count_nonzero(~(np.abs(statistic(middle + half) - statistic(middle - half)) < bound), axis=0)
 
 
 def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Floats:
-    """The counts of all systems, shape ``(n_systems, n_items, n_counts)``."""
+    """Stack the counts of all systems.
+
+    Returns:
+        Shape ``(n_systems, n_items, n_counts)``.
+
+    Raises:
+        ValueError: If the shapes differ, a count is infinite or too large, or there is not one label per item.
+    """
     arrays = [np.asarray(own, dtype=np.float64) for own in counts]
     shapes = {own.shape for own in arrays}
     if len(shapes) != 1 or any(own.ndim != 2 for own in arrays):

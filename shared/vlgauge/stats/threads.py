@@ -1,4 +1,4 @@
-"""One thread for products of small matrices, where several threads would wait for each other longer than they work."""
+"""Limit of one BLAS thread for products of small matrices, which are slower with several threads."""
 
 import threading
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ _HELD = threading.Lock()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context in which the linear algebra of numpy runs on one thread; without threadpoolctl, nothing changes.
+    """Run the linear algebra of numpy on one thread inside the block.
 
-    The number of threads is one for the whole process, and who set it must restore it: while a context is open, others
-    change nothing.
+    Without threadpoolctl, nothing changes. The number of threads belongs to the whole process, and the context that set
+    it must restore it. Therefore a context that is entered while another one is active changes nothing.
     """
     if _controller() is None or not _HELD.acquire(blocking=False):
         yield
@@ -28,7 +28,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    """The linear algebra libraries that are loaded, looked up once; None where nobody can look."""
+    """Return the controller of the loaded linear algebra libraries, cached. None without threadpoolctl."""
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:

@@ -1,4 +1,4 @@
-"""Tasks of a worker that open data sets of the Hub: `datasets` streams them, and decodes and runs nothing."""
+"""Worker tasks that open datasets of the Hub with `datasets`, which streams them without decoding or running code."""
 
 import os
 import re
@@ -21,11 +21,11 @@ from vlgauge.inputs.sandbox.hub_errors import in_words
 from vlgauge.inputs.sandbox.kinds import Kind, kind_of_cell
 from vlgauge.inputs.sandbox.parquet_tasks import arrow_stream, python_bytes
 
-# Builders that run no code of the data set and request nothing outside of its repository.
+# Builders that run no code of the dataset and request nothing outside of its repository.
 _BUILDERS = ("arrow", "csv", "imagefolder", "json", "parquet", "text", "videofolder", "webdataset")
 _CARDS = ("README.md", ".huggingface.yaml")
 _MOST_CARD_BYTES = 5_000_000
-_ROWS, _BYTES = 16, 8 * 2**20  # of a part
+_ROWS, _BYTES = 16, 8 * 2**20  # maximum of a part
 _MOST_PYTHON_BYTES = 2**27
 
 # Both would request servers other than the Hub.
@@ -46,7 +46,7 @@ def splits(settings: dict[str, Any], content: bytes) -> Iterator[tuple[list[str]
 
 
 def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield the configuration and the split that are read, the content of each column, and the number of rows."""
+    """Yield the selected configuration and split, the kind of each column, and the number of rows."""
     with in_words(settings["identity"]):
         config, split = settings["config"], settings["split"]
         try:
@@ -75,7 +75,7 @@ def opened(settings: dict[str, Any], content: bytes) -> Iterator[tuple[dict[str,
 
 
 def rows(settings: dict[str, Any], content: bytes) -> Iterator[tuple[int, bytes | memoryview]]:
-    """Yield some columns of the rows from a number on, as streams of Arrow."""
+    """Yield columns of the rows from a start row on, as Arrow streams."""
     with in_words(settings["identity"]):
         there = _opened(**_own(settings), config=settings["config"])[1]
         chosen = there[settings["split"]].select_columns(settings["titles"])
@@ -100,7 +100,7 @@ def _configurations(identity: str, revision: str, token: str | bool) -> list[str
 
 @lru_cache(maxsize=2)
 def _opened(identity: str, revision: str, token: str | bool, config: str | None) -> tuple[str, dict[str, Any]]:
-    """Return the name of a configuration and its splits, undecoded, if they may be opened."""
+    """Return the name of a configuration and its splits, undecoded, after checking that they may be opened."""
     _check_card(identity, revision, token)
     builder = datasets.load_dataset_builder(_path(identity), config, revision=revision, token=token)
     form = type(builder).__module__.rpartition(".")[2]
@@ -115,7 +115,7 @@ def _opened(identity: str, revision: str, token: str | bool, config: str | None)
 
 
 def _path(identity: str) -> str:
-    """Return what `datasets` opens, which is never a folder of this machine with the same name."""
+    """Return the path for `datasets`, which is never a local folder with the same name."""
     return f"hf://datasets/{identity}"
 
 
@@ -131,14 +131,15 @@ def _kind_of_feature(feature: Any) -> Kind:
     return "other" if inner is None else found.get(_kind_of_feature(inner), "other")
 
 
-# -- Data files that a card names elsewhere ---------------------------------------------------------------------------
+# -- Data files outside of the repository ------------------------------------------------------------------------------
 @lru_cache(maxsize=1)
 def _check_card(identity: str, revision: str, token: str | bool) -> None:
     """Check that the cards name no data files outside of the repository.
 
-    `datasets` would request their addresses before anything else, which may be those of a private network.
+    `datasets` would request their URLs before anything else, and these may belong to a private network.
     """
-    # The client caches what another token may not open. `datasets` reads the cards from the new cache.
+    # Clear the cache, which may contain files that this token must not open. `datasets` reads the cards from the new
+    # cache.
     HfFileSystem.clear_instance_cache()
     shutil.rmtree(constants.HF_HOME, ignore_errors=True)
     _opened.cache_clear()

@@ -1,4 +1,4 @@
-"""Errors of the Hub's client and of `datasets` about a data set, in words."""
+"""Conversion of errors of `huggingface_hub` and `datasets` into messages about a dataset."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from vlgauge.core.errors import NetworkError, UsageError
 
 @contextmanager
 def in_words(identity: str) -> Iterator[None]:
-    """Raise errors about a data set as one sentence.
+    """Convert errors about a dataset into one sentence.
 
     Raises:
-        UsageError: If the data set is at fault.
-        NetworkError: If the Hub or the connection to it is.
+        UsageError: If the dataset is invalid or cannot be opened.
+        NetworkError: If the Hub or the connection to it fails.
     """
     from huggingface_hub.utils import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -28,7 +28,7 @@ def in_words(identity: str) -> Iterator[None]:
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise _closed(identity, is_gated=isinstance(error, GatedRepoError)) from error
     except Exception as error:
-        if type(error).__name__ == "DatasetNotFoundError":  # of `datasets`, which only workers import
+        if type(error).__name__ == "DatasetNotFoundError":  # from `datasets`, which only workers import
             raise _closed(identity, is_gated="is a gated dataset" in str(error)) from error
         if isinstance(error, RuntimeError) and "script" in str(error):
             raise UsageError.about("dataset", f"must have data files, got {identity!r}, which is a script") from error
@@ -40,7 +40,7 @@ def in_words(identity: str) -> Iterator[None]:
 
 
 def _network_error(error: Exception, identity: str) -> NetworkError | None:
-    """Return the error for a request that failed, or None if the data set is at fault, which may lack a file."""
+    """Return the error of a failed request, or None if the dataset is invalid, for example because it lacks a file."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     if isinstance(error, FileNotFoundError) and not isinstance(error, LocalEntryNotFoundError):

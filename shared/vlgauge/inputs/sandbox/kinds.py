@@ -1,22 +1,22 @@
-"""What a column of rows holds, as far as its type or its first cells tell."""
+"""Kinds of columns, inferred from their types or first cells."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-# What a column holds, as far as its type or its first cells tell.
+# Kind of a column, inferred from its type or its first cells.
 Kind = Literal["text", "texts", "image", "images", "video", "scores", "other"]
 
-# How names of clips end; a GIF is a picture.
+# File extensions of videos. A GIF counts as an image.
 CLIPS = ("mp4", "m4v", "webm", "mov", "avi", "mkv", "mpg", "mpeg")
 
 
 def is_clip(name: Any) -> bool:
-    """Whether the name of a file is that of a clip."""
+    """Return whether a file name has the extension of a video."""
     return isinstance(name, str) and name.lower().endswith(tuple(f".{ending}" for ending in CLIPS))
 
 
 def kind_of_cell(cell: Any) -> Kind:
-    """What a column seems to hold, by one of its cells."""
+    """Return the kind of a column, inferred from one of its cells."""
     if isinstance(cell, str):
         return "text"
     if isinstance(cell, dict):
@@ -29,7 +29,7 @@ def kind_of_cell(cell: Any) -> Kind:
 
 
 def kinds_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Kind]:
-    """What each column of a table seems to hold, by its first cell that is not empty and says so."""
+    """Return the kind of each column, inferred from its first non-empty cell with a kind other than "other"."""
     found: dict[str, Kind] = {}
     told: set[str] = set()
     for row in rows:

@@ -1,4 +1,7 @@
-"""Messages between a worker of the sandbox and its parent: a line of JSON, then bytes whose number it contains."""
+"""Messages between a sandbox worker and its parent process.
+
+A message is a line of JSON, followed by the number of bytes that the line states.
+"""
 
 import json
 from collections.abc import Mapping

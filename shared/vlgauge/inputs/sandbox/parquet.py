@@ -1,4 +1,4 @@
-"""Rows of Parquet and Arrow files, which a worker of the sandbox decodes."""
+"""Rows of Parquet and Arrow files, decoded by a sandbox worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OVERHEAD = 16 * MEGABYTE  # schemas and padding of all batches
 
 
 def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet") -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file, or of a stream of Arrow as `datasets` saves it.
+    """Return the rows of a Parquet file, or of an Arrow stream in the format of `datasets`.
 
     Args:
         data: Content of the file.
@@ -34,13 +34,13 @@ def parquet_rows(data: bytes, name: str, shown: object, *, form: str = "Parquet"
 
 
 def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
-    """Return a Parquet file as a table, with the metadata of its schema.
+    """Return a Parquet file as a table with the metadata of its schema.
 
     Args:
         data: Content of the file.
         name: Name of the file in messages.
         shown: Path of the file, for messages.
-        limit: Bytes that the table may have in memory.
+        limit: Maximum size of the table in memory, in bytes.
 
     Raises:
         ValueError: If the file is not valid, is damaged, or exceeds the limit.
@@ -51,7 +51,7 @@ def parquet_table(data: bytes, name: str, shown: str, limit: int) -> pa.Table:
 
 
 def batches_of(content: bytes) -> list[pa.RecordBatch]:
-    """Return the batches of a stream of Arrow that a worker wrote."""
+    """Return the batches of an Arrow stream that a worker wrote."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
@@ -76,7 +76,7 @@ def objects(batch: pa.RecordBatch, name: str, shown: object) -> list[dict[str, A
 
 
 def _batches(data: bytes, name: str, shown: object, settings: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; the first one arrives after the worker has found all of them to be within the limits."""
+    """Yield the batches. The first one arrives after the worker has checked that all of them are within the limits."""
     limit = settings["limit"]
     parts = run(
         "vlgauge.inputs.sandbox.parquet_tasks:batches",

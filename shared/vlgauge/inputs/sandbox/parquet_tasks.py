@@ -1,4 +1,4 @@
-"""Tasks of a worker that decode Parquet and Arrow files, and measure rows before they become Python objects."""
+"""Worker tasks that decode Parquet and Arrow files and measure rows before they become Python objects."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from vlgauge.core.files import TooMuch, first_repeated, refuse
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
-# About the memory of a Python object in addition to its content: a number, another value, a list and a dictionary.
+# Approximate overhead of a Python object in bytes: number, other value, decimal, list and dictionary.
 _NUMBER, _VALUE, _DECIMAL, _LIST, _OBJECT = 32, 64, 128, 88, 200
 
 
 def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, Any], memoryview]]:
-    """Yield batches of rows as streams of Arrow, after all of them were found to be within the limits."""
+    """Yield batches of rows as Arrow streams, after all of them were found to be within the limits."""
     name, shown = settings["name"], settings["shown"]
     try:
         found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))
@@ -26,7 +26,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
     except (TooMuch, MemoryError):
         raise
     except Exception as error:
-        # The reader trusts the content of the file: a damaged one raises nearly any error.
+        # A damaged file can raise nearly any error, because the reader trusts the content of the file.
         why = " ".join(str(error).split())[:200] or type(error).__name__
         article = "an" if settings["form"] == "Arrow" else "a"
         raise UsageError(
@@ -35,7 +35,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
 
 
 def arrow_stream(batch: pa.RecordBatch) -> memoryview:
-    """Return a batch as a stream of Arrow."""
+    """Return a batch as an Arrow stream."""
     stream = io.BytesIO()
     with pa.ipc.new_stream(stream, batch.schema) as writer:
         writer.write_batch(batch)
@@ -43,10 +43,10 @@ def arrow_stream(batch: pa.RecordBatch) -> memoryview:
 
 
 def python_bytes(column: pa.Array) -> int:
-    """Return about how much memory the Python objects of a column take.
+    """Return the approximate memory of the Python objects of a column, in bytes.
 
     Raises:
-        UsageError: If the column has a type whose objects are not known.
+        UsageError: If the type of the column is not supported.
     """
     n, kind = len(column), column.type
     if isinstance(column, pa.ExtensionArray):
@@ -80,7 +80,7 @@ def _of_parquet(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatc
     if "max_rows" in settings:
         yield from _within(found, settings)
         return
-    yield pa.RecordBatch.from_pylist([], file.schema_arrow)  # A table without rows has a schema, too.
+    yield pa.RecordBatch.from_pylist([], file.schema_arrow)  # schema of a table without rows
     left = settings["limit"]
     for batch in found:
         left -= batch.nbytes
@@ -95,7 +95,7 @@ def _of_stream(data: bytes, settings: dict[str, Any]) -> Iterator[pa.RecordBatch
 
 
 def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield some rows of each batch at a time."""
+    """Yield slices of each batch with a limited number of rows and bytes."""
     for batch in batches:
         batch.validate(full=True)
         at_a_time = max(1, min(_BATCH_ROWS, len(batch) * _BATCH_BYTES // max(1, batch.nbytes)))
@@ -111,7 +111,7 @@ def _within(batches: Iterable[pa.RecordBatch], settings: dict[str, Any]) -> Iter
         _check_left(left, settings)
         if n_bytes > longest:
             _check_rows(batch, n_rows, longest, settings)
-        batch.validate(full=True)  # Texts may not be valid UTF-8.
+        batch.validate(full=True)  # strings may be invalid UTF-8
         n_rows += len(batch)
         if n_rows > settings["max_rows"]:
             refuse(settings["name"], settings["max_rows"], "rows", "max_rows", settings["shown"])

@@ -1,4 +1,4 @@
-"""The setting `reading`: whether files that the user names are decoded in this process or in the sandbox."""
+"""Setting `reading`, which selects whether files from the user are decoded in this process or in the sandbox."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,26 +8,32 @@ from typing import Literal, TypeAlias, cast, get_args
 from vlgauge.core.validation import one_of
 
 Reading: TypeAlias = Literal["direct", "boxed"]
-"""``"boxed"`` decodes every file in the sandbox; ``"direct"`` only formats whose readers crash or exhaust memory."""
+"""``"boxed"`` decodes every file in the sandbox, ``"direct"`` only formats whose readers crash or exhaust memory."""
 
 _reading: ContextVar[Reading] = ContextVar("reading", default="direct")
 
 
 def checked_reading(how: Reading | None) -> Reading | None:
-    """Return a valid way of reading, or None.
+    """Return a value of the setting after checking it.
+
+    Args:
+        how: Value of the setting, or None.
 
     Raises:
-        ValueError: If it is not valid.
+        ValueError: If the value is not valid.
     """
     return None if how is None else cast(Reading, one_of("reading", how, get_args(Reading)))
 
 
 @contextmanager
 def reading(how: Reading | None) -> Iterator[None]:
-    """Read files in this way inside the block; None keeps the way of the code around it.
+    """Set `reading` inside the block.
+
+    Args:
+        how: Value of the setting. None keeps the current one.
 
     Raises:
-        ValueError: If the way is not valid.
+        ValueError: If the value is not valid.
     """
     token = _reading.set(checked_reading(how) or _reading.get())
     try:
@@ -37,5 +43,5 @@ def reading(how: Reading | None) -> Iterator[None]:
 
 
 def is_boxed() -> bool:
-    """Return whether every file is decoded in the sandbox here."""
+    """Return whether every file is currently decoded in the sandbox."""
     return _reading.get() == "boxed"

@@ -1,7 +1,7 @@
-"""Worker process of the sandbox: `python -P -m vlgauge.inputs.sandbox.worker MODULE`.
+"""Worker process of the sandbox, started as `python -P -m vlgauge.inputs.sandbox.worker MODULE`.
 
 A task names a function of the module. The function accepts settings (JSON) and the bytes of a file, and yields parts of
-its result: pairs of facts (JSON) and bytes.
+its result, which are pairs of facts (JSON) and bytes.
 """
 
 import os
@@ -19,15 +19,15 @@ from typing import IO, Any
 from vlgauge.core.errors import UsageError
 from vlgauge.inputs.sandbox.messages import receive, send
 
-_LONGEST_MESSAGE = 2000  # characters of an error
+_LONGEST_MESSAGE = 2000  # maximum characters of an error message
 
 
 def main(module: str) -> None:
     """Run tasks until the parent process ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
     tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):  # Whatever a library prints must not mix with the answers.
+    for descriptor in (0, 1, 2):  # printed output must not mix with the answers
         os.dup2(nothing, descriptor)
     functions = import_module(module)
     waiting: queue.SimpleQueue[tuple[dict[str, Any], bytes]] = queue.SimpleQueue()
@@ -69,14 +69,14 @@ def _run(functions: ModuleType, task: dict[str, Any], content: bytes, own_bytes:
 
 
 def _address_space() -> int:
-    """Return the address space of this process in bytes; 0 if it is not limited on this platform."""
+    """Return the address space of this process in bytes, or 0 if it is not limited on this platform."""
     if sys.platform != "linux":
         return 0
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit(address_space: int, file_bytes: int, seconds: float) -> None:
-    """Limit memory, the size of files and the time on processors from now on."""
+    """Limit memory, file sizes and CPU time from now on."""
     if sys.platform != "linux":
         return
     import resource

@@ -1,4 +1,4 @@
-"""Parent's side of the sandbox: worker processes, what they may use, and how their results arrive."""
+"""Parent side of the sandbox: worker processes, their limits, and the transfer of their results."""
 
 import os
 import shutil
@@ -19,18 +19,18 @@ from vlgauge.inputs.sandbox.messages import receive, send
 
 MEGABYTE = 2**20
 MEMORY = 512 * MEGABYTE
-"""Memory of a task in bytes, in addition to what its worker has after its imports."""
+"""Memory limit of a task in bytes, in addition to the memory of its worker after the imports."""
 SECONDS = 10.0
-"""Time of a task on processors."""
+"""CPU time limit of a task in seconds."""
 MOST_SECONDS = 60.0
-"""Wall-clock time of a task at most. On a loaded machine a task gets thrice its time on processors."""
+"""Maximum wall-clock time of a task in seconds. A task may take three times its CPU time on a loaded machine."""
 
 _START_SECONDS = 120.0
 _MOST_FREE, _MOST_STREAMS = 4, 4
 
-# Environment variables that a program needs in order to start. No token and no proxy is among them.
+# Environment variables that a program requires to start. They contain no token and no proxy.
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-# One thread, and no address space in advance, because it is limited.
+# Use one thread and reserve no address space, because the address space is limited.
 _SET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -46,11 +46,11 @@ PYTHONPATH = str(Path(__file__).parents[3])
 
 
 class SandboxError(UsageError):
-    """Raised if a file crashes its worker, or exceeds the worker's memory or time."""
+    """Raised if a file crashes its worker, or its worker exceeds the memory or time limit."""
 
 
 class EvictedError(Exception):
-    """Raised if a stream that waited for its reader gave way to other streams."""
+    """Raised if a waiting stream was ended in favor of other streams."""
 
 
 class Part(NamedTuple):
@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
     Attributes:
         facts: JSON value.
-        body: Bytes, such as pixels or a stream of Arrow.
+        body: Bytes, such as pixels or an Arrow stream.
     """
 
     facts: Any
@@ -69,9 +69,9 @@ class _Worker:
     """Worker process.
 
     Attributes:
-        key: Its module and the environment variables in addition to those of all workers.
-        is_late: Whether it was killed because of its time.
-        scratch: Its folder for temporary files.
+        key: Module, and the environment variables in addition to `_PASSED` and `_SET`.
+        is_late: Whether the process was killed after its time limit.
+        scratch: Folder for temporary files.
     """
 
     def __init__(self, key: tuple[str, ...]) -> None:
@@ -102,7 +102,7 @@ class _Worker:
         _workers.add(self)
 
     def wait_until_ready(self) -> None:
-        """Wait for its imports.
+        """Wait until the worker has finished its imports.
 
         Raises:
             RuntimeError: If it does not start.
@@ -136,7 +136,7 @@ def _end(process: "subprocess.Popen[bytes]", scratch: str) -> None:
     process.kill()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
-            with suppress(OSError):  # of a task that was not written completely
+            with suppress(OSError):  # if a task was not written completely
                 stream.close()
     process.wait()
     shutil.rmtree(scratch, ignore_errors=True)
@@ -153,20 +153,20 @@ def run(
     memory: int = MEMORY,
     seconds: float | None = None,
 ) -> Iterator[Part]:
-    """Run a task in a worker, and yield the parts of its result, which are to be used up at once.
+    """Run a task in a worker and yield the parts of its result, which must be consumed immediately.
 
     Args:
-        task: ``"module:function"``.
+        task: Task as ``"module:function"``.
         settings: JSON value for the function.
         content: Content of a file for the function.
         subject: Name of the file in messages, such as ``"`images[0]`"``.
-        most_bytes: Bytes that all parts may have in all.
-        memory: Bytes that the worker may use in addition to what it has after its imports.
-        seconds: Seconds on processors, `SECONDS` by default.
+        most_bytes: Maximum total size of all parts, in bytes.
+        memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
+        seconds: CPU time limit in seconds. The default is `SECONDS`.
 
     Raises:
-        SandboxError: If the worker used too much memory or time, or ended.
-        UsageError: With the message of the function's error.
+        SandboxError: If the worker exceeded its memory or time, or ended.
+        UsageError: If the function raised an error, with its message.
         OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
@@ -187,20 +187,22 @@ def stream(
     seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Part]:
-    """Run a task in a worker that waits while its parts are used; memory, time and bytes are those of a part.
+    """Run a task in a worker that waits while each part is consumed, with separate limits for each part.
 
     Args:
-        task: As for `run`.
-        settings: As for `run`.
-        subject: As for `run`.
-        most_bytes: As for `run`.
-        memory: As for `run`.
-        seconds: As for `run`.
-        environment: Environment variables of the worker in addition to those of all workers.
+        task: Task as ``"module:function"``.
+        settings: JSON value for the function.
+        subject: Name of the file in messages, such as ``"`images[0]`"``.
+        most_bytes: Maximum size of a part, in bytes.
+        memory: Memory limit in bytes, in addition to the memory of the worker after its imports.
+        seconds: CPU time limit of a part in seconds. The default is `SECONDS`.
+        environment: Environment variables of the worker in addition to the default ones.
 
     Raises:
-        EvictedError: If too many streams waited, and this one for the longest time.
-        Exception: As for `run`.
+        EvictedError: If too many streams waited, and this one waited longest.
+        SandboxError: If the worker exceeded its memory or time, or ended.
+        UsageError: If the function raised an error, with its message.
+        OSError: If the function raised one.
     """
     module, _, function = task.partition(":")
     told = _task(function, settings, memory, seconds, is_stream=True)
@@ -221,15 +223,15 @@ def stream(
 
 
 def start(module: str, environment: Mapping[str, str] | None = None) -> None:
-    """Start a worker for a task that follows soon, unless one is free."""
+    """Start a worker for a task that follows soon, unless a worker is free."""
     key = _key(module, environment)
     if not any(one.key == key for one in _free):
-        with suppress(OSError, UsageError):  # which the task reports
+        with suppress(OSError, UsageError):  # reported by the task
             _keep(_Worker(key))
 
 
 def stop_idle() -> None:
-    """End the workers that have no task."""
+    """End the workers without a task."""
     with _guard:
         ended, _free[:] = _free[:], []
     for worker in ended:
@@ -272,7 +274,7 @@ def _parts(
 
 
 def _raised(error: Mapping[str, Any]) -> Exception:
-    """Return the error of a function as the nearest class that is known here."""
+    """Return the error of a function as an instance of its most specific class that is known here."""
     known = {"TooMuch": TooMuch, "OSError": OSError} | {
         name: kind for name, kind in vars(errors).items() if isinstance(kind, type)
     }
@@ -294,12 +296,12 @@ def _key(module: str, environment: Mapping[str, str] | None) -> tuple[str, ...]:
 
 
 def _free_worker(key: tuple[str, ...]) -> _Worker:
-    """Return a free worker, the one that was used last, or start one."""
+    """Return the most recently used free worker, or start one."""
     with _guard:
         worker = next((one for one in reversed(_free) if one.key == key), None)
         if worker is not None:
             _free.remove(worker)
-    # Somebody may have ended it meanwhile, or removed its folder.
+    # The process may have ended since its last task, or its folder may have been removed.
     if worker is None or worker.process.poll() is not None or not os.path.isdir(worker.scratch):
         worker = _Worker(key)
     worker.wait_until_ready()
@@ -308,7 +310,7 @@ def _free_worker(key: tuple[str, ...]) -> _Worker:
 
 @contextmanager
 def _returned(worker: _Worker) -> Iterator[None]:
-    """Keep the worker for other tasks if the block ends well or with an error of the function, and end it otherwise."""
+    """Keep the worker if the block succeeds or the function raises an error, and end it otherwise."""
     is_well = False
     try:
         yield
@@ -334,7 +336,7 @@ def _keep(worker: _Worker) -> None:
 
 
 def _let_wait(worker: _Worker) -> None:
-    """Let a stream wait for its reader, and end the one that has waited longest if there are too many."""
+    """Mark a stream as waiting for its reader, and end the one that has waited longest if there are too many."""
     with _guard:
         _waiting.append(worker)
         ended, _waiting[:] = _waiting[:-_MOST_STREAMS], _waiting[-_MOST_STREAMS:]
@@ -343,7 +345,7 @@ def _let_wait(worker: _Worker) -> None:
 
 
 def _forget() -> None:
-    """Leave the workers to the process of which this one is a fork."""
+    """Release the workers, which belong to the parent process, in a forked process."""
     global _guard, _turns
     for worker in _workers:
         worker.end.detach()
