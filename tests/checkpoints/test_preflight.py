@@ -28,7 +28,7 @@ DETECTOR = "`regions='fasterrcnn_resnet50_fpn_v2'` needs .*: vlgauge prefetch de
 VG = [f"`nouns` {PIPELINE}", "`idf` is missing", "`checkpoint` is missing: .*10eudslyp", "`glove_path` is", DETECTOR]
 C = "`model` is missing: the authors' checkpoint"
 CALLS = {
-    "groovist": (STORIES, [f"`noun_phrases` {PIPELINE}", CLIP, DETECTOR, "`theta` is missing: give a number"]),
+    "groovist": (STORIES, [f"`noun_phrases` {PIPELINE}", CLIP, DETECTOR, "`theta` is missing: pass a number"]),
     "rovist_vg": (STORIES, VG),
     "rovist_c": ({"predictions": STORIES["predictions"]}, [C]),
     "rovist": (STORIES, [*(f"{source}.*given as vg=" for source in VG), f"{C}.*given as c="]),

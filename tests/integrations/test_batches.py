@@ -224,7 +224,7 @@ def test_stories_of_two_forms_are_refused_across_batches():
         (
             "clip_s",
             {"config_name": "video", "variant": "emscore"},
-            "`variant='emscore'` scores a video by those beside",
+            "with `variant='emscore'` depends on the other videos",
         ),
     ],
 )

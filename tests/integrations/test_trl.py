@@ -66,7 +66,7 @@ def test_what_clip_reads_a_caption_behind_pays_nothing():
 
 def test_a_score_that_depends_on_the_batch_is_no_reward():
     with pytest.raises(
-        ValueError, match=r"must give a caption one score in every batch, got polos: variant='released'"
+        ValueError, match=r"must give a caption one score in every batch, got polos: with variant='released'"
     ):
         caption_reward("polos", profile="embedded", references="references", variant="released")
 

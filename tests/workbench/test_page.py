@@ -31,7 +31,7 @@ def test_the_page_begins_with_an_example_that_is_scored(built, metric, expected)
 def test_the_list_has_every_metric_with_its_question():
     listed = picker.sheet()
     assert listed.count('role="option"') == len(metric_names())
-    assert "Is a visual story grounded, coherent and varied?" in listed
+    assert "How grounded, coherent and non-redundant is a story?" in listed
     assert 'aria-label="reads a text and pictures"' in listed
 
 

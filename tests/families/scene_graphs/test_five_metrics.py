@@ -341,7 +341,7 @@ def test_a_parser_gives_one_graph_per_caption():
     columns = {"predictions": ["a dog"], "references": [["a cat"]]}
     with pytest.raises(ValueError, match=r"`parser.graphs` must give one entry per caption, 2 in all, got 0"):
         loaded("spice", parser=Faulty([])).compute(**columns)
-    with pytest.raises(TypeError, match=r"must give a `vlgauge.families.scene_graphs.Graph` per caption, got dict"):
+    with pytest.raises(TypeError, match=r"must return a `vlgauge.families.scene_graphs.Graph` per caption, got dict"):
         loaded("spice", parser=Faulty([{"objects": ["dog"]}] * 2)).compute(**columns)
 
 

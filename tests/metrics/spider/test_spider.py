@@ -129,7 +129,7 @@ def test_what_is_missing_is_told_under_its_own_name(tmp_path):
     [
         ({"df": "words"}, "`df` must be"),
         ({"parser": "spice"}, "`parser` must be"),
-        ({"parser": WordParser(), "pipeline": "embedded"}, "`pipeline` must be left out"),
+        ({"parser": WordParser(), "pipeline": "embedded"}, "`pipeline` cannot be combined with"),
         ({"jars": "folder"}, "`jars` requires `parser` to be"),
     ],
 )

@@ -170,7 +170,7 @@ def test_people_are_like_people(trm):
         assert row.lowest <= row.mean_log_pvalue <= row.highest
         assert row.mean_log_pvalue == pytest.approx(row.expected_mean_log_pvalue, abs=0.3)
         assert abs(row.z) < 3
-    with pytest.raises(ValueError, match="`draws` must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="`draws` must be a whole number of at least 1, got 0"):
         people_splits(drawn(2, 8, seed=7), {}, draws=0)
 
 
