@@ -1,4 +1,4 @@
-"""The surroundings of every test: no network, a cache folder of its own, no profile from outside."""
+"""Environment of every test: no network, a separate cache folder, no profile settings from outside."""
 
 import atexit
 import functools
@@ -41,11 +41,11 @@ for _name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_METRICS_CACHE", "HF_MODUL
 # As many workers as processors, each with as many threads, wait for one another more than they work.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    # Whatever is registered later runs before. To take all libraries down one by one takes ten seconds.
+    # Exit functions registered later run before. A regular shutdown of all libraries takes ten seconds.
     atexit.register(os._exit, 0)
 
 TESTS = Path(__file__).resolve().parent
-# They come first, in this order: what a browser computes beside what waits, then what takes longest.
+# Files that start first, in this order: browser tests, which compute while other tests wait, then the longest files.
 FIRST = ("browser", "ray", "picker", "distributed", "hub", "reports", "killed_processes", "box")
 FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assemble_space", "hostile_media")
 FIRST += ("bombs", "damaged_files", "one", "doors")
@@ -73,21 +73,21 @@ _GUARD: dict = {}
 
 
 def pytest_configure(config):
-    """Before a test file imports it whole, evaluate is imported without the parts that take four seconds."""
-    if not config.getoption("numprocesses", None):  # else the workers import it
+    """Import evaluate without the parts that take four seconds, before a test file imports it completely."""
+    if not config.getoption("numprocesses", None):  # with workers, each of them imports it
         lean_import("evaluate")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Start long files first, so that no worker is left with one when the others are done; give slow tests an hour."""
+    """Start long files first, so that none runs alone at the end, and set the timeout of slow tests to an hour."""
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(3600))
     items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
 
 
-# Marker -> what its tests need, which installs may lack.
+# Marker -> minimum package versions of its tests, which an installation may lack.
 NEWER = {
     "streaming": {"datasets": "4.8", "huggingface_hub": "1.0"},
     "fetching": {"huggingface_hub": "1.0"},
@@ -96,7 +96,7 @@ NEWER = {
 
 
 def pytest_runtest_setup(item):
-    """Skip what the lowest versions that an install may have cannot do; a call says so in a sentence."""
+    """Skip tests that the minimum versions of an installation do not support. Calls raise an error in this case."""
     for marker, packages in NEWER.items():
         for package, least in packages.items():
             if item.get_closest_marker(marker) and Version(version(package)) < Version(least):
@@ -105,7 +105,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """All tests and what they import last as long as the process: no search for garbage need go through them."""
+    """Disable garbage collection, because all tests and their imports last as long as the process."""
     gc.disable()
     try:
         return (yield)
@@ -114,7 +114,7 @@ def pytest_collection():
         gc.freeze()
         gc.enable()
         gc.set_threshold(20_000, 20, 20)
-        atexit.register(gc.unfreeze)  # else extension modules complain at the end that their types are still there
+        atexit.register(gc.unfreeze)  # otherwise extension modules report at exit that their types still exist
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def pytest_sessionfinish():
 
 @pytest.fixture(scope="module", autouse=True)
 def libraries_are_searched_once():
-    """What the tests of a file imported lasts, too: many of them ask for a search, which went through it each time."""
+    """Exclude the imports of a test file from later garbage collection, which many of its tests request."""
     before = len(sys.modules)
     yield
     if len(sys.modules) - before > 100:
@@ -151,7 +151,7 @@ def libraries_are_searched_once():
 
 @pytest.fixture(scope="module", autouse=True)
 def plain_models_outlive_a_file():
-    """What a file of tests forgets, to see how it is loaded, is there again for the next one."""
+    """Restore models that a test file removed from the pool to test their loading."""
     plain = ("english", "punkt", "sentence", "tokens")
     before = {key: encoder for key, encoder in pool._encoders.items() if key[0] in plain}
     yield
@@ -161,7 +161,7 @@ def plain_models_outlive_a_file():
 
 @pytest.fixture(scope="session", autouse=True)
 def told_of_the_toy():
-    """As if the toys had warned already: which test is the first to use one depends on their order."""
+    """Suppress the warnings of the demo models, because their first use depends on the order of the tests."""
     from vlgauge.models.clip import toy
 
     with warnings.catch_warnings():
@@ -172,7 +172,7 @@ def told_of_the_toy():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_step_is_long():
-    """As if every step ended at once: which of them writes a line depends on the machine."""
+    """Disable progress lines, because the steps that are long enough for one depend on the machine."""
     from vlgauge.core import progress
 
     progress.FIRST_LINE_SECONDS = math.inf
@@ -180,13 +180,13 @@ def no_step_is_long():
 
 @pytest.fixture(scope="session", autouse=True)
 def files_are_settled_soon():
-    """As if each disk had a clock of its own that never stands still: files are hashed once, though just written."""
+    """Treat files as settled after 50 ms, as with a fine-grained disk clock, so that new files are hashed once."""
     files._SETTLED_NS = 50_000_000
 
 
 @pytest.fixture(scope="session", autouse=True)
 def scripts_are_read_once():
-    """Scripts of this checkout, which stay as they are: at each load evaluate would read, hash and copy them again."""
+    """Cache the scripts of this checkout, which do not change. Otherwise each load reads, hashes and copies them."""
     loading = lean_import("evaluate").loading
     read = loading.evaluation_module_factory
     read_once = functools.cache(lambda path: read(path))
@@ -200,7 +200,7 @@ def scripts_are_read_once():
 
 @contextmanager
 def refused_sockets():
-    """Refuse every socket but AF_UNIX; fails at the end too if the refusal was swallowed."""
+    """Block every socket except AF_UNIX, and fail at the end if a test caught the error."""
     if not _GUARD:
         exec(REFUSE_SOCKETS, _GUARD)
     _GUARD["watching"] = True
@@ -228,7 +228,7 @@ def without_sockets():
 
 @pytest.fixture
 def shared_folder():
-    """Reference material beside the checkout, which not everybody has."""
+    """Reference material next to the checkout, which is optional."""
     folder = TESTS.parents[1] / "shared"
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")
@@ -273,26 +273,26 @@ def run_python():
 
 @pytest.fixture(scope="module")
 def chromium():
-    """One browser for the tests of a file; two at once would share a loop, and a loop is in the way of other files."""
+    """One browser for the tests of a file. Two at once would share an event loop, which disturbs other test files."""
     with browser() as found:
         yield found
 
 
 @pytest.fixture
 def story_toy(load_toy, rows_folder):
-    """The toy that reads stories, with its rows on disk."""
+    """Demo metric of stories, with its rows on disk."""
     return load_toy("story_toy", cache_dir=str(rows_folder))
 
 
 @pytest.fixture
 def set_toy(load_toy, rows_folder):
-    """The toy that reads sets of captions."""
+    """Demo metric of caption sets."""
     return load_toy("set_toy", cache_dir=str(rows_folder))
 
 
 @pytest.fixture
 def image_toy(load_toy, rows_folder):
-    """The toy that reads images."""
+    """Demo metric of images."""
     return load_toy("image_toy", cache_dir=str(rows_folder))
 
 

@@ -69,7 +69,7 @@ def components(n=6):
 def drawn(n=6):
     found = scenes.scenes(n, seed=3, split="test")
     references = [scenes.captions(scene, seed=1)[:2] for scene in found]
-    references[1], references[2] = None, references[0]  # what rows share may be remembered
+    references[1], references[2] = None, references[0]  # values shared by rows may be cached
     return {
         "predictions": [scenes.captions(scene, seed=0)[0] for scene in found],
         "images": [png(scenes.draw_scene(scene, size=48).image) for scene in found],
@@ -103,7 +103,7 @@ def drawn_stories(n=2):
 
 
 SAMPLED = {"pvalue": "monte_carlo", "permutations": 199, "seed": 5}
-# By what a metric reads.
+# Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": stories,
     "StoryImageMetric": drawn_stories,
@@ -123,9 +123,10 @@ ROWS_OF_FAMILY = {
 
 
 def cases_of(name):
-    """Settings, and the function that makes the rows, by the name of the case, which begins with that of its metric.
+    """Return the settings and the row function of each case of a metric, keyed by case name.
 
-    `APART` of its own cases has others, by what stands behind the name.
+    A case name is the name of the metric plus a suffix. `APART` in the `cases.py` of a metric defines other cases,
+    keyed by suffix.
     """
     rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(name))).__name__]
     settings = usual(name, profile="embedded", device="cpu", encoder=fake_encoder, pvalue="exact")

@@ -1,4 +1,4 @@
-"""What axe-core finds on a page, where a wheel brought it."""
+"""Violations that axe-core finds on a page, if a package that ships axe-core is installed."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,7 +7,10 @@ import pytest
 
 
 def violations(page, only=(), without=()):
-    """Rules that a page breaks, each with the first element that does; skips the test without axe-core."""
+    """Return the violated rules of a page, each with the first violating element.
+
+    The test is skipped if axe-core is not installed.
+    """
     wheel = find_spec("axe_playwright_python")
     if wheel is None:
         pytest.skip("axe-core is not installed: pip install axe-playwright-python")

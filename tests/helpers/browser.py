@@ -1,11 +1,11 @@
-"""A browser that looks at a page, where there is one."""
+"""Browser tests of pages, with Chromium and Playwright if both are installed."""
 
 import shutil
 from contextlib import contextmanager
 
 import pytest
 
-# Sizes of all texts as they are seen, texts of plots with their scale.
+# Rendered font sizes of all texts. Texts of plots include their scale.
 SIZES = """() => {
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -31,7 +31,7 @@ _CONTRAST = """
     return (more + 0.05) / (less + 0.05);
   };"""
 
-# Texts that do not stand out from what is behind them, with their contrast.
+# Texts with too little contrast to their background, with the contrast.
 FAINT = (
     f"""() => {{{_CONTRAST}"""
     + """
@@ -60,7 +60,7 @@ FAINT = (
 }"""
 )
 
-# Frames of fields that do not stand out from what is around them, with their contrast.
+# Borders of fields with too little contrast to their surroundings, with the contrast.
 FAINT_FRAMES = (
     f"""() => {{{_CONTRAST}"""
     + """
@@ -73,7 +73,7 @@ FAINT_FRAMES = (
 }"""
 )
 
-# What can be used and has no name for those who do not see it.
+# Interactive elements without an accessible name.
 NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, button, iframe")].filter(one => {
   const box = one.getBoundingClientRect();
   const named = one.ariaLabel || one.title || one.labels?.length || one.getAttribute("aria-labelledby");
@@ -83,7 +83,7 @@ NAMELESS = """() => [...document.querySelectorAll("input, textarea, select, butt
 
 @contextmanager
 def browser():
-    """Chromium, driven by Playwright; skips the test where one of them is missing."""
+    """Start Chromium with Playwright. The test is skipped if either of them is missing."""
     api = pytest.importorskip("playwright.sync_api")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
@@ -100,7 +100,7 @@ def browser():
 
 @contextmanager
 def opened(chromium, path, width, scheme="light", **settings):
-    """A page of a file, and the addresses that it asked for."""
+    """Open a file as a page, and yield the page and the list of requested URLs."""
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **settings)
     page = context.new_page()
     asked = []
@@ -137,10 +137,10 @@ LOOPBACK = ("http://127.0.0.1", "data:", "blob:", "about:")
 
 @contextmanager
 def watched(chromium, address, width, scheme="light"):
-    """A page of a server; nothing but this machine is asked, and no script fails.
+    """Open a page of a server, and check that no other machine is requested and no script fails.
 
-    It is the page of an earlier test, if there is one: its process has compiled the scripts of the server. Of two at
-    once each has a context of its own, since Chromium draws a page behind another once a second.
+    The page of an earlier test is reused if possible, because its process has compiled the scripts of the server. Two
+    pages at the same time use separate contexts, because Chromium renders a background page once per second.
     """
     free = [page for context in chromium.contexts for page in context.pages if page.url == "about:blank"]
     page = free[0] if free else chromium.new_context().new_page()
@@ -167,7 +167,10 @@ def watched(chromium, address, width, scheme="light"):
 
 
 def check_layout(page, asked, path, *widths):
-    """No sideways scroll, nothing asked for, no text under 12 px; with all that unfolds closed, then open."""
+    """Check that a page has no horizontal scrolling, no external requests and no text below 12 px.
+
+    Each width is checked with all foldable sections closed, and then open.
+    """
     for _ in range(2):
         for width in widths:
             page.set_viewport_size({"width": width, "height": 800})

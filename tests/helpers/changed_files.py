@@ -1,4 +1,4 @@
-"""Files of all formats that are read, changed at random from a fixed seed; what reads them, and how that is watched."""
+"""Files of all supported formats with random changes from a fixed seed, their readers, and checks of the reading."""
 
 import contextlib
 import io
@@ -74,7 +74,7 @@ def as_matlab(path):
 
 
 def as_archive(path):
-    """Every row of an archive."""
+    """Read all rows of an archive."""
     from vlgauge.api.row_sources.grouped_files import tar_rows
     from vlgauge.inputs.media.limits import RowLimits
 
@@ -85,14 +85,14 @@ def as_archive(path):
 
 
 def as_weights(path):
-    """The tensors of a file of weights."""
+    """Read the tensors of a weight file."""
     from vlgauge.checkpoints.reading import read_tensors
 
     read_tensors(path)
 
 
 def tar(kind=tarfile.PAX_FORMAT):
-    """An archive of pictures, captions and objects."""
+    """Return an archive of images, captions and objects."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=kind) as made:
         for number in range(6):
@@ -105,7 +105,7 @@ def tar(kind=tarfile.PAX_FORMAT):
 
 
 def weights(ending):
-    """Two tensors in a file."""
+    """Return a function that writes a file with two tensors."""
 
     def made(folder):
         import torch
@@ -149,7 +149,7 @@ FORMATS = {
 
 
 def changed(data, draw):
-    """The bytes after one to six changes: others, fewer, twice, or numbers that are too large."""
+    """Return the bytes after one to six changes: replaced, removed, repeated, or with integers that are too large."""
     found = bytearray(data)
     for _ in range(draw.randint(1, 6)):
         if not found:
@@ -176,18 +176,18 @@ def resident():
 
 
 MOST_EXTRA = 100  # MB
-MOST_SECONDS = 30.0  # no measure of speed: what hangs is told apart from what ends
+MOST_SECONDS = 30.0  # not a measure of speed: separates reads that hang from reads that finish
 
 
 @dataclass
 class Watched:
-    """What happened while changed files were read.
+    """Observations while changed files were read.
 
     Attributes:
-        refused: Sentences.
-        seconds: The longest that one took.
-        extra: Megabytes by which this process grew.
-        opened: Files that were opened here and are none of those that were given.
+        refused: Error messages.
+        seconds: Longest reading time of a file.
+        extra: Memory growth of this process, in MB.
+        opened: Files that this process opened.
     """
 
     refused: list[str] = field(default_factory=list)
@@ -197,7 +197,7 @@ class Watched:
 
 
 def read_changed(data, rounds, seed, read):
-    """Let changed files be read; `read(content)`."""
+    """Read randomly changed files with `read(content)`, and return the observations."""
     draw, found = random.Random(seed), Watched()
     before = resident()
     for _ in range(rounds):
@@ -214,12 +214,12 @@ def read_changed(data, rounds, seed, read):
 
 
 def check(found, folder):
-    """Nothing hung, nothing grew, nothing else was opened, and what was refused is told in a sentence."""
+    """Check that no read hung, memory did not grow, no other file was opened, and each error message is one line."""
     assert found.seconds < MOST_SECONDS
     assert found.extra < MOST_EXTRA
     assert not [message for message in found.refused if "\n" in message]
     known = (str(folder), tempfile.gettempdir(), "/proc/", "/dev/null", sys.prefix, sys.base_prefix)
-    source = str(Path(__file__).resolve().parents[2])  # what Python imports
+    source = str(Path(__file__).resolve().parents[2])  # files that Python imports
     # The others are names in a worker's folder, which is removed from within.
     assert not [path for path in found.opened if os.path.isabs(path) and not path.startswith((*known, source))]
 
@@ -229,7 +229,7 @@ _HOOK: dict = {}
 
 @contextlib.contextmanager
 def opened_files(found):
-    """Files that this process opens meanwhile, in any thread."""
+    """Collect the files that this process opens inside the block, in any thread."""
     if not _HOOK:
 
         def hear(event, arguments):

@@ -41,7 +41,7 @@ def last_text(question):
 
 
 def row(text, chances):
-    """One token, with the 20 likeliest in its place, and what is left over the others."""
+    """Return one token with the 20 most likely alternatives. The other tokens share the remaining probability."""
     told = {spelled: chance for spelled, chance in chances.items() if chance > 0}
     rest = max(0.0, 1 - sum(told.values()))
     n_others = 20 - len(told)
@@ -56,7 +56,7 @@ def completion(text, rows, reason="stop", **more):
 
 
 def of_answer(answer):
-    """A remembered answer in the form of the protocol, its digits as tokens, and an end token as vLLM tells it."""
+    """Return a recorded answer in the API format, with one token per digit and an end token, as vLLM returns it."""
     pieces = [piece for piece in re.split(r"(\d)", answer.text) if piece]
     own = iter(answer.digits[answer.digit_at >= 0])
     rows = []
@@ -76,11 +76,13 @@ def of_chance(chance):
 
 
 class ChatServer:
-    """`reply(asked)` gives what is sent: a JSON value, or status, headers and bytes.
+    """Chat server for tests.
+
+    `reply(asked)` returns the response: a JSON value, or status, headers and bytes.
 
     Attributes:
-        url: Its address.
-        asked: The questions so far, each with its headers and path.
+        url: URL of the server.
+        asked: Requests so far, each with its headers and path.
     """
 
     def __init__(self, reply):
@@ -107,7 +109,7 @@ class ChatServer:
                 self.wfile.write(content)
 
             def log_message(self, *arguments):
-                """Say nothing."""
+                """Suppress log messages."""
 
         self._server, address = serve(Handler)
         self.url = f"{address}/v1"
@@ -118,7 +120,7 @@ class ChatServer:
 
 
 def text_of(body):
-    """The last question of a request, behind what was replied before it."""
+    """Return the last question of a request, preceded by the earlier replies."""
     said = [turn["content"] for turn in body["messages"]]
     texts = [one if isinstance(one, str) else one[-1]["text"] for one in said]
     return " ".join(texts[1:]) if len(texts) > 1 else texts[0]

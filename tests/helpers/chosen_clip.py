@@ -11,7 +11,7 @@ from vlgauge.models.clip.tokens import ClipTokens
 
 
 def grey(value, size=(4, 4)):
-    """An image all of one grey, by which `ChosenClip` knows it."""
+    """Return an image of a single gray value, by which `ChosenClip` identifies it."""
     return np.full((*size, 3), value, dtype=np.uint8)
 
 
@@ -24,9 +24,10 @@ class ChosenAdapter:
 
 
 class ChosenClip:
-    """Vectors by the grey of an image and by the text behind the prompt; the end token has that of the text.
+    """Encoder with embeddings chosen by the gray value of an image and by the text after the prompt.
 
-    Any other text has a vector made from its characters, any other token the vector of its id.
+    The end token has the embedding of the text. Other texts have an embedding derived from their characters, and other
+    tokens one derived from their id.
     """
 
     architecture = "fake"

@@ -6,7 +6,7 @@ from vlgauge.scenes.content import OPPOSITES
 
 
 def true_of(claim, scene):
-    """Whether the scene shows all that is claimed; it may show more."""
+    """Return whether the scene contains everything that is claimed. It may contain more."""
     if claim.background not in (None, scene.background):
         return False
     for order in permutations(range(len(scene.objects)), len(claim.mentions)):

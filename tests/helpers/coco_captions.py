@@ -1,4 +1,4 @@
-"""Captions against references: random ones, and the COCO material beside the checkout."""
+"""Captions with references: random examples, and the COCO reference material next to the checkout."""
 
 import gzip
 import itertools
@@ -11,7 +11,7 @@ from folders import ROOT
 import vlgauge
 from vlgauge.inputs.text.ngrams import token_ids
 
-COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
+COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it
 needs_coco = pytest.mark.skipif(not COCO.exists(), reason="needs the reference material beside the checkout")
 
 WORDS = ["a", "dog", "runs", "the", "on", "grass", "red"]
@@ -22,7 +22,7 @@ def coco():
 
 
 def random_examples(n_examples, seed):
-    """Captions of 0 to 9 words and 1 to 4 references each, with many words in common."""
+    """Return captions of 0 to 9 words and 1 to 4 references each, with many words in common."""
     rng = np.random.default_rng(seed)
 
     def caption(shortest):
@@ -33,7 +33,7 @@ def random_examples(n_examples, seed):
 
 
 def by_example(candidates, references):
-    """Token ids of candidates and references, given by their tokens, in turn; and the example of each."""
+    """Return the token ids of candidates and references in turn, and the example index of each."""
     rows = [(own, *theirs) for own, theirs in zip(candidates, references, strict=True)]
     return token_ids(itertools.chain.from_iterable(rows)), np.repeat(np.arange(len(rows)), list(map(len, rows)))
 

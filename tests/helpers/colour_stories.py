@@ -1,4 +1,4 @@
-"""Two stories, their pictures in plain colours, and groovist with an encoder that knows colours only."""
+"""Two stories with images of plain colors, and groovist with an encoder that only distinguishes colors."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from PIL import Image
 
 import vlgauge
 
-# Ratings of our own, in steps of one half.
+# Made-up ratings, in steps of 0.5.
 STANDIN = GOLDEN / "groovist" / "concreteness_standin.csv"
 RED, GREEN, BLUE, YELLOW = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0)
 
@@ -41,11 +41,11 @@ def usual():
 
 
 def score(stories=(STORY,), images=(IMAGES,), phrases=(PHRASES,), metric=None, **data):
-    """The result of one call."""
+    """Return the result of one call."""
     metric = usual() if metric is None else metric  # an empty metric is false
     return metric.compute(predictions=list(stories), images=images, noun_phrases=phrases, **data)
 
 
 def details(**data):
-    """The details of the first story."""
+    """Return the details of the first story."""
     return score(**data, return_details=True)["groovist_details"][0]

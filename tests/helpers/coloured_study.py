@@ -1,4 +1,4 @@
-"""Stories of coloured pictures for the experiments of GROOViST, and the metric with an encoder of colours."""
+"""Stories with colored images for the experiments of GROOViST, and the metric with an encoder of colors."""
 
 from fake_clip import FakeClip
 from PIL import Image
@@ -11,7 +11,7 @@ NAMES = list(COLOURS)
 
 
 def loader(**common):
-    """Loads groovist with an encoder of colours, as the command does."""
+    """Return a function that loads groovist with an encoder of colors, as the command does."""
     settings = {"theta": 0.3, "regions": "whole", "noun_phrases": "embedded"}
     metric = settings | {"backbone": FakeClip()} | common
 
@@ -22,7 +22,7 @@ def loader(**common):
 
 
 def coloured_stories():
-    """Four stories with two pictures each."""
+    """Return four stories with two images each."""
     stories = [[f"A {name} dog ran.", f"He saw the {name} tree."] for name in NAMES]
     images = [[Image.new("RGB", (6, 6), COLOURS[name])] * 2 for name in NAMES]
     return study.Stories(stories, images)

@@ -1,11 +1,11 @@
-"""What the tests of the demo look for in its page."""
+"""Parser of the page of the demo."""
 
 import re
 from html.parser import HTMLParser
 
 
 class Elements(HTMLParser):
-    """Start tags with their attributes, the text, and what was not closed or closed out of turn."""
+    """Start tags with attributes, the text, and the tags that were not closed or closed in the wrong order."""
 
     def __init__(self, page):
         super().__init__()
@@ -33,7 +33,7 @@ class Elements(HTMLParser):
 
 
 def articles(page):
-    """The part of the page about each example, by metric and id."""
+    """Return the part of the page about each example, keyed by metric and id."""
     found = {}
     for section in re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL):
         for article in re.findall(r"<article.*?</article>", section[1], re.DOTALL):
@@ -42,7 +42,7 @@ def articles(page):
 
 
 def table_rows(page, metric):
-    """Cells of the table of kinds of a metric, by kind."""
+    """Return the cells of a metric's table of kinds, keyed by kind."""
     table = re.search(rf'<section id="{metric}".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
     rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
     return {cells[0]: cells[1:] for cells in (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows)}

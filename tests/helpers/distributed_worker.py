@@ -6,7 +6,7 @@ from vlgauge.core.lean_imports import lean_import
 
 
 def serve(connection):
-    """Answer jobs `(folder, settings, rounds, delay)` with one result or error per round, until None comes."""
+    """Process jobs `(folder, settings, rounds, delay)` until None arrives, and send one result or error per round."""
     evaluate = lean_import("evaluate")
     connection.send("ready")
     while (job := connection.recv()) is not None:
@@ -17,7 +17,7 @@ def serve(connection):
 
 
 def outcome(metric, batches, delay):
-    """Result of one round, or the error that it ended with."""
+    """Return the result of one round, or the error that it raised."""
     time.sleep(delay)
     try:
         for batch in batches[:-1]:

@@ -1,4 +1,4 @@
-"""Columns and results of every metric, for a few rows that bring out what explains a score."""
+"""Columns and results of every metric for a few rows that show the parts of an explanation."""
 
 import warnings
 from functools import cache
@@ -24,7 +24,7 @@ EMBEDDED = {"profile": "embedded", "keep_in_memory": True}
 
 
 def pictured(stories):
-    """Columns of stories beside their pictures."""
+    """Return the columns of stories with their images."""
     drawn = [story.drawings() for story in stories]
     return {
         "predictions": [story.sentences for story in stories],
@@ -34,7 +34,7 @@ def pictured(stories):
 
 
 def bundled(name, n=12):
-    """The first rows of a bundled file, by column."""
+    """Return the first rows of a bundled file, keyed by column."""
     path = str(EXAMPLES / f"{name}.jsonl")
     rows = read_rows(path)[:n]
     columns = {key: [row[key] for row in rows] for key in rows[0] if key in ("id", "predictions", "references")}
@@ -43,7 +43,7 @@ def bundled(name, n=12):
 
 
 def sets():
-    """Two caption sets, one of which says one thing only, and one without a score."""
+    """Return two caption sets, one of them with five equal captions, and one without a score."""
     columns = bundled("caption_sets", 2)
     columns["predictions"][1] = [columns["predictions"][1][0]] * 5
     return {
@@ -53,7 +53,7 @@ def sets():
 
 
 def referenced():
-    """Captions with one reference or several, one without a word, one without a reference."""
+    """Return captions with one or several references, one without words, and one without references."""
     return {
         "predictions": ["A dog runs on the grass.", "A cat is sleeping.", "?", "Nothing."],
         "references": [["The dog runs over the grass.", "A dog."], "A kitten sleeps.", ["A bird."], []],
@@ -61,7 +61,7 @@ def referenced():
 
 
 def styled():
-    """Captions with styles, two of them of words that no table has."""
+    """Return captions with styles. The words of two of them are not in any table."""
     return {
         "predictions": [
             "A dog runs with love in its heart.",
@@ -80,7 +80,7 @@ def styled():
 
 
 def parts():
-    """Scores of three metrics for two stories, one of them without one of its scores."""
+    """Return the scores of three metrics for two stories, one of them with a missing score."""
     model = [
         {"groovist": 1.0, "rovist_c": 0.5, "rovist_nr": 0.9},
         {"groovist": 1.0, "rovist_c": None, "rovist_nr": 0.9},
@@ -89,7 +89,7 @@ def parts():
 
 
 def stories():
-    """Stories that repeat themselves, that do not, and one of one sentence."""
+    """Return stories with and without repetition, and one of a single sentence."""
     return {
         "id": ["fair", "dog", "short"],
         "predictions": [
@@ -100,7 +100,7 @@ def stories():
     }
 
 
-# By what a metric reads.
+# Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": stories,
     "StoryImageMetric": lambda: pictured(scenes.stories(2, 41, "test")),
@@ -120,7 +120,7 @@ ROWS_OF_FAMILY = {
 
 
 def case_of(name):
-    """Settings and columns; `EXPLAINED` of its own cases are other ones."""
+    """Return the settings and columns of a metric, which `EXPLAINED` in its `cases.py` overrides."""
     rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(name))).__name__]
     settings, columns = own(name, "EXPLAINED", ({}, rows))
     return {**usual(name, profile="embedded", device="cpu", pvalue="exact"), **settings}, columns
@@ -128,7 +128,7 @@ def case_of(name):
 
 @cache
 def scored(name):
-    """Columns and result of a metric, with details; to be left as they are."""
+    """Return the columns and the result of a metric with details. Callers must not modify them."""
     settings, columns_of = case_of(name)
     columns = columns_of()
     metric = vlgauge.load(name, keep_in_memory=True, **settings)
@@ -139,7 +139,7 @@ def scored(name):
 
 
 def poisoned(value, text):
-    """The value with every text in it replaced; pictures and numbers stay."""
+    """Return the value with every string in it replaced. Images and numbers are unchanged."""
     if isinstance(value, str):
         return text
     if isinstance(value, dict):

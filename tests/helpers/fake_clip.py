@@ -8,11 +8,11 @@ COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1
 
 
 class FakeClip:
-    """A picture is its mean colour, from -1 to 1; a text is the sum of the colours it names.
+    """Encoder that represents an image by its mean color, from -1 to 1, and a text by the sum of the colors it names.
 
     Attributes:
         texts: Texts of each call.
-        places: Places of the pictures of each call.
+        places: Positions of the images of each call.
     """
 
     identity = "fake@00000000"

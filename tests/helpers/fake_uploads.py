@@ -9,18 +9,18 @@ from local_hub import COMMIT, serve
 
 
 class Uploads:
-    """What was asked and sent, and files that are there already.
+    """Simulated Hub that records requests and uploads.
 
     Attributes:
         log: Method and path of every request.
-        sent: Files of every commit, by repository and path.
-        files: Content by path as it is asked for, such as ``/org/m/resolve/main/README.md``.
-        spaces: Files of the Spaces, by id; a commit that is no pull request changes them.
-        tags: Names of the tags of the Spaces, by id.
-        told: Bodies of other requests, by path.
-        status: What a commit is answered with.
-        deleted: Files that a commit takes away, by repository and path.
-        refused: Ids of which no commit is taken.
+        sent: Files of every commit, keyed by repository and path.
+        files: Content, keyed by request path, such as ``/org/m/resolve/main/README.md``.
+        spaces: Files of the Spaces, keyed by id. A commit that is not a pull request changes them.
+        tags: Names of the tags of the Spaces, keyed by id.
+        told: Bodies of other requests, keyed by path.
+        status: HTTP status of the response to a commit.
+        deleted: Files that a commit deletes, by repository and path.
+        refused: Ids of repositories that reject commits.
     """
 
     def __init__(self):
@@ -29,7 +29,7 @@ class Uploads:
         self.server, self.url = serve(handler_of(self))
 
     def file(self, path):
-        """What is at a path; a Space has the same files under every tag."""
+        """Return the content at a path. A Space has the same files under every tag."""
         words = path.split("/")
         if words[1] == "spaces" and words[4:5] == ["resolve"]:
             space = "/".join(words[2:4])
@@ -38,7 +38,7 @@ class Uploads:
         return self.files.get(path)
 
     def about(self, path):
-        """What the Hub says of a Space; None if it is asked something else."""
+        """Return the metadata of a Space, or None for other paths."""
         words = path.partition("?")[0].split("/")
         space = "/".join(words[3:5])
         if words[1:3] != ["api", "spaces"] or space not in self.spaces:
@@ -58,21 +58,21 @@ class Uploads:
 
 
 def blob_id(content):
-    """What git calls a file."""
+    """Return the git blob id of a file."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def handler_of(hub):
-    """A handler that tells the hub what it is asked."""
+    """Return a request handler that records its requests in `hub`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *arguments):
-            """Say nothing."""
+            """Suppress log messages."""
 
         def answer(self, status, body=b"", **headers):
-            """One answer."""
+            """Send one response."""
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             told = {"Content-Type": "application/json", "Content-Length": str(len(content)), "X-Repo-Commit": COMMIT}
@@ -83,7 +83,7 @@ def handler_of(hub):
                 self.wfile.write(content)
 
         def do_GET(self):
-            """Files, and what there is to know of a Space."""
+            """Send files and metadata of Spaces."""
             hub.log.append((self.command, self.path))
             content = hub.file(self.path)
             if content is not None:
@@ -96,7 +96,7 @@ def handler_of(hub):
         do_HEAD = do_GET
 
         def do_POST(self):
-            """Checks of cards, and commits."""
+            """Validate cards, and accept commits."""
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             hub.log.append((self.command, self.path))
             if self.path == "/api/validate-yaml":

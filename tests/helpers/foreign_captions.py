@@ -1,4 +1,4 @@
-"""Captions of our own in German, Chinese and Arabic, two hundred each: who, does what, where."""
+"""Artificial captions in German, Chinese and Arabic, two hundred per language, each with subject, action and place."""
 
 from itertools import product
 

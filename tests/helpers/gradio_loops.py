@@ -1,4 +1,4 @@
-"""What Gradio leaves behind, so that no test is told of it."""
+"""Suppression of the warnings about event loops that Gradio leaves open."""
 
 import gc
 import warnings
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def loops_of_gradio_left_open():
-    """Gradio leaves event loops for the garbage collector, which warns of them wherever it happens to run."""
+    """Ignore the warnings about event loops that Gradio leaves to the garbage collector, which runs at any time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -17,7 +17,7 @@ def loops_of_gradio_left_open():
 
 
 def close_at_once(page):
-    """End the server of a page, which else waits five seconds for visitors who hold a connection."""
+    """Close the server of a page without waiting five seconds for clients with open connections."""
     page.server.force_exit = True
     with loops_of_gradio_left_open():
         page.close(verbose=False)

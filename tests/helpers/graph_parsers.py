@@ -21,7 +21,7 @@ class WordParser:
 
 @cache
 def renamed_pipeline(name):
-    """The small English pipeline by another name, which nobody changes."""
+    """Return the small English pipeline under another name. Tests must not modify it."""
     pipeline = import_spacy().load(found_folder())
     pipeline.meta["name"] = name
     return pipeline

@@ -1,4 +1,4 @@
-"""The files of groovist by themselves, and its scores of the cases that its authors' code was run on."""
+"""Files of groovist as separate modules, and its scores of the cases that the authors' code was run on."""
 
 import json
 import warnings
@@ -26,7 +26,7 @@ def loaded(settings):
 
 
 def load(**settings):
-    """A metric that reads no model; one per settings, because a load takes a tenth of a second."""
+    """Return a metric without a model, cached by settings, because loading takes 0.1 seconds."""
     settings = {"theta": VIST, "concreteness_path": STANDIN} | settings
     return loaded(tuple(sorted(settings.items())))
 

@@ -28,7 +28,7 @@ def zeros(path, size, packed=zlib.compressobj):
 
 
 def packed_lines(path, size, first=b""):
-    """A gzip file of that many bytes of blank lines."""
+    """Write a gzip file with `size` bytes of empty lines."""
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(first)
         chunk = b"\n" * 2**20
@@ -41,7 +41,7 @@ def _text(value):
 
 
 def tensor_pickle(stored, shape, strides):
-    """The pickle inside a torch file: one tensor "w" of that shape over a storage of that many floats."""
+    """Return the pickle of a torch file: a tensor "w" of this shape over a storage of `stored` floats."""
     numbers = [b"(" + b"".join(b"J" + struct.pack("<i", n) for n in part) + b"t" for part in (shape, strides)]
     storage = b"(" + _text("storage") + b"ctorch\nFloatStorage\n" + _text("0") + _text("cpu")
     storage += b"J" + struct.pack("<i", stored) + b"tQ"
@@ -50,7 +50,7 @@ def tensor_pickle(stored, shape, strides):
 
 
 def torch_file(path, stored, shape, strides, compression=zipfile.ZIP_STORED, repeated=False):
-    """A file of torch.save, its zeros packed or not."""
+    """Write a file in the format of `torch.save`, with zeros that are compressed or not."""
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr("archive/data.pkl", tensor_pickle(stored, shape, strides))
         archive.writestr("archive/version", "3\n")
@@ -75,7 +75,7 @@ def _overlap(path):
 
 
 def matlab_file(path, variables, size):
-    """A MATLAB file with that many packed variables, each of that many bytes of small numbers."""
+    """Write a MATLAB file with `variables` compressed variables, each of `size` bytes of small numbers."""
     body = struct.pack("<IIII", 6, 8, 9, 0) + struct.pack("<IIII", 5, 8, 1, size)
     body += struct.pack("<HHI", 1, 1, ord("x")) + struct.pack("<II", 2, size) + bytes(size)
     packed = zlib.compress(struct.pack("<II", 14, len(body)) + body, 9)
@@ -84,7 +84,7 @@ def matlab_file(path, variables, size):
 
 
 def many_rows(path, rows):
-    """A Parquet file of that many rows that are all alike."""
+    """Write a Parquet file with `rows` equal rows."""
     schema = pa.schema([("id", pa.int32())])
     part = pa.table({"id": np.zeros(10**6, np.int32)})
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -93,26 +93,26 @@ def many_rows(path, rows):
 
 
 def long_text_often(path, size, rows):
-    """A Parquet file with one text of that many characters, in that many rows."""
+    """Write a Parquet file with one string of `size` characters in all of the `rows` rows."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * size]))
     pq.write_table(pa.table({"predictions": texts}), path, compression="zstd")
 
 
 def long_list(path, size):
-    """A Parquet file of one row that has a list of that many nothings."""
+    """Write a Parquet file with one row that contains a list of `size` nulls."""
     lists = pa.ListArray.from_arrays(pa.array([0, size], pa.int32()), pa.nulls(size, pa.int8()))
     pq.write_table(pa.table({"predictions": lists}), path, compression="zstd")
 
 
 def long_beginning(path, size, rows):
-    """A Parquet file with one text of that many characters, of which every row but the first leaves all out."""
+    """Write a Parquet file with a string of `size` characters that all rows after the first share as a prefix."""
     texts = pa.chunked_array([pa.array(["a" * size] * 10)] * (rows // 10))
     encoding = {"use_dictionary": False, "column_encoding": {"predictions": "DELTA_BYTE_ARRAY"}}
     pq.write_table(pa.table({"predictions": texts}), path, compression="zstd", store_schema=False, **encoding)
 
 
 def deep_objects(path, depth, rows):
-    """A Parquet file of rows of nothing but objects within each other."""
+    """Write a Parquet file whose rows contain only nested objects."""
     column = pa.nulls(rows, pa.int32())
     for _ in range(depth):
         column = pa.StructArray.from_arrays([column], ["a"])
@@ -120,26 +120,26 @@ def deep_objects(path, depth, rows):
 
 
 def style_table(path, metadata, texts, list_length=1):
-    """A Parquet file with the metadata and columns of a style table, all lists of one length."""
+    """Write a Parquet file with the metadata and columns of a style table, all lists with the same length."""
     size = len(texts) * list_length
     bounds = pa.array(range(0, size + 1, list_length), pa.int32())
     columns = {"order": pa.array([4], pa.uint8()).take(pa.array([0] * len(texts))), "ngram": texts}
     for name, kind in (("styles", np.uint16), ("df", np.uint32)):
         columns[name] = pa.ListArray.from_arrays(bounds, pa.array(np.zeros(size, kind)))
     content = pa.table(columns)
-    # Without the schema of Arrow a column is of texts, however it is stored.
+    # If the Arrow schema is missing, the column is read as strings for any storage type.
     with pq.ParquetWriter(path, content.schema, compression="zstd", store_schema=False) as writer:
         writer.write_table(content)
         writer.add_key_value_metadata(metadata)
 
 
 def one_text(size, rows):
-    """A column with one text of that many characters in that many rows."""
+    """Return a column with one string of `size` characters in all of the `rows` rows."""
     return pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * size]))
 
 
 def understate(path):
-    """Let the end of a Parquet file say 1 where it says that a column unpacks to many bytes or has many values."""
+    """Replace large uncompressed sizes and value counts in the footer of a Parquet file with 1."""
     data = bytearray(Path(path).read_bytes())
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     group = pq.read_metadata(path).row_group(0)
@@ -161,12 +161,12 @@ def _varint(value):
 
 
 def many_keys(count):
-    """A row of JSON with that many keys."""
+    """Return a JSON row with `count` keys."""
     return json.dumps({f"k{i}": i for i in range(count)})
 
 
 def packed_table(rows):
-    """A document table in gzip whose header is right."""
+    """Return a gzip-compressed document table with a valid header."""
     file = io.BytesIO()
     with gzip.GzipFile(fileobj=file, mode="wb") as packed:
         packed.write(rows)

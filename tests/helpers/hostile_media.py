@@ -1,4 +1,4 @@
-"""Pictures and clips of few bytes that ask for much memory or time."""
+"""Small images and videos that require much memory or time."""
 
 import io
 import struct
@@ -13,7 +13,7 @@ GIF_COMMENT = b"\x21\xfe" + b"\x01a" * 100_000 + b"\0"
 
 
 def encoded(kind):
-    """A small picture as a file."""
+    """Return a small image as the bytes of a file."""
     stream = io.BytesIO()
     Image.new("RGB", (2, 2), "red").save(stream, kind)
     return stream.getvalue()
@@ -28,13 +28,13 @@ def inserted(data, at, pieces):
 
 
 def endless(width, height):
-    """A header of many pixels, and nothing behind it."""
+    """Return a PNG with a header of many pixels and without image data."""
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
 
 
 def strips(order, is_large, number):
-    """A TIFF of rows of eight grey pixels that share their bytes, each in a strip of its own."""
+    """Return a TIFF with rows of eight gray pixels that share their bytes, each in a separate strip."""
     kind, begin = ("Q", 16) if is_large else ("I", 8)
     offsets, counts = (struct.pack(f"{order}{number}{kind}", *[one] * number) for one in (begin, 8))
     tags = {256: 8, 257: number, 258: 8, 259: 1, 262: 1, 277: 1, 278: 1}
@@ -71,7 +71,7 @@ PICTURES = {
 
 # -- Clips ------------------------------------------------------------------------------------------------------------
 def claiming(data, number):
-    """The file with so many frames of one byte, in one piece."""
+    """Return the file with metadata that declares `number` frames of one byte each, in one chunk."""
     changed = bytearray(data)
     struct.pack_into(">II", changed, changed.index(b"stsz") + 8, 1, number)
     struct.pack_into(">III", changed, changed.index(b"stts") + 8, 1, number, 512)

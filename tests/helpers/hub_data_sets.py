@@ -27,7 +27,7 @@ class Repository:
 
 @dataclass
 class DataSetHub:
-    """What is there, and the address where it is served."""
+    """Repositories of a simulated Hub and the URL of its server."""
 
     repositories: dict[str, Repository]
     address: str = ""
@@ -36,7 +36,7 @@ class DataSetHub:
 
 
 def _entries(files, folder, recursive):
-    """Files and folders in a folder, as the Hub lists them."""
+    """Return the files and folders in a folder, in the format of the Hub."""
     start = f"{folder}/" if folder else ""
     found = {}
     for path, content in files.items():
@@ -60,7 +60,7 @@ def _handler(hub):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *arguments):
-            """Say nothing."""
+            """Suppress log messages."""
 
         def _send(self, status, body=b"", **headers):
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -140,7 +140,7 @@ def _handler(hub):
 
 @contextmanager
 def hub_of_data_sets(home, **repositories):
-    """The Hub of this process while it lasts."""
+    """Make a simulated Hub the Hub of this process inside the block."""
     import datasets
     import pytest
     from huggingface_hub import HfFileSystem

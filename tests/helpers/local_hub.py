@@ -14,8 +14,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def serve(handler):
-    """A server on this machine, and its address; whoever shuts it down waits for a look at that, here every 10 ms."""
-    # Else the body of an answer waits 40 ms until its head was acknowledged, where a connection stays open.
+    """Start a server on this machine, and return it with its URL. It checks for shutdown every 10 ms."""
+    # Otherwise the body of a response waits 40 ms for the acknowledgment of its header, if a connection stays open.
     handler.disable_nagle_algorithm = True
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -23,7 +23,7 @@ def serve(handler):
 
 
 def own_environment(address, home, **more):
-    """The variables of a process whose Hub is at an address, with an empty cache at first."""
+    """Return the environment variables of a process with the Hub at an address and an initially empty cache."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE_"))}
     own |= {"HF_ENDPOINT": address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
     return own | {"PYTHONPATH": str(Path(vlgauge.__file__).parents[1])} | more
@@ -50,14 +50,14 @@ class FakeHub(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]] = []
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Suppress log messages."""
 
     def do_HEAD(self):
-        """The head of an answer."""
+        """Send the header of a response."""
         self.do_GET()
 
     def do_GET(self):
-        """What the repository holds, or its file."""
+        """Send the metadata of the repository, or its file."""
         self.asked.append(self.path)
         name = "weights/small.safetensors"
         listed = [{"type": "file", "path": name, "size": len(self.content), "oid": "0" * 40}]
@@ -76,20 +76,20 @@ class FakeHub(BaseHTTPRequestHandler):
 
 
 class FolderHub(BaseHTTPRequestHandler):
-    """A Hub whose repositories are folders; each has any commit that is asked for, and as its newest `COMMIT`."""
+    """Hub with folders as repositories. Each has any requested commit, and `COMMIT` as its latest one."""
 
     repositories: ClassVar[dict[str, Path]] = {}
     asked: ClassVar[list[str]] = []
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Suppress log messages."""
 
     def do_HEAD(self):
-        """The head of an answer."""
+        """Send the header of a response."""
         self.do_GET()
 
     def do_GET(self):
-        """What a repository holds, or a file of it."""
+        """Send the metadata of a repository, or one of its files."""
         path = self.path.partition("?")[0].strip("/")
         self.asked.append(path)
         owner_and_name = "/".join(path.removeprefix("api/models/").split("/")[:2])

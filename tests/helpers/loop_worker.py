@@ -1,4 +1,4 @@
-"""One of two processes that evaluate together: prints what the trainer, the rows and the metric gave."""
+"""One of two processes that evaluate together. It prints the results of trainer, rows and metric."""
 
 import json
 import sys
@@ -68,7 +68,7 @@ metric = VlgaugeMetric("rouge_l")
 ids, texts = zip(*own, strict=True)
 metric.update(ids=ids, predictions=texts, references=[[f"caption {row % 2}"] for row in ids])
 found["torchmetrics"] = [metric.compute().item(), metric.scalars()]
-# Only the first process has rows, and of each batch the values are those of all.
+# Only the first process has rows. The value of each batch covers all processes.
 some = VlgaugeMetric("rouge_l", dist_sync_on_step=True)
 if rank == 0:
     some.update(["a dog runs", "a cat"], [["a dog"], ["a cat"]])

@@ -1,4 +1,4 @@
-"""Data sets as people publish them, and as somebody hostile would."""
+"""Datasets as users publish them, and hostile datasets."""
 
 import io
 import json
@@ -34,14 +34,14 @@ configs:
 
 
 def picture(colour, size=(8, 8)):
-    """A file of one colour."""
+    """Return an image of one color, as the bytes of a file."""
     stream = io.BytesIO()
     Image.new("RGB", size, colour).save(stream, "PNG")
     return stream.getvalue()
 
 
 def endless_picture():
-    """A header of 1 x 1,000,000,000 pixels, and nothing behind it."""
+    """Return a PNG header of 1 x 1,000,000,000 pixels without image data."""
     chunks = b""
     for kind, content in ((b"IHDR", struct.pack(">IIBBBBB", 1, 10**9, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(b""))):
         chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
@@ -49,7 +49,7 @@ def endless_picture():
 
 
 def parquet(pictures, captions, references, *, group=8):
-    """A Parquet file as `push_to_hub` writes it."""
+    """Return a Parquet file in the format of `push_to_hub`."""
     table = pa.table({"image": pa.array(pictures, _PICTURE), "caption": captions, "refs": references})
     text = datasets.Value("string")
     features = datasets.Features({"image": datasets.Image(), "caption": text, "refs": [text]})
@@ -59,7 +59,7 @@ def parquet(pictures, captions, references, *, group=8):
 
 
 def parquet_of_clips(cells, captions):
-    """The same of clips and captions."""
+    """Return a Parquet file of videos and captions in the format of `push_to_hub`."""
     table = pa.table({"video": pa.array(cells, datasets.Video().pa_type), "caption": captions})
     features = datasets.Features({"video": datasets.Video(), "caption": datasets.Value("string")})
     stream = io.BytesIO()
@@ -68,7 +68,7 @@ def parquet_of_clips(cells, captions):
 
 
 def coloured(n, word="square"):
-    """Files of `n` squares with a caption and two references each."""
+    """Return a Parquet file of `n` squares with a caption and two references each."""
     colours = [COLOURS[i % len(COLOURS)] for i in range(n)]
     pictures = [{"bytes": picture(colour), "path": f"{colour}.png"} for colour in colours]
     references = [[f"A {colour} picture.", f"All is {colour}."] for colour in colours]
@@ -76,7 +76,7 @@ def coloured(n, word="square"):
 
 
 def files(word="square"):
-    """A repository of two splits and two configurations."""
+    """Return a repository with two splits and two configurations."""
     return {
         "README.md": _CARD.encode(),
         "data/test-0.parquet": coloured(N_ROWS, word),
@@ -85,7 +85,7 @@ def files(word="square"):
 
 
 def archive(path, members):
-    """A tar of (name, content); content may be a tarfile.TarInfo of something else."""
+    """Write a tar archive of pairs (name, content). Content may be a `tarfile.TarInfo` of another type of member."""
     with tarfile.open(path, "w") as made:
         for name, content in members:
             if isinstance(content, tarfile.TarInfo):
@@ -98,7 +98,10 @@ def archive(path, members):
 
 
 def hostile_rows(address):
-    """(picture, caption); only the first and the last are right, and the server at the address must not be asked."""
+    """Return pairs (image, caption), of which only the first and the last are valid.
+
+    The server at `address` must not receive a request.
+    """
     right = {"bytes": picture("red"), "path": "red.png"}
     return [
         (right, "A red square."),
@@ -119,19 +122,19 @@ def hostile_rows(address):
 
 
 def hostile(address):
-    """A repository of those rows."""
+    """Return a repository with the rows of `hostile_rows`."""
     pictures, captions = zip(*hostile_rows(address), strict=True)
     return {"data/test-0.parquet": parquet(pictures, captions, [["A square."]] * len(captions))}
 
 
 def card_of(path):
-    """A repository whose card names its data elsewhere."""
+    """Return a repository whose card refers to data at another path."""
     data = {"configs": [{"config_name": "default", "data_files": [{"split": "test", "path": path}]}]}
     return {"README.md": f"---\n{json.dumps(data)}\n---\n".encode(), "rows.jsonl": b'{"caption": "x"}\n'}
 
 
 def repositories(address):
-    """All of them by id; `address` is a server that must not be asked."""
+    """Return all repositories, keyed by id. The server at `address` must not receive a request."""
     folder = {f"test/{colour}.png": picture(colour) for colour in COLOURS[:3]}
     named = [{"file_name": f"{colour}.png", "text": f"A {colour} square."} for colour in COLOURS[:3]]
     folder["test/metadata.jsonl"] = "".join(json.dumps(row) + "\n" for row in named).encode()

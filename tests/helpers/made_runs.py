@@ -17,12 +17,12 @@ SETTINGS = {
 
 
 def made_signature(metric="rovist_nr", profile="paper"):
-    """A signature that the metric can have, as far as `SETTINGS` knows it."""
+    """Return a valid signature of a metric, with the settings of `SETTINGS`."""
     return "|".join([metric, "v:0.1.0", f"profile:{profile}", *filter(None, [SETTINGS.get(metric)])])
 
 
 def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
-    """The scores of one system by one metric."""
+    """Return the scores of one system for one metric."""
     return {
         "ids": list(range(len(scores))) if ids is None else list(ids),
         f"{metric}_scores": [float(score) for score in scores],
@@ -32,13 +32,13 @@ def made_run(scores, metric="rovist_nr", ids=None, profile="paper", **more):
 
 
 def run_of_record(record):
-    """Scores that a record can be of, all the same."""
+    """Return equal scores that match a record."""
     scores = [record.value] * record.n + [math.nan] * record.undefined
     return made_run(scores, record.metric) | {f"{record.metric}_signature": record.signature}
 
 
 def three_systems(metric="rovist_nr", rows=40, seed=0, middle=0.0, scale=1.0):
-    """One system that is clearly higher than two that are nearly the same; scores lie about the middle."""
+    """Return one system with clearly higher scores, and two that are nearly equal, centered at `middle`."""
     rng = np.random.default_rng(seed)
     base = rng.normal(size=rows)
     shifts = {"high": 1.0, "low": 0.0, "low too": 0.01}
@@ -47,6 +47,6 @@ def three_systems(metric="rovist_nr", rows=40, seed=0, middle=0.0, scale=1.0):
 
 
 def bleu_run(captions, references, ids=None):
-    """The scores of some captions by BLEU, with the counts of which it is made."""
+    """Return the BLEU scores of captions, with the counts that they are computed from."""
     result = vlgauge.load("bleu", keep_in_memory=True).compute(predictions=captions, references=references)
     return {"ids": list(range(len(captions))) if ids is None else list(ids), **result}

@@ -1,4 +1,4 @@
-"""METEOR 1.5: golden pairs, small files of our own, and what a pair is compared by."""
+"""METEOR 1.5: golden pairs, small resource files, and the statistics by which pairs are compared."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from folders import GOLDEN, ROOT
 from vlgauge.families.ngram.meteor15.formula import STAGES
 from vlgauge.families.ngram.meteor15.lists import EXCEPTIONS, FUNCTION_WORDS, PREFIXES, SYNSETS
 
-ORACLE = ROOT.parent / "shared" / "oracles" / "meteor15" / "oracle.json.gz"  # beside the checkout, not part of it
+ORACLE = ROOT.parent / "shared" / "oracles" / "meteor15" / "oracle.json.gz"  # next to the checkout, not part of it
 needs_oracle = pytest.mark.skipif(not ORACLE.exists(), reason="needs the reference material beside the checkout")
 needs_wheel = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="needs pycocoevalcap")
 
@@ -22,7 +22,7 @@ def golden():
 
 
 def write_lists(path, *, function_words=(), prefixes=(), synsets=None, exceptions=None):
-    """A file as the jar is one."""
+    """Write a file in the layout of the jar."""
     lists = {
         FUNCTION_WORDS: function_words,
         PREFIXES: prefixes,
@@ -31,26 +31,26 @@ def write_lists(path, *, function_words=(), prefixes=(), synsets=None, exception
     }
     with zipfile.ZipFile(path, "w") as jar:
         for name, lines in lists.items():
-            # Without the time, which would be part of the digest.
+            # Omit the time, which would change the digest.
             jar.writestr(zipfile.ZipInfo(name), "".join(f"{line}\n" for line in lines))
     return path
 
 
 def write_table(path, pairs):
-    """A file as the paraphrase table is one."""
+    """Write a file in the format of the paraphrase table."""
     path.write_bytes(gzip.compress("".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in pairs).encode(), mtime=0))
     return path
 
 
 def toy_files(folder):
-    """Paths of the lists and of the table of the golden file."""
+    """Return the paths of the lists and the table of the golden file."""
     toy = golden()["toy"]
     given = {name: toy[name] for name in ("function_words", "synsets", "exceptions")}
     return write_lists(folder / "toy.jar", **given), write_table(folder / "toy.gz", toy["pairs"])
 
 
 def program_statistics(pair):
-    """The 23 statistics of the program, which has those of both sides at the end."""
+    """Return the 23 statistics of the program, which ends with the sums over both sides."""
     counts = np.array(pair.statistics[4:20]).reshape(len(STAGES), 2, 2).sum(axis=(0, 1))
     return [*pair.statistics, *counts.tolist()]
 

@@ -1,4 +1,4 @@
-"""What every metric must fulfil: one check per promise."""
+"""Requirements of every metric, with one check per requirement."""
 
 import ast
 import configparser
@@ -140,7 +140,7 @@ def load(folder, **settings):
 
 
 def kinds(value):
-    """Types of a value and of everything in it."""
+    """Return the types of a value and of everything in it."""
     items = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
     return {type(value)}.union(*map(kinds, items))
 
@@ -176,7 +176,7 @@ def check_imports(folder):
 
 
 def check_reading(folder):
-    """Who decodes the pictures changes neither a bit of a score nor the signature."""
+    """Check that scores and signature do not depend on the process that decodes the images."""
     rows = ROWS[family_of(class_of(folder)).__name__]
     found = [load(folder, reading=how, keep_in_memory=True).compute(**rows) for how in ("direct", "boxed")]
     assert repr(found[0]) == repr(found[1])
@@ -308,7 +308,7 @@ def check_doctests(folder):
 
 
 def check_scores(name, scores):
-    """The scores of a card: complete, without unknown facts, and of this metric."""
+    """Check that the scores of a card are complete, without unknown fields, and those of this metric."""
     first, *others = scores
     assert first["key"] == name
     assert set(SCORE_FACTS) - {"bounds", "bounds_with"} <= set(first)
@@ -371,6 +371,6 @@ for folder in json.loads(FOLDERS):
 
 
 def load_afresh(run_python, folders, cwd):
-    """Names of the metrics, loaded in a process without caches, network, and heavy packages, or what went wrong."""
+    """Return the names of the metrics loaded in a process without caches, network and heavy packages, or the error."""
     given = f"FOLDERS = {json.dumps([str(folder) for folder in folders])!r}\n"
     return run_python(given + LOAD_AFRESH, cwd=cwd, HF_HOME=str(cwd / "home")).splitlines()

@@ -1,4 +1,4 @@
-"""Files of a metric by themselves, as siblings in a package of their own; the folder is none."""
+"""Modules of a metric, imported as siblings in a synthetic package, because its folder is not a package."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from folders import METRICS
 
 @cache
 def metric_file(metric, name):
-    """The module of `metrics/<metric>/<name>.py`."""
+    """Import `metrics/<metric>/<name>.py`."""
     package = f"files_of_{metric}"
     if package not in sys.modules:
         sys.modules[package] = ModuleType(package)

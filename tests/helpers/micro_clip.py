@@ -1,4 +1,4 @@
-"""A very small CLIP and drawn rows, to train PAC-S on; fixtures of the tests of its training."""
+"""A very small CLIP and synthetic rows to train PAC-S on, as fixtures of the tests of its training."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ def untrained(config, path):
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    """An untrained CLIP with pictures of 32 pixels."""
+    """Untrained CLIP for images of 32 pixels."""
     return untrained(MICRO_CONFIG, tmp_path_factory.mktemp("micro") / "micro.safetensors")
 
 
@@ -44,7 +44,7 @@ def micro_backbone(monkeypatch):
 
 @pytest.fixture(scope="module")
 def drawings(tmp_path_factory):
-    """24 rows of 12 drawn scenes as files: two captions per image, some without V' or T'."""
+    """Files with 24 rows of 12 synthetic scenes: two captions per image, some without V' or T'."""
     folder = tmp_path_factory.mktemp("drawings")
     found = []
     for number, row in enumerate(data.scene_rows(12, 0, "train")):

@@ -1,4 +1,4 @@
-"""Backbones of the oracles: generated weights in the released layouts, with what the authors' code made of them."""
+"""Backbones of the oracles: generated weights in the released layouts, with the outputs of the authors' code."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ TURNED = "11_rgb_exif6_80x50.jpg"
 
 
 def maker(folder, name):
-    """The module of an oracle that makes its weights; numpy only."""
+    """Import the module that generates the weights of an oracle with NumPy only."""
     spec = importlib.util.spec_from_file_location(f"{folder.name}_{name}", folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -24,13 +24,13 @@ def maker(folder, name):
 
 
 def unpacked(packed, path):
-    """A file of an oracle without its packing."""
+    """Write the decompressed content of an oracle file."""
     path.write_bytes(lzma.decompress(packed.read_bytes()))
     return path
 
 
 def inputs(folder):
-    """Texts, and names of pictures, of an oracle."""
+    """Return the texts and the image names of an oracle."""
     given = json.loads((folder / "inputs.json").read_text("utf-8"))
     return {row["id"]: row["text"] for row in given["texts"]}, sorted(
         path.name for path in (folder / "images").iterdir()
@@ -38,23 +38,23 @@ def inputs(folder):
 
 
 def pictures(folder, names):
-    """Pictures of an oracle."""
+    """Return the images of an oracle."""
     return [ImagePicture(image_cell(folder / "images" / name, name), name) for name in names]
 
 
 def arrays(path):
-    """Arrays of a file of an oracle, by name."""
+    """Return the arrays of an oracle file, keyed by name."""
     with np.load(path) as file:
         return dict(file)
 
 
 def unit(vectors):
-    """Vectors of length 1."""
+    """Return the L2-normalized vectors."""
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
 def tiny_clip_row(name, shape):
-    """The row of the table with the widths of a generated model: a CLIP, or a Long-CLIP."""
+    """Return the table row with the sizes of a generated model: a CLIP, or a Long-CLIP."""
     config = {
         "embed_dim": shape["d"],
         "quick_gelu": True,

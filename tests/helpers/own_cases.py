@@ -1,4 +1,4 @@
-"""What the tests of one metric say of it for the tests of all: `tests/metrics/<name>/cases.py`, where there is one."""
+"""Cases of single metrics for the tests of all metrics: `tests/metrics/<name>/cases.py`, if the file exists."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ from vlgauge.explain import explanation_of
 
 @cache
 def own_cases(metric):
-    """The module of the cases of a metric; None where it has none."""
+    """Import the cases of a metric, or return None if it has no such file."""
     path = TESTS / "metrics" / metric / "cases.py"
     if not path.is_file():
         return None
@@ -25,12 +25,12 @@ def own_cases(metric):
 
 
 def own(metric, name, default):
-    """What the cases of a metric have by this name."""
+    """Return the attribute of the cases of a metric."""
     return getattr(own_cases(metric), name, default)
 
 
 def usual(metric, **settings):
-    """Those of the settings that a metric has, with the configuration that needs nothing of the user's."""
+    """Return the settings that a metric supports, with the configuration that requires no user input."""
     loaded = load(metric, keep_in_memory=True)
     found = {name: value for name, value in settings.items() if name in setting_names(type(loaded))}
     config = explanation_of(metric).first_config

@@ -1,4 +1,4 @@
-"""The oracle of Polos: generated models in the released layout, and what the authors' code made of rows."""
+"""The oracle of Polos: generated models in the released layout, and the outputs of the authors' code for rows."""
 
 import json
 import sys
@@ -64,7 +64,7 @@ class Oracle:
         return {**named, "device": "cpu"}
 
     def columns(self, ids):
-        """Columns of some rows."""
+        """Return the columns of some rows."""
         rows = [self.rows[number] for number in ids]
         return {
             "predictions": [row["cand"] for row in rows],

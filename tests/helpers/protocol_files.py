@@ -175,7 +175,7 @@ FLEUR = {
 
 
 def write_pictures(folder):
-    """A folder of empty files named like images and videos."""
+    """Write a folder of empty files with the names of images and videos."""
     for name in ("Flickr8k_Dataset/1.jpg", "2.jpg", "COCO_val2014_000000000007.jpg", "2008_1.jpg", "2008_2.jpg"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()

@@ -1,9 +1,9 @@
-"""Processes that start in no time: forked from one that has imported what all metrics derive from, and run nothing."""
+"""Processes that start fast, forked from a server that has imported the base classes of all metrics."""
 
 import multiprocessing
 
 
 def quick_context():
-    """As `multiprocessing.get_context`; the first process takes a second, the others take none."""
+    """Return a forkserver context. The first process takes a second to start, the others almost no time."""
     multiprocessing.set_forkserver_preload(["vlgauge.families.base"])
     return multiprocessing.get_context("forkserver")

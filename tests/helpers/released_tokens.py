@@ -17,7 +17,7 @@ WORD = regex.compile(
 
 @cache
 def tables():
-    """Character of each byte, rank of each merge, id of each piece."""
+    """Return the character of each byte, the rank of each merge, and the id of each piece."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     order = [*shown, *(byte for byte in range(256) if byte not in shown)]
     letters = {byte: chr(byte if byte in shown else 256 + place - len(shown)) for place, byte in enumerate(order)}
@@ -29,7 +29,7 @@ def tables():
 
 
 def released_ids(text):
-    """Token ids of a text without start, end, and cut."""
+    """Return the token ids of a text without start, end and truncation."""
     letters, ranks, numbers = tables()
     clean = html.unescape(html.unescape(ftfy.fix_text(text)))
     found = []

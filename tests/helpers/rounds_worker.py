@@ -1,4 +1,4 @@
-"""The far end of test_killed_processes.py: a process that does as it is told, and dies where it is told."""
+"""Worker process of test_killed_processes.py, which runs commands and exits at requested points."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from vlgauge.families.base import distributed
 
 
 def serve(connection):
-    """Answer ``(action, ...)`` with a result or an error, until None comes."""
+    """Answer ``(action, ...)`` with a result or an error, until None arrives."""
     evaluate = lean_import("evaluate")
     connection.send("ready")
     metric = None

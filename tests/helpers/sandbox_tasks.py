@@ -1,4 +1,4 @@
-"""Tasks for workers of the sandbox, good and bad ones, each named by what it does."""
+"""Valid and invalid tasks for workers of the sandbox, named by their action."""
 
 import os
 import sys
@@ -71,19 +71,19 @@ DEEDS = {
 
 
 def do(settings, content):
-    """Do what the settings say, and yield the number of bytes and the content."""
+    """Run the action of the settings, and yield the number of bytes and the content."""
     DEEDS[settings["do"]]()
     yield {"n": len(content), "process": os.getpid(), "scratch": os.environ["TMPDIR"]}, content
 
 
 def flood(settings, content):
-    """Yield more than anybody wants."""
+    """Yield messages without end."""
     while True:
         yield None, bytes(2**20)
 
 
 def count(settings, content):
-    """Yield numbers; the one that is "bad" does a deed."""
+    """Yield numbers, and run the action of the settings at the number "bad"."""
     for number in range(settings["n"]):
         if number == settings.get("bad"):
             DEEDS[settings["do"]]()

@@ -7,12 +7,12 @@ from folders import EXAMPLES, SCRIPTS
 
 
 def script_module(path):
-    """The script at a path below `scripts`, such as "bench/ray.py", as a new module."""
+    """Import the script at a path below `scripts`, such as "bench/ray.py", as a new module."""
     return _module("script_", SCRIPTS / path, path)
 
 
 def example_module(path):
-    """The program at a path below `examples`, as a new module."""
+    """Import the program at a path below `examples` as a new module."""
     return _module("example_", EXAMPLES / path, path)
 
 
@@ -22,7 +22,7 @@ def _module(prefix, file, path):
     module = module_from_spec(spec)
     # Classes of data look themselves up there.
     sys.modules[name] = module
-    # Some import one that lies beside them.
+    # Some scripts import a module from their folder.
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)

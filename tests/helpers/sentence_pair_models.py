@@ -19,7 +19,7 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 
 
 def authors_model():
-    """The authors' model as the transformers library has it."""
+    """Return the authors' model as a transformers model."""
     config = AlbertConfig.from_pretrained(str(TINY))
     model = AlbertForSequenceClassification(config)
     state = read_authors_checkpoint(CHECKPOINT)

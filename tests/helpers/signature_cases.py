@@ -47,7 +47,7 @@ def even(pairs):
     return [0.5] * len(pairs)
 
 
-# By what a metric reads.
+# Keyed by metric family.
 ROWS_OF_FAMILY = {
     "StoryMetric": {"predictions": [STORIES]},
     "StoryImageMetric": TOLD,
@@ -67,16 +67,16 @@ ROWS_OF_FAMILY = {
 
 
 def rows_of(metric, settings):
-    """Columns that are scored in no time."""
+    """Return columns that are fast to score."""
     rows = ROWS_OF_FAMILY[family_of(class_of(metric_folder(metric))).__name__]
     return CLIPS if settings.get("config_name") == "video" else rows
 
 
 class Files:
-    """Files that settings name, each written at its first use; equal in every folder.
+    """Files for settings, each written at its first use, with equal content in every folder.
 
     Args:
-        folder: Where they are written. Its own name and place play no part.
+        folder: Folder to write to. Its name and location do not matter.
     """
 
     def __init__(self, folder):
@@ -88,7 +88,7 @@ class Files:
         return str(self.folder / name)
 
     def judge(self, seed):
-        """A tiny LLaVA."""
+        """Return a tiny LLaVA."""
         import tiny_judges
 
         folder = self.folder / f"judge_{seed}"
@@ -97,13 +97,13 @@ class Files:
         return str(folder)
 
     def judge_adapter(self):
-        """What is added to the tiny LLaVA."""
+        """Return an adapter for the tiny LLaVA."""
         import tiny_judges
 
         return str(tiny_judges.adapter(self.folder / "judge_adapter"))
 
     def text_judge(self, seed):
-        """A tiny language model."""
+        """Return a tiny language model."""
         import tiny_judges
 
         folder = self.folder / f"text_judge_{seed}"
@@ -112,7 +112,7 @@ class Files:
         return str(folder)
 
     def clip_t5(self):
-        """A tiny CLIP-FlanT5, its image tower, and another one."""
+        """Return a tiny CLIP-FlanT5, its image tower, and another image tower."""
         import tiny_judges
 
         folders = [self.folder / f"clip_t5_{seed}" for seed in (0, 1)]
@@ -122,7 +122,7 @@ class Files:
         return str(folders[0] / "t5"), str(folders[0] / "tower"), str(folders[1] / "tower")
 
     def adapter(self, seed, of):
-        """Projections for `clip(of)`."""
+        """Write projections for `clip(of)`."""
         about = {"format": "vlgauge-clip-adapter-1", "kind": "pac_s", "architecture": TINY.architecture}
         about["base_projections_sha256"] = heads_digest(tiny_state(of))
         path = self.folder / f"adapter_{seed}_{of}.safetensors"
@@ -130,7 +130,7 @@ class Files:
         return path
 
     def grounding(self, seed):
-        """A checkpoint of rovist_vg."""
+        """Write a checkpoint of rovist_vg."""
         import torch
 
         head = torch.from_numpy(np.random.default_rng(seed).normal(size=7).astype(np.float32))
@@ -146,7 +146,7 @@ class Files:
         return self.text(f"ratings_{value}.csv", f"Word,Conc.M\ndog,{value}\n")
 
     def base(self, name):
-        """Configuration and tokenizer of the tiny model of sentence order, in a folder of that content."""
+        """Write the configuration and tokenizer of the tiny sentence order model, with a name as additional content."""
         folder = self.folder / f"base_{name}"
         folder.mkdir(exist_ok=True)
         for file in (*TINY_ORDER.glob("*.json"), *TINY_ORDER.glob("*.model"), *TINY_ORDER.glob("*.txt")):
@@ -160,28 +160,31 @@ class Files:
         return str(path)
 
     def java(self):
-        """What takes the place of Java with spice-1.0.jar."""
+        """Write a program that replaces Java with spice-1.0.jar."""
         return str(spice_stand_in.write_java(self.folder))
 
     def spice_jars(self, content):
-        """A folder of the jars of that program."""
+        """Write a folder with the jars of SPICE."""
         return str(spice_stand_in.write_jars(self.folder / f"spice_{content}", content))
 
     def lists(self, word):
-        """Word lists of METEOR 1.5 with a function word."""
+        """Write word lists of METEOR 1.5 with one function word."""
         return str(write_lists(self.folder / f"{word}.lists", function_words=[word]))
 
     def paraphrases(self, phrase):
-        """A table of METEOR 1.5 with a pair."""
+        """Write a paraphrase table of METEOR 1.5 with one pair."""
         return str(write_table(self.folder / f"{phrase}.gz", [("dog", phrase)]))
 
     def table(self, *captions):
-        """A style table; all captions but the first are angry."""
+        """Return a style table with all captions angry except the first."""
         return StyleTable.fit(captions, ["plain", *["angry"] * (len(captions) - 1)])
 
 
 def changes(metric, files):
-    """By setting: settings, and the same with another value of this one; `changes` of its own cases."""
+    """Return two versions of the settings for each setting, which differ in this setting only.
+
+    `changes` in the `cases.py` of a metric overrides the result.
+    """
     made = own(metric, "changes", None)
     if made is not None:
         return made(files)
@@ -190,14 +193,14 @@ def changes(metric, files):
 
 
 def each_of(common, **pairs):
-    """Settings with a value, and with another; None is the default."""
+    """Return the settings with each of two values, keyed by setting. None is the default."""
     return {
         name: tuple(common | ({} if value is None else {name: value}) for value in pair) for name, pair in pairs.items()
     }
 
 
 def backbone_changes(files):
-    """Of the settings that every metric with a backbone has."""
+    """Return the changes of the settings that every metric with a backbone has."""
     names = ("backbone", "weights", "checkpoint", "long_text", "on_error", "dtype")
     return {name: pair for name, pair in clip_changes(files).items() if name in names}
 
@@ -253,7 +256,7 @@ UNSIGNED = {
 
 
 def here(names):
-    """Signatures of metrics whose settings name files and folders by paths from the working folder."""
+    """Return the signatures of metrics with settings that name files and folders relative to the working folder."""
     files = Files(".")
     found = {}
     with warnings.catch_warnings():

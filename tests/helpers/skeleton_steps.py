@@ -1,4 +1,4 @@
-"""What is left of the skeleton that `scripts/new_metric.py` lays."""
+"""Remaining parts of the skeleton that `scripts/new_metric.py` writes."""
 
 import re
 
@@ -6,7 +6,7 @@ from folders import METRICS, ROOT
 
 
 def left_in(name, *files):
-    """The lines that still say TODO in files of a metric, each with its place."""
+    """Return the lines with TODO in files of a metric, each with its position."""
     paths = [METRICS / name / file for file in files]
     return [
         f"metrics/{name}/{path.name}:{number}: {line.strip()[:100]}"
@@ -18,7 +18,7 @@ def left_in(name, *files):
 
 
 def listed_in(name):
-    """The files at the root that know a metric."""
+    """Return the files at the root that list a metric."""
     extra = re.escape(name)
     wanted = {
         "setup.cfg": rf"^{extra} =",

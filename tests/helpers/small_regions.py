@@ -1,4 +1,4 @@
-"""Small pictures and their regions."""
+"""Small images and their regions."""
 
 import numpy as np
 from PIL import Image

@@ -1,4 +1,4 @@
-"""Small videos in several containers, made anew: noisy grey frames whose mean level tells which they are."""
+"""Small generated videos in several containers, with noisy gray frames that are identified by their mean level."""
 
 import hashlib
 import tempfile
@@ -18,19 +18,19 @@ COLOURS = {"mjpeg": "yuvj420p"}  # others take yuv420p
 
 
 def grey(index):
-    """Level of a frame, as it is encoded."""
+    """Return the encoded gray level of a frame."""
     return 30 + 6 * index
 
 
 def noisy(index):
-    """A frame of that mean level which does not compress to nothing."""
+    """Return a frame with this mean level and with noise, which limits its compression."""
     noise = np.random.default_rng(index).integers(-14, 15, (HEIGHT // 4, WIDTH // 4, 1)).repeat(4, 0).repeat(4, 1)
     noise[:, WIDTH // 2 :] = -noise[:, : WIDTH // 2]
     return (grey(index) + noise.repeat(3, 2)).astype(np.uint8)
 
 
 def write_video(path, n_frames=30, codec=None, picture=None, sound=False, every=1):
-    """A video of noisy frames, brighter and brighter, or of one picture, at every so many tenths of a second."""
+    """Write a video of noisy frames with increasing brightness, or of one image, every `every` tenths of a second."""
     codec = codec or CODECS[path.suffix[1:]]
     if codec not in av.codec.codecs_available:
         pytest.skip(f"this FFmpeg has no {codec}")
@@ -53,7 +53,7 @@ def write_video(path, n_frames=30, codec=None, picture=None, sound=False, every=
 
 
 def write_shifted(source, path, seconds):
-    """The same pictures some seconds later; or earlier, so that the first ones are trimmed but still in the file."""
+    """Write the same frames some seconds later. A negative shift trims the first ones, which remain in the file."""
     with av.open(str(source)) as old, av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as new:
         stream = old.streams.video[0]
         copied, offset = new.add_stream_from_template(stream), round(seconds / stream.time_base)
@@ -73,7 +73,7 @@ def write_silence(container, stream, seconds):
 
 
 def video_frames(video, n_frames=10, **segment):
-    """Frames of one video file, or of the bytes of one."""
+    """Return the frames of one video file, or of its bytes."""
     if isinstance(video, bytes):
         content, video = video, Path(_FOLDER.name) / hashlib.sha256(video).hexdigest()
         video.write_bytes(content)
@@ -83,7 +83,7 @@ def video_frames(video, n_frames=10, **segment):
 
 
 def levels(pictures):
-    """Indices that the frames look like."""
+    """Return the frame indices that match the mean levels."""
     return [round((np.asarray(picture.open()).mean() - 30) / 6) for picture in pictures]
 
 

@@ -17,7 +17,7 @@ FILES = (
 
 
 def write_java(folder, version=JAVA_11):
-    """The program; it writes each of its command lines into the file ``runs`` of the folder."""
+    """Write the program, which appends each of its command lines to the file ``runs`` of the folder."""
     (folder / "version").write_text(version, "utf-8")
     path = folder / "java"
     path.write_text(f"#!{sys.executable}\n{Path(__file__).read_text('utf-8')}", "utf-8")
@@ -26,7 +26,7 @@ def write_java(folder, version=JAVA_11):
 
 
 def write_jars(folder, content="1"):
-    """The folder of the jars, which hold nothing but a text."""
+    """Write the folder of the jars, which contain only a string."""
     for name in FILES:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def write_jars(folder, content="1"):
 
 
 def tuples(caption):
-    """What the program says of a caption, in alphabetical order."""
+    """Return the tuples of the program for a caption, in alphabetical order."""
     words, found = caption.split(), set()
     for i, word in enumerate(words):
         if word in ("red", "brown"):
@@ -49,7 +49,7 @@ def tuples(caption):
 
 
 def failed(*lines):
-    """Say why on standard error; the exit status."""
+    """Write the reason to standard error, and return the exit status."""
     sys.stderr.write("\n".join(lines))
     return 1
 

@@ -27,7 +27,7 @@ CAPTIONS = st.lists(st.sampled_from("abcde"), max_size=7)
 CORPORA = st.lists(st.tuples(CAPTIONS, st.sampled_from(["x", "x", "y", "zz"])), min_size=2, max_size=12).filter(
     lambda rows: len({style for _, style in rows}) > 1
 )
-# Enough of them: what breaks a formula shows within the first ten.
+# 15 examples are enough, because a wrong formula fails within the first ten.
 FEW = settings(deadline=None, max_examples=15)
 # Captions with references.
 EXAMPLES = st.lists(st.tuples(CAPTIONS, st.lists(CAPTIONS, max_size=3)), min_size=1, max_size=4)
@@ -108,7 +108,7 @@ class Definition:
         return sum(self.pair(tokens, reference, style, variant) for reference in references) / len(references)
 
     def without(self, tokens, style):
-        """The same without one copy of the caption in the style; the style stays, even if empty."""
+        """Return the definition without one copy of the caption in the style. The style remains, even if empty."""
         rows = list(zip(self.captions, self.labels, strict=True))
         if (tuple(tokens), style) in rows:
             rows.remove((tuple(tokens), style))
@@ -116,26 +116,26 @@ class Definition:
 
 
 def table_of(rows):
-    """A table of (tokens, style), without the warning about captions that have no tokens."""
+    """Return a table of pairs (tokens, style), without the warning about captions that have no tokens."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return StyleTable.fit([caption for caption, _ in rows], [style for _, style in rows])
 
 
 def definition_of(rows):
-    """The definition on the same rows."""
+    """Return the definition on the same rows."""
     return Definition([caption for caption, _ in rows], [style for _, style in rows])
 
 
 def columns_of(corpus):
-    """Captions and styles of a corpus in the golden file."""
+    """Return the captions and styles of a corpus in the golden file."""
     rows = [(caption, style) for style, captions in corpus.items() for caption in captions]
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 @cache
 def golden_tables():
-    """The tables of the golden corpora, by name."""
+    """Return the tables of the golden corpora, keyed by name."""
     return {name: StyleTable.fit(*columns_of(corpus)) for name, corpus in GOLDEN_CORPORA.items()}
 
 

@@ -14,18 +14,18 @@ ONLYSTYLE = SimpleNamespace(**runpy.run_path(str(METRICS / "onlystyle" / "onlyst
 
 
 def own_scores(table, captions, styles, variant="paper", orders="available", *, exclude_self=False):
-    """OnlyStyle in the own style."""
+    """Compute OnlyStyle in the style of each caption."""
     ids = table.style_ids(styles)
     return style.own_scores(style.weighted_ngrams(table, captions, ids, variant, exclude_self=exclude_self), orders)
 
 
 def all_scores(table, captions, variant="paper", **options):
-    """OnlyStyle in every style."""
+    """Compute OnlyStyle in every style."""
     return np.concatenate(list(style.score_blocks(table, captions, variant, **options)))
 
 
 def cider_scores(table, examples, variant="paper", *, exclude_self=False):
-    """StyleCIDEr of (tokens, list of references, style)."""
+    """Compute StyleCIDEr of triples (tokens, list of references, style)."""
     captions, references, styles = zip(*examples, strict=True)
     ids = table.style_ids(styles)
     of = np.repeat(np.arange(len(captions)), style.lengths_of(references))
@@ -38,7 +38,7 @@ def cider_scores(table, examples, variant="paper", *, exclude_self=False):
 
 
 def without_warning(metric, **columns):
-    """Result of a metric that may warn of captions which its table was fitted on."""
+    """Return the result of a metric without the warning about captions that its table was fitted on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return metric.compute(**columns)

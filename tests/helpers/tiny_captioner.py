@@ -19,7 +19,7 @@ WORDS += ["a", "on", "above", "below", "background"]
 
 
 def tokenizer():
-    """One token per word."""
+    """Return a tokenizer with one token per word."""
     vocabulary = {word: i for i, word in enumerate(["<pad>", "</s>", "<unk>", *WORDS])}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -27,7 +27,7 @@ def tokenizer():
 
 
 def model(seed=4, size=16):
-    """Random weights of a seed; those of 4 write captions that differ, under every version of transformers."""
+    """Return a model with random weights. Seed 4 generates different captions under every version of transformers."""
     torch.manual_seed(seed)
     config = T5Config(
         vocab_size=len(WORDS) + 3, d_model=size, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0
@@ -36,7 +36,7 @@ def model(seed=4, size=16):
 
 
 def rows(n, repeated=1, size=64):
-    """Scenes with pictures of a size and captions; `repeated` rows of each one after the other."""
+    """Return scenes with captions and images of `size` pixels, each scene in `repeated` consecutive rows."""
     words, made = tokenizer(), []
     for number, scene in enumerate(scenes.scenes(n, seed=0, split="test")):
         image = scenes.draw_scene(scene, size=size).image
@@ -54,7 +54,7 @@ def rows(n, repeated=1, size=64):
 
 
 def collate(batch):
-    """Ids filled up to one length."""
+    """Pad the ids to the same length."""
 
     def filled(name, value):
         width = max(len(row[name]) for row in batch)
@@ -65,7 +65,7 @@ def collate(batch):
 
 
 def captions_of(model, rows):
-    """Captions of the most likely words, one row at a time."""
+    """Return the captions of the most likely words, generated one row at a time."""
     words = tokenizer()
     ids = [model.generate(torch.tensor([row["input_ids"]]), max_length=8, do_sample=False)[0] for row in rows]
     return [words.decode(row, skip_special_tokens=True) for row in ids]
@@ -82,7 +82,7 @@ ARGUMENTS = {
 
 
 def plain_trainer(folder, data, evaluation, **arguments):
-    """A `Trainer`, which does not generate, to which an evaluation is attached."""
+    """Return a `Trainer`, which does not generate, with an evaluation attached."""
     made = Trainer(
         model(),
         TrainingArguments(str(folder), **ARGUMENTS, **arguments),
@@ -95,7 +95,7 @@ def plain_trainer(folder, data, evaluation, **arguments):
 
 
 def trainer(folder, data, metrics, *, batch_eval=False, callbacks=None, train=None, **arguments):
-    """A trainer that evaluates `data` with `metrics`."""
+    """Return a trainer that evaluates `data` with `metrics`."""
     chosen = {
         **ARGUMENTS,
         "predict_with_generate": True,

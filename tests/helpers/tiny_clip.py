@@ -26,11 +26,11 @@ TINY = ClipArchitecture("tiny", "tiny-quickgelu", None, 32, config=TINY_CONFIG)
 
 @cache
 def rand_clip():
-    """The module that makes the weights; numpy only."""
+    """Import the module that generates the weights with NumPy only."""
     spec = importlib.util.spec_from_file_location("rand_clip", PAC_S / "rand_clip.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    make, remembered = module.make, lru_cache(maxsize=4)(module.make)  # a fifth of a second; nobody changes them
+    make, remembered = module.make, lru_cache(maxsize=4)(module.make)  # takes 0.2 seconds; tests must not modify them
 
     def make_once(config="tiny", seed=0, align=0.8):
         return (remembered if config == "tiny" else make)(config, seed, align)
@@ -40,14 +40,14 @@ def rand_clip():
 
 
 def tiny_state(seed=0, align=0.8, config="tiny"):
-    """Tensors of torch by OpenAI's names, new ones at each call."""
+    """Return the tensors under OpenAI's names, new torch tensors at each call."""
     return rand_clip().to_torch(rand_clip().make(config, seed, align))
 
 
 def write_tiny(folder, seed=0, align=0.8, *, suffix=".safetensors", config="tiny", extra=None):
-    """Path of a file with the weights of `make(config, seed, align)`, and `extra` tensors beside them.
+    """Write the weights of `make(config, seed, align)` and the `extra` tensors, and return the path.
 
-    The suffix ".pth" gives ``{"state_dict": ...}`` as torch saves it.
+    The suffix ".pth" writes ``{"state_dict": ...}`` with `torch.save`.
     """
     import torch
     from safetensors.torch import save_file
@@ -64,12 +64,12 @@ def write_tiny(folder, seed=0, align=0.8, *, suffix=".safetensors", config="tiny
 
 
 def golden_json(name):
-    """A file of golden values."""
+    """Return the content of a file of golden values."""
     return json.loads((PAC_S / name).read_text("utf-8"))
 
 
 def golden_arrays(name):
-    """Arrays of a file of golden values, by name."""
+    """Return the arrays of a file of golden values, keyed by name."""
     with np.load(PAC_S / name) as file:
         return dict(file)
 
@@ -79,13 +79,13 @@ INPUTS = golden_json("inputs.json")
 
 
 def pictures_of(case="edge", convert="late"):
-    """Pictures of a case of the golden inputs."""
+    """Return the images of a case of the golden inputs."""
     names = INPUTS[case]["images"]
     return [ImagePicture(image_cell(IMAGES / name, name), name, convert) for name in names]
 
 
 def check_vectors(encoder, arrays, case):
-    """Compare what an encoder makes of a case of the golden inputs with those of the authors' code, in `arrays`."""
+    """Check the embeddings of a case of the golden inputs against the `arrays` of the authors' code."""
     images = encoder.image_hidden(pictures_of(case))
     texts = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT, tokens=True)
     for ids, wanted in zip(texts.ids, arrays[f"{case}/tokens"], strict=True):

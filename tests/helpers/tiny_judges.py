@@ -1,4 +1,4 @@
-"""Models of a few thousand random numbers in the shapes of those that judges are asked, written as their makers do."""
+"""Models of a few thousand random numbers in the architectures of judge models, saved in their original formats."""
 
 import io
 
@@ -23,7 +23,7 @@ TEXT = {**VISION, "num_key_value_heads": 2, "max_position_embeddings": 2048}
 
 
 def png(width, height, seed):
-    """A picture of noise in large squares, as the bytes of a file."""
+    """Return an image of noise in large squares, as the bytes of a file."""
     noise = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     stream = io.BytesIO()
     Image.fromarray(noise).resize((width, height), Image.Resampling.NEAREST).save(stream, "PNG")
@@ -31,7 +31,10 @@ def png(width, height, seed):
 
 
 def letters(special, *, end="</s>", joined=(), begin=None):
-    """A tokenizer of single signs, blanks marked as in Llama's; `joined` are pairs that become one token."""
+    """Return a tokenizer of single characters, with spaces marked as in Llama's.
+
+    The pairs in `joined` become one token each.
+    """
     known = [*special, MARK, "\n", *LETTERS, *("".join(pair) for pair in joined)]
     model = models.BPE({token: i for i, token in enumerate(known)}, list(joined), unk_token=special[0])
     made = Tokenizer(model)
@@ -47,7 +50,7 @@ def letters(special, *, end="</s>", joined=(), begin=None):
 
 
 def seeded(seed, build, scale=6.0):
-    """A model whose numbers come of a seed, larger than at the start of a training, so that answers differ."""
+    """Return a model with weights from a seed, larger than at initialization, so that answers differ."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = build().eval()
@@ -59,7 +62,7 @@ def seeded(seed, build, scale=6.0):
 
 
 def printing(model, tokenizer, answer, strength, behind=":"):
-    """Let a decoder lean to an answer behind a sign: the row of each sign looks at the embedding of the one before."""
+    """Bias a decoder toward an answer after a character, with output weights that match the preceding embedding."""
     head, table = model.get_output_embeddings().weight, model.get_input_embeddings().weight
     ids = tokenizer.convert_tokens_to_ids([behind, *answer])
     with torch.no_grad():
@@ -88,7 +91,7 @@ def llava(folder, *, seed=0, joined=(), answer=None, strength=20.0):
 
 
 def llava_next(folder, *, seed=0):
-    """LLaVA-NeXT, whose tower is told the size of each picture beside its pixels."""
+    """Write a tiny LLaVA-NeXT, whose tower receives the size of each image in addition to its pixels."""
     tokenizer = letters(("<unk>", "<s>", "</s>", "<image>"), begin="<s>")
     sizes = [[28, 56], [56, 28], [56, 56]]
     config = transformers.LlavaNextConfig(
@@ -131,7 +134,7 @@ def qwen(folder, *, seed=0, three=False):
 
 
 def qwen25(folder, *, seed=0):
-    """Qwen2.5-VL: as Qwen2-VL, with windows in the image tower."""
+    """Write a tiny Qwen2.5-VL, which differs from Qwen2-VL by windows in the image tower."""
     tokenizer = letters(("<unk>", "<|im_end|>", *QWEN), end="<|im_end|>")
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
     text = {**TEXT, "vocab_size": len(tokenizer), "rope_parameters": rope, "eos_token_id": 1, "bos_token_id": None}
@@ -159,7 +162,7 @@ def gemma3(folder, *, seed=0):
         vision_config={**VISION, "image_size": 28, "patch_size": 7}, text_config=text, **named
     )
     model = seeded(seed, lambda: transformers.Gemma3ForConditionalGeneration(config), 4.0)
-    # All zeros at the start of a training, so that no picture would be seen.
+    # The weights are zero at initialization, so that the image would have no effect.
     between = model.model.multi_modal_projector.mm_input_projection_weight
     with torch.no_grad():
         between.normal_(generator=torch.Generator().manual_seed(seed))
@@ -213,7 +216,7 @@ def t5(folder, *, seed=0, **more):
 
 
 def clip_t5(folder, *, seed=0):
-    """The folder of a tiny CLIP-FlanT5, and that of its image tower."""
+    """Write a tiny CLIP-FlanT5, and return its folder and the folder of its image tower."""
     import json
 
     from safetensors.torch import save_file
@@ -264,7 +267,10 @@ def _saved(folder, model, reader):
 
 
 def adapter(folder, *, seed=0, rank=4, alpha=8, pickled=False, moved=True, **settings):
-    """An adapter for `llava` as LLaVA's training writes it; `moved`: with the layers between picture and text."""
+    """Write an adapter for `llava` in the format of LLaVA's training.
+
+    With `moved`, the adapter contains the layers between image and text.
+    """
     import json
 
     from safetensors.torch import save_file

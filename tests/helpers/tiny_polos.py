@@ -13,7 +13,7 @@ WIDTH, LAYERS = 16, 2
 
 
 def text_encoder(folder, seed=0, kind="bert"):
-    """A folder with a BERT of two layers and its tokenizer, whose words are letters."""
+    """Write a folder with a BERT of two layers and its tokenizer, whose words are letters."""
     import torch
     from transformers import BertConfig, BertModel
 
@@ -39,7 +39,7 @@ def text_encoder(folder, seed=0, kind="bert"):
 
 
 def tensors(n_in, seed=0, hidden=(8, 4), layers=LAYERS + 1):
-    """Tensors of a head by the names of the authors' checkpoint."""
+    """Return the tensors of a head under the names of the authors' checkpoint."""
     rng = np.random.default_rng(seed)
     sizes = [n_in, *hidden, 1]
     found = {f"scalar_mix.scalar_parameters.{i}": rng.normal(size=1) for i in range(layers)}
@@ -52,7 +52,7 @@ def tensors(n_in, seed=0, hidden=(8, 4), layers=LAYERS + 1):
 
 
 def head(path, clip, text, seed=0):
-    """A file with a head for the tiny CLIP of a file and a text encoder of a folder."""
+    """Write a head for the tiny CLIP of a file and a text encoder of a folder."""
     encoder = clip_encoder(TINY, weights=clip, device="cpu")
     texts = polos_models.text_encoder_of(str(text), profile="paper", device="cpu")
     about = metadata_of(encoder.model.state_dict(), encoder.architecture, texts)
@@ -61,7 +61,7 @@ def head(path, clip, text, seed=0):
 
 
 def settings(folder, clip, seed=0, text_seed=0):
-    """Settings of the metric with these models, made in a folder."""
+    """Return settings of the metric with these models, which are created in a folder."""
     text = folder / f"text_{text_seed}"
     if not text.is_dir():
         text_encoder(text, text_seed)

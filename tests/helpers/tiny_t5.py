@@ -1,4 +1,4 @@
-"""A T5 of drawn weights whose words are facts, so that what it writes are graphs of no sense."""
+"""A T5 with random weights and facts as words, so that its outputs are meaningless graphs."""
 
 import torch
 from tokenizers import Tokenizer
@@ -24,7 +24,7 @@ CAPTIONS = [
 
 
 def tiny_t5(seed=0, facts=FACTS, **settings):
-    """Model and tokenizer; only the words of `facts` and the end can be written."""
+    """Return model and tokenizer, which can generate only the words of `facts` and the end token."""
     vocabulary = {word: i for i, word in enumerate([PADDING, END, UNKNOWN, *WORDS, *facts])}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = Whitespace()
@@ -41,7 +41,7 @@ def tiny_t5(seed=0, facts=FACTS, **settings):
             if parameter.ndim == 2:
                 parameter.normal_(0, 1 if parameter.shape[0] == len(vocabulary) else 2 * parameter.shape[1] ** -0.5)
         if not config.tie_word_embeddings:
-            # Of so many facts one is always likelier than a word without weights.
+            # One of the facts is always more likely than a word with zero weights.
             model.lm_head.weight[[0, *range(2, 3 + len(WORDS))]] = 0.0
             model.lm_head.weight[1] *= 2
     special = {"pad_token": PADDING, "eos_token": END, "unk_token": UNKNOWN}

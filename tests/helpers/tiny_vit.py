@@ -21,7 +21,7 @@ OLD_NAMES = (
 
 
 def tiny_vit(seed=0):
-    """The module, in evaluation mode."""
+    """Return the model in evaluation mode."""
     from transformers import ViTConfig, ViTModel
 
     generator = torch.Generator().manual_seed(seed)
@@ -36,7 +36,7 @@ def tiny_vit(seed=0):
 
 
 def old_names(state):
-    """The tensors by the names of the published files."""
+    """Return the tensors under the names of the published files."""
     renamed = {}
     for name, tensor in state.items():
         for new, old in OLD_NAMES:
@@ -46,14 +46,14 @@ def old_names(state):
 
 
 def heads(seed=1):
-    """Image weight, image bias, text weight, text bias."""
+    """Return image weight, image bias, text weight and text bias."""
     rng = np.random.default_rng(seed)
     shapes = ((WIDTH, 64), (WIDTH,), (WIDTH, TEXT_WIDTH), (WIDTH,))
     return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
 
 
 def write_authors(path, **more):
-    """A checkpoint as the authors of RoViST wrote it."""
+    """Write a checkpoint in the format of the authors of RoViST."""
     image = {f"image_encoder.image_model.{k}": v for k, v in old_names(tiny_vit().state_dict()).items()}
     names = ("image_encoder.linear.weight", "image_encoder.linear.bias", "text_encoder.linear.weight")
     tensors = zip((*names, "text_encoder.linear.bias"), map(torch.from_numpy, heads()), strict=True)
@@ -62,7 +62,7 @@ def write_authors(path, **more):
 
 
 def write_ours(folder, *, old=False, config=None, **more):
-    """A checkpoint of ours."""
+    """Write a checkpoint in our format."""
     folder.mkdir(exist_ok=True)
     state = tiny_vit().state_dict()
     tensors = {f"image_encoder.{k}": v.contiguous() for k, v in (old_names(state) if old else state).items()}

@@ -1,4 +1,4 @@
-"""Rows for the toy metrics, and their results."""
+"""Rows for the demo metrics, and their results."""
 
 import json
 
@@ -7,5 +7,5 @@ SETS = {"predictions": [["a", "b"], ["c"], []], "references": [["a"], ["d"], []]
 
 
 def same(first, second):
-    """Equality of results in which NaN equals NaN."""
+    """Return whether two results are equal, with NaN equal to NaN."""
     return json.dumps(first) == json.dumps(second)

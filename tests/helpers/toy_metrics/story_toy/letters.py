@@ -1,6 +1,6 @@
-"""A sibling of the script, which the host copies along with it."""
+"""A sibling of the script, which `evaluate` copies with it."""
 
 
 def count_letters(text: str) -> int:
-    """Number of letters in a text."""
+    """Return the number of letters in a text."""
     return sum(map(str.isalpha, text))
