@@ -1,4 +1,4 @@
-"""Any metrics that read the same rows, side by side in `evaluate.combine`, with what is shipped."""
+"""Combinations of metrics with equal inputs in `evaluate.combine`, with the bundled models."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ STYLED = {
 
 @pytest.fixture(scope="module")
 def told():
-    """Two stories with their pictures, and columns of other metrics, which these ignore."""
+    """Two stories with their images, and columns of other metrics, which these metrics ignore."""
     stories = scenes.stories(2, seed=8, split="test")
     return {
         "predictions": [story.sentences for story in stories],
@@ -32,13 +32,13 @@ def told():
 
 @pytest.fixture(scope="module")
 def alone(told):
-    """Result of each metric by itself."""
+    """Result of each metric on its own."""
     metrics = {name: vlgauge.load(name, profile="embedded", keep_in_memory=True) for name in STORY_METRICS}
     return {name: (metric, metric.compute(**told)) for name, metric in metrics.items()}
 
 
 def subsets(names):
-    """All pairs, and all at once."""
+    """Return all pairs, and all names at once."""
     return [*combinations(names, 2), names]
 
 
@@ -46,7 +46,7 @@ def subsets(names):
 def test_story_metrics(names, told, alone):
     combined = evaluate.combine([alone[name][0] for name in names]).compute(**told)
     counts = Counter(key for name in names for key in alone[name][1])
-    # rovist has the keys of its parts too; the host puts the name of a metric before a key that two of them have.
+    # rovist has the keys of its parts, too. `evaluate` prefixes keys that two metrics share with the metric name.
     expected = {
         key if counts[key] == 1 else f"{name}_{key}": value for name in names for key, value in alone[name][1].items()
     }

@@ -1,6 +1,6 @@
-"""What every metric of metrics/ must hold to; and that a metric which does not is found out.
+"""Requirements of every metric in metrics/, and tests that violations are detected.
 
-The checks are functions of a folder. Each is run on every metric, and on copies of a toy metric with one fault.
+The checks are functions of a folder. Each is run on every metric, and on copies of a demo metric with one fault.
 """
 
 import re

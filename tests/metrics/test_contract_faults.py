@@ -92,7 +92,7 @@ BROKEN = (AssertionError, AttributeError, ImportError, KeyError, NotImplementedE
 
 @pytest.fixture
 def copied(tmp_path):
-    """A copy of the toy, and a function that puts a fault into one of its files."""
+    """Copy of the demo metric, and a function that puts a fault into one of its files."""
     folder = Path(shutil.copytree(TOY, tmp_path / TOY.name, ignore=shutil.ignore_patterns("__pycache__")))
 
     def put(old, new, file=f"{TOY.name}.py"):

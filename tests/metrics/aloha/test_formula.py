@@ -1,4 +1,4 @@
-"""ALOHa of given objects: by hand, against all matchings, and the released rule beside the paper's."""
+"""ALOHa of given objects: by hand, against all matchings, and the released rule compared with the paper's rule."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ def test_without_objects(mine, theirs, paper, released):
 
 
 def plain_best(mine, theirs):
-    """The least similarity in the matching of greatest sum, over all choices and all matchings."""
+    """Return the lowest similarity in the matching with the largest sum, over all choices and all matchings."""
     best = -math.inf
     for choice, others in itertools.product(itertools.product(*mine), itertools.product(*theirs)):
         own, their = sorted(set(choice)), sorted(set(others))

@@ -1,4 +1,4 @@
-"""What the tests of all metrics want of this one."""
+"""Cases of this metric for the tests of all metrics."""
 
 
 def named(files):

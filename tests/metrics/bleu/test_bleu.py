@@ -1,4 +1,4 @@
-"""BLEU: by hand, against its definition, the COCO caption evaluation, and what is refused."""
+"""BLEU: by hand, against its definition, the COCO caption evaluation, and input errors."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ def grams(tokens, n):
 
 
 def plain_bleu(rows):
-    """BLEU-1 to BLEU-4 of (caption, references), with the counts of all rows added first."""
+    """Compute BLEU-1 to BLEU-4 of pairs (caption, references), with the counts of all rows summed first."""
     matches, guesses, length, closest = [0] * 4, [0] * 4, 0, 0
     for caption, references in rows:
         tokens, others = caption.split(), [reference.split() for reference in references]
@@ -94,7 +94,7 @@ def test_counts_of_each_caption_come_with_every_result():
 
 @needs_coco
 def test_coco_caption_evaluation():
-    """From captions as they are and from those that the Java program split."""
+    """Compare both raw captions and captions tokenized by the Java program."""
     material = coco()
     for kind, settings in (("", {}), ("tokenized_", {"tokenizer": str.split})):
         result = scores("bleu", material[f"{kind}candidates"], material[f"{kind}references"], **settings)

@@ -21,7 +21,7 @@ def one_word(*words):
 
 
 def test_equal_ones_come_first():
-    # "cab" would take "taxi" if synonyms were looked for first, and leave "cab" for nobody.
+    # If synonyms were matched first, "cab" would match "taxi", and the other "cab" would stay unmatched.
     found = formula.match(one_word("cab"), one_word("taxi", "cab"), synonymous, None, released=True)
     assert found.pairs == ((0, 1),)
 
@@ -29,7 +29,7 @@ def test_equal_ones_come_first():
 def test_greedy_and_best():
     mine, theirs = one_word("cab", "taxi"), one_word("cab2", "x")
     assert formula.match(mine, theirs, synonymous, None, released=True).pairs == ()
-    # "cab" may take "car" or "taxi2"; greedily it takes what the other needs.
+    # "a" matches "x" or "y". Greedy matching assigns "x", which "b" requires.
     alike = {("a", "x"), ("a", "y"), ("b", "x")}
     mine, theirs = one_word("a", "b"), one_word("x", "y")
     fits = lambda one, other: (one, other) in alike  # noqa: E731

@@ -1,4 +1,4 @@
-"""chrF: by hand, against its definition and sacrebleu, what is undefined, compared by counts, and what is refused."""
+"""chrF: by hand, against its definition and sacrebleu, undefined scores, comparison by counts, and input errors."""
 
 import hashlib
 import itertools
@@ -30,7 +30,7 @@ def grams(text, n):
 
 
 def plain_counts(caption, reference, word_order):
-    """(shared, own, theirs) of each order."""
+    """Return the counts (shared, own, theirs) of each order."""
     kinds = [("".join(caption.split()), "".join(reference.split()), n) for n in range(1, 7)]
     kinds += [(caption.split(), reference.split(), n) for n in range(1, word_order + 1)]
     found = []
@@ -49,7 +49,7 @@ def plain_f(counts):
 
 
 def plain_chrf(rows, word_order):
-    """chrF of each (caption, references), and of all."""
+    """Compute chrF of each pair (caption, references), and of all pairs."""
     best = [
         max((plain_counts(caption, reference, word_order) for reference in references), key=plain_f)
         for caption, references in rows
@@ -59,7 +59,7 @@ def plain_chrf(rows, word_order):
 
 
 def golden_rows(n=500):
-    """Captions and references with white space, marks and scripts of all sorts; some are empty."""
+    """Return captions and references with varied whitespace, marks and scripts, some of them empty."""
     draw = random.Random(7)
 
     def caption():
@@ -85,7 +85,7 @@ def test_an_example_worked_by_hand():
 
 
 def test_the_corpus_adds_counts():
-    # Characters 3 of 5 and of 3; of pairs only those of the second caption count, as the first reference has none.
+    # Characters: 3 of 5 and of 3. Pairs count only in the second caption, because the first reference has no pair.
     result = scores(NAME, ["abc", "ab"], ["a", "ab"])
     assert result["chrf"] == pytest.approx(20 / 21)
     assert result["chrf"] != pytest.approx(np.mean(result["chrf_scores"]), abs=0.01)
@@ -146,7 +146,7 @@ def test_every_error_message(settings, message):
 
 
 def test_golden_numbers(monkeypatch):
-    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)  # sacrebleu counts blank references
+    monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)  # sacrebleu counts empty references
     golden = json.loads((GOLDEN / "chrf.json").read_text("utf-8"))
     predictions, references = golden_rows()
     assert hashlib.sha256(json.dumps([predictions, references]).encode()).hexdigest() == golden["rows_sha256"]
@@ -158,7 +158,7 @@ def test_golden_numbers(monkeypatch):
 
 @pytest.fixture(scope="module")
 def runs():
-    """A system that often says what a reference says, and one that seldom does."""
+    """Results of a system that often copies a reference, and of one that seldom does."""
     captions, references = random_examples(30, 5)
     draw = random.Random(1)
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequenci
 
 
 def plain_scores(predictions, references, df):
-    """Mean over the references of what `cider_d` finds for each pair."""
+    """Compute the mean of `cider_d` over the references of each row."""
     pairs = [(c.split(), [r.split() for r in captions]) for c, captions in zip(predictions, references, strict=True)]
     return [np.mean(cider_d([caption, *others], df)[0, 1:]) for caption, others in pairs]
 
@@ -150,7 +150,7 @@ def test_an_error_of_the_tokenizer_is_its_own():
 
 @needs_coco
 def test_coco_caption_evaluation():
-    """From captions as they are and from those that the Java program split."""
+    """Compare both raw captions and captions tokenized by the Java program."""
     material = coco()
     for kind, settings in (("", {}), ("tokenized_", {"tokenizer": str.split})):
         result = scores("cider", material[f"{kind}candidates"], material[f"{kind}references"], **settings)
@@ -194,7 +194,7 @@ def test_other_references_in_a_second_call_are_told_once():
         warnings.simplefilter("error")
         metric.compute(**first)
         metric.compute(**first)
-        metric.compute(**{name: column[::-1] for name, column in first.items()})  # equal but for their order
+        metric.compute(**{name: column[::-1] for name, column in first.items()})  # equal except for their order
     with pytest.warns(UserWarning, match=OTHERS) as told:
         metric.compute(**second)
     assert len(told) == 1

@@ -15,13 +15,13 @@ from vlgauge.models.judges import Answer
 
 
 def formula():
-    """The module of the formulas, as the script has loaded it."""
+    """Return the module of the formulas that the script loaded."""
     script = sys.modules[type(vlgauge.load("clair", keep_in_memory=True)).__module__]
     return sys.modules[script.written_score.__module__]
 
 
 def released(answer):
-    """The released reading of one answer, restated; NaN for what it gives up, dies of, or lets out of the range."""
+    """Reimplement the released parser of an answer, with NaN for errors and values outside the range."""
     parts = answer.split("{")
     try:
         value = float(json.loads("{" + parts[1].split("}")[0] + "}")["score"])
@@ -115,7 +115,10 @@ def test_true_is_no_number():
 
 # -- the mean over digits ----------------------------------------------------------------------------------------------
 def expected(answer, **likely):
-    """The mean, where the digit in a place of the score may be another one: place -> {digit: probability}."""
+    """Compute the mean over the digits of the score.
+
+    The keyword arguments give alternatives of a digit: place -> {digit: probability}.
+    """
     found = formula()
     at = [int(sign) if sign.isdigit() else -1 for sign in answer]
     written = found.written_score(answer)
@@ -132,7 +135,7 @@ def test_mean_by_hand():
     assert expected(answer) == 85
     assert expected(answer, place_0={8: 0.5, 9: 0.5}) == pytest.approx(90)
     assert expected(answer, place_1={5: 0.25, 0: 0.75}) == pytest.approx(81.25)
-    assert expected(answer, place_0={8: 0.2, 6: 0.2}) == pytest.approx(75)  # over what the digits get
+    assert expected(answer, place_0={8: 0.2, 6: 0.2}) == pytest.approx(75)  # normalized over the probability of digits
     assert expected('{"score": 7}', place_0={7: 0.5, 9: 0.5}) == pytest.approx(8)
     assert expected('{"score": 100}', place_0={1: 0.5, 9: 0.5}) == pytest.approx(0.5 * 100 + 0.5 * 94.5)
 
@@ -155,7 +158,7 @@ def test_tokens_of_several_digits_have_no_places():
 
 # -- through the metric ------------------------------------------------------------------------------------------------
 class Scripted:
-    """A judge that gives one answer after the other, and keeps what it was asked."""
+    """Judge model that returns scripted answers in turn, and records the requests."""
 
     identity, dtype, preparation, reads_digits = "scripted", "float32", "own", True
 
@@ -224,7 +227,7 @@ def test_wrong_settings(settings):
 # -- through models ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("printed", ["85", "7", "10"])
 def test_a_tiny_language_model(tmp_path, printed):
-    """The answer is that of `generate`, and the mean that of its logits."""
+    """Check that the answer equals the output of `generate`, and the mean the one computed from its logits."""
     from vlgauge.models.judges.loading import judge_of
 
     folder = tiny_judges.text_model(tmp_path, seed=2, answer=printed, strength=6.0)

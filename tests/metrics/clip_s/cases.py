@@ -1,4 +1,4 @@
-"""What the tests of all metrics want of this one."""
+"""Cases of this metric for the tests of all metrics."""
 
 from apart_cases import clips, drawn
 from signature_cases import clip_changes, each_of
@@ -12,7 +12,7 @@ APART = {"": ({}, drawn), "-video": ({"config_name": "video", "idf": "auto"}, cl
 
 
 def scale(files, w):
-    """A scale of the toy's, in a file."""
+    """Write a score calibration of the demo model to a file."""
     path = files.folder / f"scale_{w}.json"
     ends, how = ((w - 1, w + 1), (0.1, 0.3)), (20, 12, 0.95, 100, 0)
     Calibration(TOY_NAME, TOY_NAME, sha256_of(toy_file()), "A photo depicts ", w, 0.2, *ends, *how).save(path)

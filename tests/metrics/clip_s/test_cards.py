@@ -25,7 +25,7 @@ def card(name):
 
 
 def tables(text, first_cell):
-    """Rows of every table whose head begins with a cell; each row is a list of cells."""
+    """Return the rows of every table whose header begins with a cell, each row as a list of cells."""
     found, rows = [], None
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]

@@ -1,4 +1,4 @@
-"""clip_s as a metric: what it makes of rows, references, settings and long texts. The encoder is a fake."""
+"""clip_s as a metric: rows, references, settings and long texts, with a fake encoder."""
 
 import json
 import math
@@ -12,7 +12,7 @@ import vlgauge
 from vlgauge.core.signatures import parse_signature
 from vlgauge.families.base.parts import merge_partial_results
 
-# Unit vectors in the plane: cosines are those of the angles between them.
+# Unit vectors in the plane. Cosines follow from the angles between them.
 EAST, NORTH, WEST, NORTHEAST = [1, 0, 0], [0, 1, 0], [-1, 0, 0], [1, 1, 0]
 IMAGES = {1: EAST, 2: NORTH}
 TEXTS = {"east": EAST, "north": NORTH, "west": WEST, "northeast": NORTHEAST, "nothing": [0, 0, 0], "": [3, 0, 4]}
@@ -186,10 +186,10 @@ def test_a_row_that_explodes_is_warned_of_and_the_median_stands_beside(load, enc
     assert result["ref_clip_s_scores"] == pytest.approx([5 / 3.5, -249.0, math.nan, 5 / 3.5], rel=1e-3, nan_ok=True)
     assert result["ref_clip_s_median"] == np.nanmedian(result["ref_clip_s_scores"])
     assert result["ref_clip_s"] == pytest.approx((10 / 3.5 - 249.0) / 3, rel=1e-3)
-    # The paper counts a negative likeness as 0.
+    # The paper counts a negative similarity as 0.
     kept = load(variant="paper").compute(**rows)
     assert np.nanmin(kept["ref_clip_s_scores"]) >= 0.0
-    # Each row by itself, and put together.
+    # Score each row separately, and combine the partial results.
     metric = load()
     with pytest.warns(UserWarning, match="ref_clip_s lie beyond"):
         parts = [metric.score_batch({k: [cell] for k, cell in row.items()}, [0]) for row in metric.as_computed(rows)]

@@ -1,4 +1,4 @@
-"""clip_s with config_name "video": rows, segments, word weights, details. The encoder is a fake; files are real."""
+"""clip_s with config_name "video": rows, segments, word weights, details, with a fake encoder and real files."""
 
 import math
 import re
@@ -115,7 +115,7 @@ def test_batches_of_the_released_code(load, clip_s):
     assert load(variant="emscore", idf=False).compute(**rows)["clip_s_scores"] != alone
 
 
-# -- what a video can be ----------------------------------------------------------------------------------------------
+# -- forms of a video -------------------------------------------------------------------------------------------------
 def test_forms_of_a_video(clip_s):
     array = np.stack(clip(1, 2))
     videos = [clip(1, 2), tuple(clip(1, 2)), array, {"frames": clip(1, 2)}, {"frames": array}]

@@ -1,4 +1,4 @@
-"""Settings of clip_s and pac_s: what of them is in the signature, and what is refused. The encoder is a fake."""
+"""Settings of clip_s and pac_s: their signature fields and their validation, with a fake encoder."""
 
 import math
 import re
@@ -72,7 +72,7 @@ def test_origin_of_the_weights(load, encoder, monkeypatch):
     monkeypatch.setattr(encoder, "row", row)
     published = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K@1a25a446"
     assert (signed()["enc"], signed()["proj"]) == (published, "own")
-    # A copy of the published file is the published file; a repository without a pinned commit is told by the digest.
+    # A copy of the published file has its identity. Without a pinned commit, the digest identifies a repository.
     monkeypatch.setattr(encoder, "digest", row.sha256)
     assert signed(weights="copy")["enc"] == published
     monkeypatch.setattr(encoder, "row", TABLE["RN101"])

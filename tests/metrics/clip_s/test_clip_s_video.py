@@ -1,4 +1,4 @@
-"""clip_s with config_name "video": the released EMScore and every pair by itself, on random weights."""
+"""clip_s with config_name "video": the released EMScore and every pair scored separately, with random weights."""
 
 import math
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class GivenVectors(ClipVectors):
 
 @pytest.fixture(scope="module", params=CONFIGS, ids=lambda config: f"seed {config[0]}")
 def oracle(request, tmp_path_factory):
-    """The golden values, the encoder, and the frames of each video."""
+    """Golden values, encoder, and frames of each video."""
     seed, align = request.param
     name = f"video_tiny_s{seed}_a{align}"
     weights = write_tiny(tmp_path_factory.mktemp("tiny"), seed, align)
@@ -72,10 +72,10 @@ def close(found, wanted):
 
 
 def assert_parts_close(details, wanted, prefix=""):
-    """Precision, recall and coarse within 1e-5, and fine within what that makes of it.
+    """Check precision, recall and coarse within 1e-5, and fine within the error that results from them.
 
-    In 2PR / (P + R) an error of P or R grows by up to 2 (P^2 + R^2) / (P + R)^2, which is large where they nearly
-    cancel: vectors of a random encoder have negative cosines.
+    In 2PR / (P + R) an error of P or R grows by up to 2 (P^2 + R^2) / (P + R)^2, which is large if they nearly cancel:
+    embeddings of a random encoder have negative cosines.
     """
     for part in ("precision", "recall", "coarse"):
         assert close([note[prefix + part] for note in details], wanted[PARTS[part]])
@@ -147,7 +147,7 @@ def test_a_file_from_end_to_end(oracle):
 
 @pytest.mark.filterwarnings("ignore:.*<.startoftext.>")
 def test_tokens_behind_the_first_end_do_not_count(oracle):
-    """As in EMScore, whose mask of a caption ends there, while its word weights count all tokens."""
+    """Check the rule of EMScore, which masks a caption after its end token but counts all tokens in word weights."""
     _, _, _, weights = oracle
     plain, spelled = "a zebra", "a zebra<|endoftext|> cat<|endoftext|>"
     settings = {"backbone": TINY, "weights": weights, "device": "cpu", "n_frames": 3}

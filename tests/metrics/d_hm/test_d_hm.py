@@ -99,7 +99,7 @@ def test_an_undefined_score_makes_the_story_undefined(d_hm, undefined, name, sid
     result = d_hm.compute(**rows, return_details=True)
     assert result["d_hm_undefined"] == 1
     assert all(math.isnan(value) for value in result["d_hm_details"][0].values())
-    # The means of the parts are those of the other story.
+    # The means of the parts equal the parts of the other story.
     assert result["d_hm_d_c"] == pytest.approx(0.1, rel=1e-12)
 
 

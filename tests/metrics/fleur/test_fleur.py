@@ -1,4 +1,4 @@
-"""FLEUR: the number of an answer, the mean over its digits, and what is asked of which model."""
+"""FLEUR: the number of an answer, the mean over its digits, and the questions to each model."""
 
 import math
 import re
@@ -17,12 +17,12 @@ from vlgauge.models.judges import Answer
 
 
 def formula():
-    """The module of the formulas, as the script has loaded it."""
+    """Return the module of the formulas that the script loaded."""
     script = sys.modules[type(vlgauge.load("fleur", keep_in_memory=True)).__module__]
     return sys.modules[script.printed_number.__module__]
 
 
-# An answer as LLaVA's tokenizer splits it: a mark, then each sign; its end is no part of the text.
+# An answer in the tokens of LLaVA: a mark, then each character. The end token is not part of the text.
 MARK, END, POINT, OTHER = 10, 11, 12, 13
 SIGNS = {**{str(d): d for d in range(10)}, ".": POINT}
 
@@ -32,12 +32,12 @@ def tokens_of(text):
 
 
 def definition(text, ids, scores):
-    """What the released loop does with one answer, restated; a text for what it does not score.
+    """Reimplement the released loop for one answer, with a description for answers that it does not score.
 
     Args:
         text: The answer.
-        ids: Its tokens, the end included.
-        scores: Logits over a vocabulary of 20, whose first ten tokens are the digits.
+        ids: Its tokens, including the end.
+        scores: Logits over a vocabulary of 20 whose first ten tokens are the digits.
     """
     kept = re.sub(r"\.+$", "", re.sub(r"^\.+", "", re.sub(r"[^\d.]", "", text)))
     try:
@@ -140,7 +140,7 @@ def test_scores_stay_in_their_range(variant):
 
 # -- through the metric ------------------------------------------------------------------------------------------------
 class Scripted:
-    """A judge that gives one answer after the other, and keeps what it was asked."""
+    """Judge model that returns scripted answers in turn, and records the requests."""
 
     identity, dtype, preparation, reads_digits = "scripted", "float32", "own", True
 
@@ -296,7 +296,7 @@ def test_wrong_settings(settings, told):
 
 # -- through a model ---------------------------------------------------------------------------------------------------
 def released_score(judge, metric, caption, picture):
-    """Question, generation and reading as the released loop does them, on the same weights."""
+    """Compute the score as the released loop does: question, generation and parsing, on the same weights."""
     question = metric.question(caption, (), judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
     prepared = judge._prepared(question, metric.opening)
     inputs = {name: value for name, value in prepared.inputs.items()}
@@ -319,7 +319,7 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
     from vlgauge.models.judges.loading import judge_of
 
     folder = tiny_judges.llava(tmp_path / "model", seed=3, answer=printed, strength=6.0)
-    # Small beside the rest, so that the answer stays.
+    # The adapter is small compared with the other weights, so that the answer does not change.
     more = tiny_judges.adapter(tmp_path / "adapter", alpha=0.01, moved=False) if preset == "expert" else None
     captions, pictures = ["a dog", "two cats on a bench"], [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2)]
     chosen = {"model": str(folder), "adapter": more, "preset": preset}
@@ -336,7 +336,7 @@ def test_scores_of_a_tiny_llava_are_those_of_the_released_loop(tmp_path, printed
 
 
 def test_captions_references_and_reasons_see_a_picture_once(tmp_path):
-    """Also vqascore, which shares the model."""
+    """Check that each image is encoded once, also if vqascore shares the model."""
     folder = str(tiny_judges.llava(tmp_path, seed=11, answer="0.85", strength=6.0))
     rows = {"predictions": ["a dog", "two cats", "x"], "images": [tiny_judges.png(40, 28, i) for i in (31, 32, 31)]}
     chosen = {"model": folder, "device": "cpu"}
@@ -357,7 +357,7 @@ def test_metrics_with_one_model_load_it_once(tmp_path):
     assert sum(first.judge().identity in entry["key"] for entry in pool.info()) == 1
 
 
-# -- the toy -----------------------------------------------------------------------------------------------------------
+# -- the demo model ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def toy():
     return vlgauge.load("fleur", profile="embedded", device="cpu")

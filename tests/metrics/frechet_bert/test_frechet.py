@@ -19,9 +19,9 @@ from vlgauge.stats import partitions, permutation_pvalues
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "frechet.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
 FOLDER = TESTS.parent / "metrics" / "frechet_bert"
-# A metric folder is no package, so the file is loaded by its path.
+# A metric folder is not a package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("frechet_formulas", FOLDER / "frechet_bert.py")
 frechet = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(frechet)
@@ -68,7 +68,7 @@ def test_part_of_the_means_by_hand():
 
 # -- against the definition -------------------------------------------------------------------------------------------
 def by_singular_values(candidates, references):
-    """From the vectors themselves, by explicit covariances and the singular values of A B^T."""
+    """Compute the distance from the vectors, with explicit covariances and the singular values of A B^T."""
     a, b = candidates - candidates.mean(axis=0), references - references.mean(axis=0)
     traces = np.trace(np.atleast_2d(np.cov(candidates.T))) + np.trace(np.atleast_2d(np.cov(references.T)))
     nuclear = linalg.svdvals(a @ b.T).sum() / math.sqrt((len(a) - 1) * (len(b) - 1))
@@ -265,7 +265,7 @@ def check_case(case):
     gram = np.array(case["gram"])
     centring = np.eye(len(gram)) - 1 / len(gram)
     gram = (centring @ gram @ centring)[None]
-    gram[np.abs(gram) < 1e-14] = 0.0  # what the product leaves of equal captions is rounding, not variance
+    gram[np.abs(gram) < 1e-14] = 0.0  # the remainder of equal captions after the product is rounding, not variance
     n = len(case["predictions"])
     null = frechet.frechet_distances(gram, partitions(n, gram.shape[1] - n).candidates)
     found = {"value": null[0, 0], "p": permutation_pvalues(null, tolerance=frechet.tie_tolerances(gram))[0]}

@@ -1,4 +1,4 @@
-"""Every number of groovist beside one computed term by term, on random phrases, regions, scores and settings."""
+"""All results of groovist compared with sums term by term, on random phrases, regions, scores and settings."""
 
 import csv
 import math
@@ -24,7 +24,7 @@ def cosine(a, b):
 
 
 class Story:
-    """A random story: phrases per sentence, sentences of so many words, vectors, scores of regions."""
+    """A random story: phrases per sentence, sentence lengths, vectors, and scores of regions."""
 
     def __init__(self, rng):
         width = int(rng.integers(2, 6))
@@ -47,7 +47,7 @@ class Story:
         return {"text": self.text, "images": self.images, "scores": self.scores}
 
     def regions(self, top_k, min_score):
-        """Per image its regions that count, as (vector, score)."""
+        """Return the regions of each image that count, as pairs (vector, score)."""
         found = []
         for vectors, scores in zip(self.images, self.scores, strict=True):
             order = sorted((i for i in range(len(scores)) if scores[i] >= min_score), key=lambda i: -scores[i])

@@ -1,4 +1,4 @@
-"""Groovist with a real CLIP of random weights: what is encoded how often, and by whom else."""
+"""Groovist with a real CLIP of random weights: number of encoded inputs, and sharing with other metrics."""
 
 import json
 

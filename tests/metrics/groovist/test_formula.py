@@ -24,7 +24,7 @@ def test_story_by_hand():
     assert story.best.tolist() == [2, 0, 0]
     assert story.per_image[:, [0, 2]] == pytest.approx(np.array([[2.0, 2.5], [2.0, 0.0], [-1.5, -2.5]]))
     assert np.isnan(story.per_image[:, 1]).all()
-    # Of image 0 only the region with score 0.9 counts, of image 2 the only one.
+    # In image 0 only the region with score 0.9 counts, in image 2 its single region.
     assert story.coverage == pytest.approx(((0.8 * 2.5 - 2.2) + 2.5) / 2)
     paper = formula.story_score(compared, [2.0, 3.0, 1.0], 0.88, variant="paper")
     assert paper.scaled == pytest.approx([1.0, 0.8, 0.0])
@@ -38,7 +38,7 @@ def test_threshold_itself_is_not_penalized():
 
 
 def brute_force(text, images, weights, theta, variant, penalize):
-    """Algorithm 2, line by line."""
+    """Compute Algorithm 2 line by line."""
     total = 0.0
     for t, w in zip(text, weights, strict=True):
         best = 0.0 if variant == "paper" else -math.inf

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 def test_story_by_hand():
-    # A primary colour in the text is (1, 0, 0), in a picture (1, -1, -1) / sqrt(3).
+    # A primary color in the text is (1, 0, 0), and in an image (1, -1, -1) / sqrt(3).
     own, other = 2.5 / math.sqrt(3), -2.5 / math.sqrt(3)
     assert own > 1.2 > other
     weights = [(1.5 + 4.0 + 5.0) / 3, (1.5 + 5.0) / 2, (1.5 + 4.0 + 5.0) / 3]  # green has no rating
@@ -201,7 +201,7 @@ def test_tanh_and_reverse():
 def test_analyses():
     metric = load(analysis=("temporal_misalignment", "np_proportion"), theta=1.0)
     result = score(metric=metric)
-    # "the red dog" of the second sentence is in the first picture; there are 4 phrases and 13 words.
+    # "the red dog" of the second sentence is in the first image. There are 4 phrases and 13 words.
     assert result["groovist_temporal_misalignment"] == [pytest.approx((0 + 1 / 2) / 2)]
     assert result["groovist_np_proportion"] == [pytest.approx(4 / 13)]
     uneven = score(images=[[*IMAGES, plain(BLUE)]], metric=metric)

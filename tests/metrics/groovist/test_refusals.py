@@ -1,4 +1,4 @@
-"""What groovist refuses, warns of or leaves undefined; which theta belongs to which encoder."""
+"""Errors, warnings and undefined scores of groovist, and the theta of each encoder."""
 
 import json
 import math

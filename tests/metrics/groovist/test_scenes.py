@@ -1,4 +1,4 @@
-"""Groovist under the embedded profile: what it notices on drawn stories that nothing was trained or fitted on."""
+"""Groovist with the embedded profile on synthetic stories that no model was trained on and no setting was fitted to."""
 
 import json
 from pathlib import Path
@@ -108,7 +108,7 @@ def test_commands_on_drawn_stories(stories, tmp_path, capsys):
     given = [str(file), "--profile", "embedded", "--regions", "regions", "--no-progress"]
     assert main(["grounding", "ablations", *given, "--random", "2", "--ratings", "rating", "--resamples", "10"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 12  # what the mark of few stories means and a signature after the seven variants
+    assert len(lines) == 12  # note about the small sample and signature after the seven variants
     assert float(lines[2].split()[4]) > 0  # GROOViST: own stories score higher than random ones
     assert main(["score", "groovist", str(file), "--profile", "embedded", "--no-progress"]) == 0
     assert np.isfinite(float(capsys.readouterr().out.splitlines()[2].split()[1]))

@@ -1,4 +1,4 @@
-"""METEOR 1.5 as COCO runs it: rows, corpus, versions, what is missing or odd, and why a score is what it is."""
+"""METEOR 1.5 in the COCO setup: rows, corpus, versions, missing or unusual inputs, and explanations."""
 
 import gzip
 import importlib
@@ -32,12 +32,12 @@ TOLERANCE = 0.0 if platform.libc_ver()[0] == "glibc" else 1e-12
 
 
 def as_it_is(caption):
-    """One token: the text reaches METEOR as it was given."""
+    """Return a single token, so that METEOR receives the unchanged text."""
     return [caption]
 
 
 def with_references(rows):
-    """Rows without blank references, which are left out before a metric sees them."""
+    """Return the rows whose references all contain text, because other references are removed before the metric."""
     return [row for row in rows if all(text.strip() for text in row["refs"])]
 
 

@@ -1,4 +1,4 @@
-"""METEOR of 2007 against references: the best of them, NLTK's numbers, and what is undefined."""
+"""METEOR of 2007 against references: the best reference, NLTK's values, and undefined scores."""
 
 import math
 

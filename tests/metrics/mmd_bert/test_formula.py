@@ -15,10 +15,10 @@ from scipy import stats
 from vlgauge.stats import partitions, permutation_pvalues
 
 GOLDEN = json.loads((folders.GOLDEN / "mmd.json").read_text(encoding="utf-8"))
-SHARED = METRICS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # beside the checkout, not part of it
+SHARED = METRICS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
 ESTIMATORS = ("unbiased", "biased", "released")
 RULES = ("median", "mean", "max", "max2")
-# A metric folder is no package, so the file is loaded by its path.
+# A metric folder is not a package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("mmd_bert_formulas", METRICS / "mmd_bert" / "mmd_bert.py")
 mmd = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(mmd)

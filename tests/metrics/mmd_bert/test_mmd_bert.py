@@ -169,7 +169,7 @@ def test_place_and_chunks_do_not_matter(mmd_bert):
 
 
 def test_scores_stay_in_their_range(plain):
-    # The lowest value: each candidate has a twin among the references, and nobody else is near.
+    # Lowest value: each candidate equals a reference, and all other captions are far away.
     far = {"a": [0.0, 0.0], "b": [1e9, 0.0]}
     result = plain.compute(predictions=[["a", "b"], ["a", "a"]], references=[["a", "b"], ["b", "b"]], embeddings=far)
     assert result["mmd_bert_scores"][0] >= -1.0

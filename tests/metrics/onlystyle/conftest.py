@@ -1,4 +1,4 @@
-"""What the tests of onlystyle share."""
+"""Fixtures of the tests of onlystyle."""
 
 import pytest
 from style_definition import golden_tables
@@ -8,11 +8,11 @@ import vlgauge
 
 @pytest.fixture(scope="session")
 def tables():
-    """The tables of the golden corpora, by name."""
+    """Tables of the golden corpora, keyed by name."""
     return golden_tables()
 
 
 @pytest.fixture(scope="session")
 def load():
-    """`load(config, **settings)` loads onlystyle."""
+    """Function `load(config, **settings)` that loads onlystyle."""
     return lambda config=None, **settings: vlgauge.load("onlystyle", config, keep_in_memory=True, **settings)

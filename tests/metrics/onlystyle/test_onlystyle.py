@@ -214,7 +214,7 @@ def test_demo_table_recognizes_the_examples(load):
     assert len(set(zip(styles, pictures, strict=True))) == len(rows) == 160
     result = load("demo", top_k=1).compute(predictions=captions, styles=styles)
     assert result["onlystyle_in_sample"] == 0
-    assert result["onlystyle_rank"].count(1) / 160 > 0.6  # by chance 0.25
+    assert result["onlystyle_rank"].count(1) / 160 > 0.6  # 0.25 by chance
 
 
 def those_of(rows, columns):

@@ -1,4 +1,4 @@
-"""What OnlyStyle does with captions, styles and settings that are odd or wrong."""
+"""Unusual and invalid captions, styles and settings of OnlyStyle."""
 
 import pytest
 

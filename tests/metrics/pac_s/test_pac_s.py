@@ -1,4 +1,4 @@
-"""pac_s beside clip_s: one backbone pass for all of them, stores, devices' settings, and the embedded profile."""
+"""pac_s and clip_s: one backbone pass for both, stores, device settings, and the embedded profile."""
 
 import copy
 import json
@@ -41,7 +41,7 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def adapters(tmp_path_factory):
-    """Two adapters of the base."""
+    """Two adapters of the base model."""
     from safetensors.numpy import save_file
 
     about = {"format": "vlgauge-clip-adapter-1", "kind": "pac_s", "architecture": TINY.architecture}
@@ -122,7 +122,7 @@ def test_second_epoch_reads_the_features_from_the_folder(load, encoder, adapters
     assert sum(encoder().forwards.values()) == 0
 
 
-# -- what must not matter ---------------------------------------------------------------------------------------------
+# -- invariance -------------------------------------------------------------------------------------------------------
 def test_batch_size_order_and_duplicates(load, adapters):
     rng = np.random.default_rng(3)
     images, captions = small_images(9), ["a dog", "two big cats on a mat", "kite", "a b c d e f g"]
@@ -211,7 +211,7 @@ def test_result_is_plain(load, adapters):
 # -- the embedded profile ---------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def drawn():
-    """Scenes that the toy has not seen: pictures, their captions, and captions with a wrong colour."""
+    """Scenes outside the training data of the demo model: images, captions, and captions with a wrong color."""
     chosen = scenes.scenes(40, seed=5, split="test")
     pictures = [scenes.draw_scene(scene).image for scene in chosen]
     right = [scenes.captions(scene, seed=1)[0] for scene in chosen]
@@ -238,7 +238,7 @@ def test_toy_has_projections_of_its_own(drawn):
         vlgauge.load(name, keep_in_memory=True, profile="embedded", device="cpu").compute(**rows)
         for name in ("pac_s", "clip_s")
     )
-    # Without them PAC-S would be exactly 0.8 times CLIP-S.
+    # Without the adapter PAC-S would be exactly 0.8 times CLIP-S.
     assert pac_s["pac_s_scores"] != pytest.approx([0.8 * score for score in clip_s["clip_s_scores"]], abs=1e-4)
     fields = parse_signature(pac_s["pac_s_signature"])[1]
     assert (fields["arch"], fields["profile"]) == ("vlgauge-toy-clip", "embedded")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:[0-9]+ of 19 captions and refere
 
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
-    """Rows of the oracle have blank references, which the authors' code counts and metrics here leave out."""
+    """Empty references are kept, because the oracle contains some that the authors' code counts."""
     monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 
@@ -46,7 +46,7 @@ def adapter(folder):
 
 
 def scored(name, case, **settings):
-    """The result on a case of the golden inputs; its dictionary is turned into arrays."""
+    """Return the result on a case of the golden inputs, whose dictionary is converted to arrays."""
     metric = vlgauge.load(name, keep_in_memory=True, device="cpu", **{"backbone": TINY, **settings})
     rows = CASES[case]
     images = [str(IMAGES / file) for file in rows["images"]]

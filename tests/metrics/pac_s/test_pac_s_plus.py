@@ -27,7 +27,7 @@ COMPOSITE = {"references": "all", "ratings": "rows"}
 
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
-    """Rows of the oracle have blank references, which the authors' code counts and metrics here leave out."""
+    """Empty references are kept, because the oracle contains some that the authors' code counts."""
     monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 
@@ -55,7 +55,7 @@ def released(oracle, tmp_path, monkeypatch):
 
 
 def rows_of(oracle, wanted):
-    """Columns of the oracle's rows whose picture is not turned here, and their numbers."""
+    """Return the columns and indices of the oracle rows whose image is not rotated here."""
     texts, _ = inputs(oracle)
     rows = [(i, row) for i, row in enumerate(wanted["rows"]) if row["image"] != TURNED]
     columns = {
@@ -93,7 +93,7 @@ def test_numbers_are_those_of_the_authors(oracle, released, name, way, capsys):
     np.testing.assert_allclose(np.array(found["ref_pac_s_scores"])[kept], expected[kept], rtol=1e-4, atol=1e-5)
     signed = parse_signature(found["pac_s_signature"])[1]
     assert (signed["version"], signed["w"], signed["proj"]) == ("++", "2", "own")
-    # The weights are no longer those of the plain CLIP.
+    # The weights differ from the plain CLIP.
     assert signed["enc"].startswith("local@sha256-")
     label = "PAC-S++, ViT-B/32"
     told = [row.row for row in rows_beside("composite", COMPOSITE, "pac_s", found["pac_s_signature"])]

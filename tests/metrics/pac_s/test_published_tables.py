@@ -31,7 +31,7 @@ def texts(found, figures):
 
 
 def tables_of(name):
-    """Tables of a card: the head in one line, and rows of cells."""
+    """Return the tables of a card, each with its header in one line and its rows of cells."""
     found = []
     lines = (METRICS / name / "README.md").read_text("utf-8").splitlines()
     for line in lines:
@@ -58,7 +58,7 @@ def test_the_table_by_metric():
 
 
 def published(family, backbone):
-    """The cells of a row by backbone; of ViT-B/32 from the tables that have that only."""
+    """Return the cells of a row for a backbone. ViT-B/32 uses the tables that contain only this backbone."""
     cells = []
     for protocol, figures in BACKBONES.values():
         found = [row for row in rows() if (row.metric, row.backbone, row.protocol) == (family, backbone, protocol)]

@@ -1,4 +1,4 @@
-"""What the tests of all metrics want of this one."""
+"""Cases of this metric for the tests of all metrics."""
 
 import tiny_polos
 from signature_cases import each_of
@@ -8,7 +8,7 @@ from tiny_clip import TINY
 def changes(files):
     mine, toy = named(files), {"profile": "embedded"}
     other = TINY.__class__(**{**vars(TINY), "name": "other", "architecture": "other-gelu"})
-    # What a head was fitted to is compared, so that another encoder comes with another head.
+    # The encoders of a head are checked, so that another encoder requires another head.
     apart = {
         "backbone": (mine, mine | {"backbone": other}),
         "weights": (mine, tiny_polos.settings(files.folder, files.clip(1))),

@@ -1,4 +1,4 @@
-"""polos: the definition as plain loops, what a score may depend on, settings, and what is refused."""
+"""polos: the definition as plain loops, invariance of scores, settings, and input errors."""
 
 import inspect
 import json
@@ -60,14 +60,14 @@ def models_of(settings):
 
 # -- the definition, written out -------------------------------------------------------------------------------------
 def hidden(models, text):
-    """Every layer of every token of one text, shape (layers, tokens, width)."""
+    """Return every layer of every token of one text, shape (layers, tokens, width)."""
     ids = models.text.token_ids([text])[0]
     found, _ = models.text.hidden([np.array(ids[0])])
     return found[:, 0].double().numpy()
 
 
 def mixed(models, stacks):
-    """Vectors of texts that are normalised together."""
+    """Return the embeddings of texts that are normalized together."""
     head = models.head
     shares = [math.exp(x) for x in head.scalars]
     out = 0
@@ -148,7 +148,7 @@ def test_normalised_layers_of_batches_are_those_of_all_their_tokens(settings):
             np.testing.assert_allclose(found[row, layer], wanted, rtol=0, atol=1e-5)
 
 
-# -- what a score may depend on --------------------------------------------------------------------------------------
+# -- invariance of scores --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_itemwise_does_not_move_with_batch_size_and_order(settings, batch_size):
     whole = vlgauge.load("polos", **settings).compute(**ROWS)["polos_scores"]
@@ -281,7 +281,7 @@ def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
     assert len(read) == len(set(read)) == len(texts)
 
 
-# -- refused ---------------------------------------------------------------------------------------------------------
+# -- input errors ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

@@ -45,7 +45,7 @@ def converted(oracle, path, text=None, weights=None):
 
 
 def rewritten(checkpoint, path, change):
-    """The tensors and settings of the checkpoint without what pytorch-lightning wrote, changed."""
+    """Write the tensors and settings of the checkpoint with a change, without the objects of pytorch-lightning."""
     from vlgauge.checkpoints.reading import read_torch_object
 
     kinds = [

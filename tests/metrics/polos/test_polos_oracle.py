@@ -26,7 +26,7 @@ def oracle(shared_folder, folder):
 
 @pytest.fixture(autouse=True)
 def blank_references_count(monkeypatch):
-    """A row of the oracle has a blank reference, which the authors' code counts and metrics here are not given."""
+    """Empty references are kept, because the oracle contains one that the authors' code counts."""
     monkeypatch.setattr("vlgauge.families.base.columns.without_blanks", list)
 
 

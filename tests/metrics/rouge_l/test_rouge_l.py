@@ -1,4 +1,4 @@
-"""ROUGE-L: by hand, against its definition, the COCO caption evaluation, and what is undefined."""
+"""ROUGE-L: by hand, against its definition, the COCO caption evaluation, and undefined scores."""
 
 import math
 
@@ -7,7 +7,7 @@ from coco_captions import coco, needs_coco, random_examples, scores
 
 
 def plain_common(a, b):
-    """Length of the longest common subsequence, by the table of all prefixes."""
+    """Compute the length of the longest common subsequence with the table of all prefixes."""
     table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, x in enumerate(a, 1):
         for j, y in enumerate(b, 1):
@@ -47,7 +47,7 @@ def test_nothing_in_common_and_nothing_at_all():
 
 @needs_coco
 def test_coco_caption_evaluation():
-    """From captions as they are and from those that the Java program split."""
+    """Compare both raw captions and captions tokenized by the Java program."""
     material = coco()
     for kind, settings in (("", {}), ("tokenized_", {"tokenizer": str.split})):
         result = scores("rouge_l", material[f"{kind}candidates"], material[f"{kind}references"], **settings)

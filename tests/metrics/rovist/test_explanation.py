@@ -1,4 +1,4 @@
-"""The sum of three parts, each with what explains it."""
+"""The sum of three parts, each with its explanation."""
 
 import pytest
 from explained import scored

@@ -27,7 +27,7 @@ NAMES = ("rovist_vg", "rovist_c", "rovist_nr")
 
 
 def steady(pairs):
-    """A stand-in for a model of sentence order."""
+    """Return constant probabilities in place of a model of sentence order."""
     return [0.5] * len(pairs)
 
 
@@ -57,7 +57,7 @@ class FakeGrounding(base.StoryImageMetric):
 
 @pytest.fixture
 def load(monkeypatch):
-    """`load(**settings)` gives rovist with a stand-in for rovist_vg."""
+    """Function `load(**settings)` that loads rovist with a replacement of rovist_vg."""
     real = evaluate.loading.load
 
     def load_part(path, **settings):

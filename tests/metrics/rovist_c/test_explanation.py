@@ -1,4 +1,4 @@
-"""Sentences that follow, and those that do not."""
+"""Sentences that follow their predecessor, and sentences that do not."""
 
 from vlgauge.core.catalog import folder_module
 from vlgauge.explain import explain

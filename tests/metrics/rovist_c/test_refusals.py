@@ -1,4 +1,4 @@
-"""Models of sentence order that are refused, each with its reason."""
+"""Models of sentence order that raise an error, each with its message."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ def folder(tmp_path):
     return lambda model, **labels: written(tmp_path / "classifier", model, **labels)
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 def test_without_a_model_the_paper_profile_says_where_it_is():
     with pytest.raises(
         WeightsNotFoundError, match=r"`model` is missing: .*sop_model_epoch4.pth.tar is at https://drive"

@@ -16,7 +16,7 @@ STORY = ["A dog ran.", "It stopped.", "It stopped.", "Rain fell."]
 
 
 def by_lengths(pairs):
-    """A stand-in for a model: asymmetric, and different for each pair."""
+    """Return asymmetric probabilities that differ between pairs, in place of a model."""
     return [(len(a) + 2 * len(b)) % 97 / 97 for a, b in pairs]
 
 
@@ -40,7 +40,7 @@ def test_prefixes():
     assert pairs_of(["A.", "B.", "A. B.", "C."], context="prefix") == [
         ("A.", "B.", False),
         ("A. B.", "A. B.", True),
-        ("A. B.", "C.", False),  # what repeats the whole prefix does not extend it
+        ("A. B.", "C.", False),  # a sentence equal to the whole prefix does not extend it
     ]
     assert pairs_of(["A.", "A.", "C."], context="prefix", identical="score")[1] == ("A. A.", "C.", False)
     assert pairs_of(["A.", "B.", "B."], context="prefix")[1] == ("A. B.", "B.", False)
@@ -92,7 +92,7 @@ def test_definition_on_random_stories():
 
 # -- golden values ----------------------------------------------------------------------------------------------------
 def known(key):
-    """Stories whose values of this kind are numbers."""
+    """Return the stories whose values of this kind are numbers."""
     probabilities = {name: story.get(f"{key}_probs") for name, story in GOLDEN.items()}
     return {name: values for name, values in probabilities.items() if isinstance(values, list)}
 
@@ -152,7 +152,7 @@ STORIES = [story["sentences"] for story in GOLDEN.values() if story["sentences"]
 
 
 def test_order_neighbours_and_batches_do_not_matter():
-    # Rows of other lengths meet other paths of the libraries; 1e-5 is what the specification allows padding.
+    # The libraries use other code paths for other lengths. The specification allows 1e-5 for padding.
     pool.unload()
     together = tiny().compute(predictions=STORIES[:20])["rovist_c_scores"]
     for settings, rows in (({"batch_size": 3}, STORIES[:20]), ({}, STORIES[:20][::-1])):

@@ -1,4 +1,4 @@
-"""What each word takes from the score of a story that repeats itself."""
+"""The share of each word in the score of a story with repetition."""
 
 import math
 

@@ -34,7 +34,7 @@ CHANGED_BY_RULES = {
 
 
 def load_formula() -> ModuleType:
-    """The metric file, imported from its folder, which is no package."""
+    """Import the metric file by its path, because its folder is not a package."""
     spec = importlib.util.spec_from_file_location("rovist_nr_formula", METRICS / "rovist_nr" / "rovist_nr.py")
     assert spec is not None
     assert spec.loader is not None
@@ -52,14 +52,14 @@ def tokens_of(*sentences: str) -> list[list[str]]:
 
 
 def random_story(rng: random.Random, n_sentences: int) -> list[list[str]]:
-    """Uneven sentences of few words, some empty, some ending in a word and some in a mark."""
+    """Return sentences of different lengths, some empty, some ending in a word and some in a punctuation mark."""
     vocabulary = ["a", "b", "c", "d", "D", "e", "f", ",", "--", "n't", "7", "\ud800"]
     ends = [[], ["."], ["!"], ["a"]]
     return [rng.choices(vocabulary, k=rng.randint(0, 13)) + rng.choice(ends) for _ in range(n_sentences)]
 
 
 def exact_similarity(a: list[str], b: list[str], variant: str) -> Fraction:
-    """By double loops over tokens, or over sets."""
+    """Compute the similarity with double loops over tokens, or with sets."""
     union = len(set(a) | set(b))
     if variant == "paper":
         return Fraction(len(set(a) & set(b)), union)
@@ -67,7 +67,7 @@ def exact_similarity(a: list[str], b: list[str], variant: str) -> Fraction:
 
 
 def exact_parts(tokens: list[list[str]], n: int, variant: str) -> tuple[Fraction | None, Fraction]:
-    """Inter-sentence (None if undefined) and intra-sentence repetition, in exact fractions."""
+    """Compute inter-sentence (None if undefined) and intra-sentence repetition, in exact fractions."""
     if variant == "released":
         kept = [sentence[: max(0, len(sentence) - 1)] for sentence in tokens]
     else:
@@ -136,7 +136,7 @@ def test_intra_pools_the_ngrams_of_all_sentences() -> None:
 
 
 def test_released_drops_the_last_token_even_if_it_is_a_word() -> None:
-    # Without mat nothing is common; Jaccard keeps it: 1 common of 3.
+    # The sentences share no token if "mat" is dropped. Jaccard keeps it: 1 of 3 tokens is shared.
     tokens = tokens_of("on mat", "under mat")
     assert nr.non_redundancy(tokens).words == [["on"], ["under"]]
     assert nr.non_redundancy(tokens).inter == 0
@@ -232,7 +232,7 @@ def test_undefined_stories(tokens: list[list[str]], variant: str) -> None:
 
 
 def test_pair_without_words_is_skipped() -> None:
-    # Of three pairs the one of the two empty lists is left out: inter = 0 over two pairs.
+    # The pair of two empty lists is skipped: inter = 0 over the other two pairs.
     result = nr.non_redundancy(tokens_of("hello .", ".", "."), details=True)
     assert result.score == 1
     assert [pair[:2] for pair in result.pairs] == [(1, 0), (2, 0)]

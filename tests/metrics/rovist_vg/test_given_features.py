@@ -1,4 +1,4 @@
-"""rovist_vg on features that the caller gives: forms that are taken, and what is said of the others."""
+"""rovist_vg on features of the caller: accepted forms, and messages about the others."""
 
 import math
 
@@ -22,7 +22,7 @@ def load():
 
 
 def score(metric, *features, **call):
-    """Scores of stories with the noun "dog"."""
+    """Return the scores of stories with the noun "dog"."""
     told = {"predictions": [["A dog."]] * len(features), "nouns": [["dog"]] * len(features)}
     return metric.compute(**told, features=list(features), **call)["rovist_vg_scores"]
 

@@ -26,7 +26,7 @@ WORDS = ("dog", "cat", "home", "unk")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A checkpoint with a tiny vision transformer and word vectors."""
+    """A checkpoint with a tiny vision transformer, and word vectors."""
     folder = tmp_path_factory.mktemp("rovist_vg")
     rng = np.random.default_rng(5)
     lines = [" ".join([word, *(f"{x:.5f}" for x in rng.normal(size=TEXT_WIDTH))]) for word in WORDS]
@@ -53,7 +53,7 @@ def load(files):
 
 
 def text_vectors(files):
-    """Unit vectors of the words after the head."""
+    """Return the unit vectors of the words after the text head."""
     _, _, weight, bias = heads()
     rows = (line.split() for line in files["glove_path"].read_text().splitlines())
     found = {}
@@ -64,7 +64,10 @@ def text_vectors(files):
 
 
 def authors_value(case, aggregate, key):
-    """The score of the oracle; for the noun without idf, which the authors' code refuses, from the formula's parts."""
+    """Return the score of the oracle.
+
+    The authors' code raises an error for the noun without idf. Its score is computed from the parts of the formula.
+    """
     formula = case.get("by_formula", case)
     if key in formula or "recall" not in formula:
         return formula.get(key, math.nan)
@@ -74,7 +77,7 @@ def authors_value(case, aggregate, key):
 
 
 def authors_call(case):
-    """Idf table and input of a case of the oracles."""
+    """Return the idf table and the input of a case of the oracles."""
     weight = np.array(case["W_text"])
     vectors = {word: np.tanh(np.array(row) @ weight).tolist() for word, row in case["glove_toy"].items()}
     features = {"text": {noun: vectors.get(noun, vectors["unk"]) for noun in case["nouns"]}}
@@ -216,14 +219,14 @@ def test_stories_without_nouns_or_regions_are_undefined(load, images):
 
 
 def test_nouns_that_a_table_without_n_lacks_are_told(load, images):
-    """The table says nothing of them; they weigh as if one of its words were in one story of the corpus."""
+    """Check the weight of nouns that the table lacks: as if one of its words were in one story of the corpus."""
     call = {"predictions": [["x"], ["y"]], "nouns": [["dog", "cat", "cat"], ["dog"]], "images": images}
     with pytest.warns(UserWarning, match=r"nouns missing from the idf table: 2; because it has no N, .* value \+ ln 2"):
         details = load(idf={"dog": 2.0, "a": 0.5}).compute(**call, return_details=True)["rovist_vg_details"]
     assert [row["idf"] for row in details[0]["nouns"]] == [2.0, *[pytest.approx(2.0 + math.log(2))] * 2]
     assert [row["seen"] for row in details[0]["nouns"]] == [True, False, False]
     assert [each["n_unseen"] for each in details] == [2, 0]
-    load(idf={"dog": 2.0, "cat": 0.5}).compute(**call)  # nothing lacks, nothing is told
+    load(idf={"dog": 2.0, "cat": 0.5}).compute(**call)  # no noun is missing, so there is no warning
     load(idf=[["A dog."], ["A tree."]]).compute(**call)  # with N, df = 0 says it
 
 
@@ -251,7 +254,7 @@ def test_scores_again_from_the_details(load, images):
         expected = load(idf=corpus, scale=True, aggregate=aggregate).compute(**call)["rovist_vg_scores"]
         assert [metric.rescored(story, aggregate=aggregate) for story in details] == expected
     assert [metric.rescored(story) for story in details] == metric.compute(**call)["rovist_vg_scores"]
-    # Of dog, cat, dog and home the idf are 0, ln 3/2, 0 and ln 3/2.
+    # The idf values of dog, cat, dog and home are 0, ln 3/2, 0 and ln 3/2.
     known = load(idf=corpus, aggregate="sum").rescored(details[0], cosine={"dog": 1.0, "cat": 0.5, "home": -1.0}.get)
     assert known == pytest.approx(-0.5 * math.log(3 / 2))
     assert math.isnan(metric.rescored({"nouns": [{"text": "dog", "idf": 1.0, "cosine": None}]}))

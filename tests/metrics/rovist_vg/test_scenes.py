@@ -1,4 +1,4 @@
-"""The shipped heads of rovist_vg: their files, their record, and what they tell apart on drawn stories."""
+"""The shipped heads of rovist_vg: files, training record, and separation of synthetic stories."""
 
 import json
 import shutil
@@ -50,14 +50,15 @@ def test_held_out_stories(no_sockets):
     found = held_out.held_out(EMBEDDED, EMBEDDED / "vectors.txt", EMBEDDED / "idf.json", 30)
     expected = RECORD["held_out"]
     assert found.keys() == expected.keys()
-    # Of 30 stories instead of 200: two standard deviations of such a share are at most 0.18; parts of them are too few.
+    # There are 30 stories instead of 200: two standard deviations of such a share are at most 0.18. Subsets are too
+    # small.
     whole = [name for name in expected if " nouns" not in name]
     assert len(whole) == 8
     assert all(found[name] > expected[name] - 0.18 for name in whole)
 
 
 def test_the_score_grows_with_the_number_of_nouns():
-    """Why the card recommends the mean for stories of different lengths."""
+    """Check the reason why the card recommends the mean for stories of different lengths."""
     for kind in ("boxes", "grid"):
         shares = [
             RECORD["held_out"][f"{kind}: right story above another of {length} nouns"] for length in held_out.LENGTHS
@@ -68,7 +69,7 @@ def test_the_score_grows_with_the_number_of_nouns():
 
 
 def test_training_on_drawn_scenes(tmp_path, capsys, no_sockets):
-    """The way the shipped heads were made, in small."""
+    """Run the training of the shipped heads on a small scale."""
     arguments = ["--scenes", "6", "--epochs", "2", "--width", "4", "--learning-rate", "1e-2", "--half", "--test", "3"]
     arguments += ["--no-plot", "--no-progress", "--device", "cpu"]
     assert main(["train", "rovist_vg", str(tmp_path / "one"), *arguments]) == 0

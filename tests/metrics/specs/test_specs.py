@@ -1,4 +1,4 @@
-"""specs: the formula, the numbers of the authors' code on generated weights, settings, and what is refused."""
+"""specs: the formula, the values of the authors' code on generated weights, settings, and input errors."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ from oracle_backbones import TURNED, arrays, inputs, maker, tiny_clip_row, unpac
 import vlgauge
 
 EAST, NORTHEAST, WEST = [1, 0, 0], [1, 1, 0], [-1, 0, 0]
-# Of the authors' example, a picture of their repository.
+# Scores of the authors' example, an image in their repository.
 CAT = (0.4293, 0.4457, 0.4583)
 
 
@@ -111,7 +111,7 @@ def test_numbers_are_those_of_the_authors(shared_folder, tmp_path):
 
 @pytest.mark.weights
 def test_the_authors_example():
-    """A clone of their repository, which VLGAUGE_SPECS names, has the picture and the captions."""
+    """Compare with the authors' example, whose image and captions are in the clone that VLGAUGE_SPECS names."""
     folder = os.environ.get("VLGAUGE_SPECS")
     if not folder:
         pytest.skip("VLGAUGE_SPECS names no clone of mbzuai-nlp/SPECS")

@@ -46,7 +46,7 @@ def test_attributes_and_relations_are_merged_between_the_same_objects_only():
 def test_by_hand():
     candidate = formula.merged_tuples([("cab", "red"), ("cab", "chase", "dog")], synsets)
     references = formula.merged_tuples([("taxi", "scarlet"), ("dog", "big"), ("cat",)], synsets)
-    # Of cab, (cab, red), dog, (cab, chase, dog) all but the relation; the references have 5 tuples.
+    # All tuples of cab, (cab, red), dog and (cab, chase, dog) match except the relation. The references have 5 tuples.
     hits = formula.matched(candidate, references)
     assert hits == [True, True, True, False]
     assert formula.f_score(sum(hits), len(candidate), len(references)) == (0.75, 0.6, pytest.approx(2 / 3))
@@ -65,7 +65,7 @@ def test_references_that_say_nothing():
 
 
 def plain_score(candidate, references):
-    """F1 of tuples of words of which no two of a graph are similar, as the paper defines it: no merging is left."""
+    """Compute F1 of tuples of words as the paper defines it, for graphs without similar words to merge."""
 
     def similar(one, other):
         return one == other or bool(synsets(one) & synsets(other))

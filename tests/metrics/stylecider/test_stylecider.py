@@ -31,7 +31,7 @@ SECTIONS = {"toy": TOY, "asymmetric": ASYMMETRIC, "even_spread": GOLDEN["even_sp
 def test_golden_scores(tables, load, section, variant, monkeypatch):
     monkeypatch.setattr(
         "vlgauge.families.base.columns.without_blanks", list
-    )  # the formula has a score for a blank reference
+    )  # the formula has a score for an empty reference
     metric = load(table=tables[section], variant=variant)
     for row in SECTIONS[section]["stylecider"]:
         columns = {"predictions": [row["candidate"]], "references": [row["references"]], "styles": [row["style"]]}

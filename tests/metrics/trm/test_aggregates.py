@@ -1,4 +1,4 @@
-"""The baseline of Eq. 1 beside trm: mean over the candidates of METEOR, CIDEr-D, ROUGE-L, BLEU-4 or the cosine."""
+"""The baseline of Eq. 1 next to trm: mean over the candidates of METEOR, CIDEr-D, ROUGE-L, BLEU-4 or the cosine."""
 
 import gzip
 import itertools
@@ -16,7 +16,7 @@ from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.families.ngram.rouge_bleu import bleu_counts, coco_bleu
 from vlgauge.stats import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
-SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
 JETS = ["two planes wait on grass", "a jet on the runway", "the airliner takes off"]
 # Eq. 1 takes one candidate per image, of which trm itself has nothing to say.
@@ -36,7 +36,7 @@ def lcs(a, b):
 
 
 def score(distance, candidate, references):
-    """S(c, R) of one candidate, by the definition."""
+    """Compute S(c, R) of one candidate from the definition."""
     c, refs = candidate.split(), [reference.split() for reference in references]
     if distance == "meteor":
         return max(meteor_score(r, c) for r in refs)

@@ -1,4 +1,4 @@
-"""Six columns against what all splits give, above small triangles."""
+"""Six columns compared with the values of all splits, above small triangles."""
 
 import re
 

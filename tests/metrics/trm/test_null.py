@@ -8,7 +8,7 @@ from folders import TESTS
 
 from vlgauge.stats import partitions
 
-# A metric folder is no package, so the file is loaded by its path.
+# A metric folder is not a package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
 triangles = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(triangles)

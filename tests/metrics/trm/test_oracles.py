@@ -15,10 +15,10 @@ from folders import TESTS
 from vlgauge.stats import partitions
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
 DISTANCES = ("meteor", "cider_d", "rouge_l", "bleu_4", "meteor_1.5", "bert")
 TIES = ("fractional", "paper")
-# A metric folder is no package, so the file is loaded by its path.
+# A metric folder is not a package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
 triangles = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(triangles)
@@ -79,9 +79,10 @@ def test_identical_sets_are_not_at_0(distance, expected):
 
 # -- the authors' code ------------------------------------------------------------------------------------------------
 def released_limit(levels, n):
-    """Expectation of the released statistic without its noise: of the ranks 0, 1, 2 of a function written for 1, 2, 3.
+    """Compute the expectation of the released statistic without its noise.
 
-    Rank 0 is a coin of 1/3, so that its term vanishes; "largest" is never looked at. Ties are decided by that coin.
+    The released code passes the ranks 0, 1, 2 to a function written for 1, 2, 3. Rank 0 is a coin of 1/3, so that its
+    term vanishes, and "largest" is never used. The same coin decides ties.
     """
     total = Fraction(0)
     for side, other in ((range(n), range(n, len(levels))), (range(n, len(levels)), range(n))):
@@ -106,5 +107,5 @@ def test_limit_of_the_authors_sampling(case, distance):
     assert limit == pytest.approx(expected["released_limit"], abs=1e-12)
     sampled = case["trm_released_monte_carlo"].get(distance)
     if sampled is not None and not math.isclose(sampled["std"], 0.0):
-        noise = 0.03 + 0.104  # of 500 draws, at most that of ten equal captions
+        noise = 0.03 + 0.104  # for 500 samples, at most the noise of ten equal captions
         assert -0.03 <= sampled["mean"] - limit <= noise

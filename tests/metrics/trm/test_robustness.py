@@ -1,4 +1,4 @@
-"""What trm refuses, and what it says then; what must not matter to it."""
+"""Error messages of trm, and changes of the input that must not affect its scores."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def exact():
     return load(pvalue="exact")
 
 
-# -- what must not matter ---------------------------------------------------------------------------------------------
+# -- invariance -------------------------------------------------------------------------------------------------------
 def random_rows(n_examples=25, seed=5):
     rng = np.random.default_rng(seed)
     captions = [" ".join(rng.choice([*"abcdefgh"], rng.integers(1, 7))) for _ in range(40)]

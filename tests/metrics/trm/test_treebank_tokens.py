@@ -13,7 +13,7 @@ from metric_files import metric_file
 
 treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 
 CAPTIONS = [
     ("A man rides a Horse.", "a man rides a horse"),
@@ -112,7 +112,7 @@ def shared(name):
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 def coco_normalize(text):
-    """The tokens as the oracles have them."""
+    """Return the tokens in the format of the oracles."""
     return " ".join(treebank_tokens(text))
 
 

@@ -11,7 +11,7 @@ from folders import TESTS
 from vlgauge.stats import partitions
 
 TIES = ("fractional", "paper")
-# A metric folder is no package, so the file is loaded by its path.
+# A metric folder is not a package, so the file is loaded by its path.
 SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
 triangles = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(triangles)
@@ -30,7 +30,7 @@ def q_of(distances, candidates, ties="fractional", tie_tol=1e-12):
 
 
 def random_distances(n, m, *, n_examples=1, values=6, seed=0):
-    """Directed whole numbers, so that there are many ties; the diagonal is not 0."""
+    """Return directed distances that are integers, so that there are many ties. The diagonal is not 0."""
     rng = np.random.default_rng([seed, n, m])
     return rng.integers(0, values, (n_examples, n + m, n + m)).astype(float)
 
@@ -68,9 +68,9 @@ WORKED = [
 
 
 def test_counts_and_q_of_two_against_two():
-    # Lone candidate: (0; 2, 3) has 5 beside 5 and 6: smallest and middle; (0; 3, 2) has 4: smallest; (1; 2, 3) has 5
-    # beside 3 and 4: largest; (1; 3, 2) has 4 beside 4 and 3: middle and largest.
-    # Lone reference: (2; 0, 1) has 1 and (2; 1, 0) has 2 beside 4 and 9, (3; ., .) the same beside 8 and 7: smallest.
+    # Lone candidate: (0; 2, 3) has 5 against 5 and 6: smallest and middle; (0; 3, 2) has 4: smallest; (1; 2, 3) has 5
+    # against 3 and 4: largest; (1; 3, 2) has 4 against 4 and 3: middle and largest. Lone reference: (2; 0, 1) has 1 and
+    # (2; 1, 0) has 2 against 4 and 9, (3; ., .) the same against 8 and 7: smallest.
     found = q_of([WORKED], identity(2, 2))
     assert found.counts.tolist() == [[[1.5, 1.0, 1.5], [4.0, 0.0, 0.0]]]
     pooled = abs(5.5 / 8 - 1 / 3) + abs(1 / 8 - 1 / 3) + abs(1.5 / 8 - 1 / 3)
@@ -87,7 +87,7 @@ def test_counts_of_the_papers_rule():
 
 # -- against the definition -------------------------------------------------------------------------------------------
 def counts_by_loops(distances, side, other, ties):
-    """Counts by rank of the triangles with their lone caption from `side`, in fractions."""
+    """Return the counts by rank of the triangles with their lone caption from `side`, in fractions."""
     counts = [Fraction(0)] * 3
     for x in side:
         for y, w in itertools.permutations(other, 2):
@@ -135,7 +135,7 @@ def test_q_and_p_against_loops_over_triangles_and_partitions(n, m, values, ties)
 
 
 def counts_by_arrays(levels, candidates):
-    """Fractional counts of one partition, without the sums over signs; shape (2, 3)."""
+    """Return the fractional counts of one partition, computed without sums of +/- signs, shape (2, 3)."""
     sides = np.flatnonzero(candidates), np.flatnonzero(~candidates)
     counts = np.zeros((2, 3))
     for kind, (side, other) in enumerate((sides, sides[::-1])):

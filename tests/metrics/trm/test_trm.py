@@ -36,7 +36,7 @@ def coco_df():
 
 
 def expected(distance, ties="fractional"):
-    """Per key of the result, the numbers of the oracle."""
+    """Return the values of the oracle for each key of the result."""
     wanted = {}
     for prefix, kind in (("trm", "pooled"), ("trm_separate", "separate")):
         numbers = [case["trm"][distance][ties][kind] for case in CASES]

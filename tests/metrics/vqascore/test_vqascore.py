@@ -21,7 +21,7 @@ PICTURES = [tiny_judges.png(40, 28, 1), tiny_judges.png(30, 50, 2), tiny_judges.
 
 
 class Scripted:
-    """A judge whose tokens have given probabilities, and which keeps what it was asked."""
+    """Judge model with given token probabilities, which records the requests."""
 
     identity, dtype, preparation, reads_digits = "scripted", "float32", "own", True
 
@@ -105,7 +105,7 @@ def test_wrong_settings(settings, told):
 # -- through models ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory):
-    """Settings that choose a tiny model of a family, each written at its first use."""
+    """Function that returns settings of a tiny model of a family, each model written at its first use."""
     folder = tmp_path_factory.mktemp("judges")
 
     @cache
@@ -119,7 +119,7 @@ def chosen(tmp_path_factory):
 
 
 def released(kind, judge, metric, caption, picture, definition):
-    """The score from the logits of one plain forward pass over question and answer, by softmax and product."""
+    """Compute the score from the logits of one forward pass over question and answer, with softmax and product."""
 
     question = metric.question(caption, judged.pictures_of([[{"bytes": picture, "path": None}]])[0])
     prepared = judge._prepared(question, metric.opening, "Yes")
@@ -131,7 +131,7 @@ def released(kind, judge, metric, caption, picture, definition):
             inputs = {name: value for name, value in prepared.inputs.items()}
             logits = judge.model(**inputs, labels=labels).logits[0]
         else:
-            # PaliGemma's question must not see what stands behind it.
+            # In PaliGemma the question must not attend to the tokens after it.
             ones = ("attention_mask", "token_type_ids") if kind == "paligemma" else ("attention_mask",)
             whole = {
                 name: torch.cat([value, ids if name == "input_ids" else torch.full_like(ids, name in ones)], 1)
@@ -146,7 +146,7 @@ def released(kind, judge, metric, caption, picture, definition):
     return math.prod(kept) ** (1 / len(kept))
 
 
-# What a definition leaves out does not depend on the model.
+# The terms that a definition omits do not depend on the model.
 @pytest.mark.parametrize(
     ("kind", "definition"),
     [*((kind, "v3.0") for kind in (*tiny_judges.SEEING, "clip_t5")), ("llava", "v3.1"), ("clip_t5", "v3.1")],
