@@ -21,7 +21,7 @@ def test_every_metric_that_is_no_mean_is_counted():
 
 def test_the_interval_of_a_mean_is_that_of_its_scores():
     scores = [0.1, 0.5, math.nan, 0.9]
-    result = made_run(scores) | {"rovist_nr_scores": [0.1, 0.5, None, 0.9]}  # as JSON has it
+    result = made_run(scores) | {"rovist_nr_scores": [0.1, 0.5, None, 0.9]}  # None for NaN, as in JSON
     assert corpus_interval("rovist_nr", result, level=0.8) == bootstrap_interval(scores, level=0.8)
     assert corpus_value("rovist_nr", result) == pytest.approx(0.5)
 
@@ -63,7 +63,7 @@ def test_a_metric_without_constants_has_no_noise():
 
 
 def test_any_metric_may_add_counts_of_its_own(monkeypatch):
-    # trm stands for a metric whose folder has counts, and no constants.
+    # trm represents a metric whose folder defines counts without constants.
     monkeypatch.setattr(aggregation, "COUNTED", {"trm": ERRORS})
     result = made_run([0.5, 0.25, math.nan], "trm") | {"trm_wrong": [1, 1, None], "trm_of": [2, 4, None]}
     assert corpus_value("trm", result) == 2 / 6

@@ -1,4 +1,4 @@
-"""As many captions of each row: what is drawn, and what signatures say of it."""
+"""Equal set sizes of all rows: the sampled captions, and the signature fields."""
 
 from collections import Counter
 

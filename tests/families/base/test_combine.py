@@ -28,7 +28,7 @@ def fake_encoder(texts):
 
 
 def load(name, load_toy, rows_folder):
-    """A toy or an installed metric, with an encoder that needs no weights."""
+    """Return a demo metric or an installed metric, with an encoder that requires no weights."""
     if name in ROWS:
         return load_toy(name, cache_dir=str(rows_folder))
     folder = str(catalog.metric_folder(name))
@@ -39,7 +39,7 @@ def load(name, load_toy, rows_folder):
 
 
 def companions():
-    """(toy, installed metric) with the same columns."""
+    """Yield pairs (demo metric, installed metric) with the same columns."""
     toys = {family.columns: toy for family, toy in TOYS_BY_BASE.items()}
     for name in catalog.metric_names():
         script = (catalog.metric_folder(name) / f"{name}.py").read_text("utf-8")

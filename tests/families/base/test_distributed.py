@@ -18,7 +18,7 @@ TOYS = str(folders.TOYS)
 
 
 class Ranks:
-    """Four processes, started once; a job takes as many of them as it has ranks."""
+    """Four processes that are started once. A job uses one of them per rank."""
 
     def __init__(self):
         context = quick_context()
@@ -33,7 +33,10 @@ class Ranks:
         assert [connection.recv() for connection in self.connections] == ["ready"] * 4
 
     def run(self, folder, jobs, *, name="story_toy", delays=None, timeouts=None):
-        """Outcomes by rank, then round; `jobs[rank][round]` is a list of batches, the last of them for `compute`."""
+        """Return the outcomes by rank, then round.
+
+        `jobs[rank][round]` is a list of batches, of which the last is passed to `compute`.
+        """
         world = len(jobs)
         for rank, (connection, own) in enumerate(zip(self.connections, jobs, strict=False)):
             settings = {"num_process": world, "process_id": rank, "experiment_id": "e", "cache_dir": str(folder)}
@@ -56,7 +59,7 @@ def ranks(load_toys_once):
 
 @pytest.fixture(scope="module")
 def load_toys_once():
-    """The copies of the scripts in the cache are made once, before several processes want them at the same time."""
+    """Copy the scripts to the cache once, before several processes need them at the same time."""
     import evaluate
 
     for name in ("story_toy", "image_toy"):
@@ -68,7 +71,7 @@ def stories(*lengths):
 
 
 def scores(outcomes):
-    """Scores of each round at rank 0; the other ranks must have none."""
+    """Return the scores of each round at rank 0, and check that the other ranks have none."""
     first, *others = outcomes
     assert others == [[None] * len(first)] * len(others)
     return [result["story_toy_scores"] if isinstance(result, dict) else result for result in first]
@@ -164,13 +167,13 @@ def test_missing_rank_is_an_error_after_the_timeout(load_toy, rows_folder, rank)
 
 
 def pair(load_toy, folder, **settings):
-    """Both processes of a run, as two objects of this one."""
+    """Return both processes of a run as two objects of this process."""
     settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(folder), "timeout": 20, **settings}
     return [load_toy("story_toy", process_id=rank, **settings) for rank in range(2)]
 
 
 def add_to_both(both, *, pool):
-    """Add as many rows to a process as its number tells, plus one."""
+    """Add one row to the first process, and two rows to the second."""
     waiting = [pool.submit(metric.add_batch, **stories(*[rank + 1] * (rank + 1))) for rank, metric in enumerate(both)]
     for one in waiting:
         one.result()
@@ -224,7 +227,7 @@ def test_rows_that_are_not_as_many_as_was_said_are_an_error(load_toy, rows_folde
 
 
 def replace_by_one_row(path):
-    """As if the second row had never been written: Arrow reads a stream without its end."""
+    """Rewrite a file as if its second row had not been written. Arrow reads a stream without an end marker."""
     import pyarrow as pa
 
     schema = pa.schema({"predictions": pa.string()})
@@ -303,7 +306,7 @@ def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(loa
     with ThreadPoolExecutor(4) as pool:
         running = [pool.submit(metric.compute, **stories(4, 2)) for metric in objects]
     results = [one.result() for one in running if one.exception() is None]
-    # One that comes while the other is at it is refused; one that comes later goes through.
+    # One that starts during the other raises an error, and one that starts later succeeds.
     assert all(result["story_toy_scores"] == [4, 2, 4, 2] for result in results if result)
     assert all(isinstance(one.exception(), (ValueError, type(None))) for one in running)
     assert files_below(rows_folder) == []

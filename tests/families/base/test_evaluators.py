@@ -1,4 +1,4 @@
-"""Metrics as the evaluators of the host call them."""
+"""Metrics called by the evaluators of `evaluate`."""
 
 import evaluate
 import numpy as np
@@ -43,7 +43,7 @@ def test_the_simple_strategy_is_compute(computed):
     assert computed(rouge_l, REFERENCES, "simple") == expected
 
 
-@pytest.mark.filterwarnings("ignore")  # of scipy
+@pytest.mark.filterwarnings("ignore")  # warnings from scipy
 def test_the_bootstrap_strategy_fails_as_the_documentation_says(computed):
     rouge_l = vlgauge.load("rouge_l", keep_in_memory=True)
     firsts = [own[0] for own in REFERENCES]

@@ -136,7 +136,7 @@ def test_order_and_number_of_images_is_kept(metric, files):
 
 
 def tensors(array):
-    """The same picture as torch holds it: channels first and last, whole numbers and shares of 255."""
+    """Yield the same image as torch tensors: channels first and last, integers and floats from 0 to 1."""
     last = torch.from_numpy(array.copy())
     for tensor in (last, last.permute(2, 0, 1)):
         yield tensor
@@ -199,7 +199,7 @@ def test_thin_images_pass(metric, shape):
     assert scores(metric, [array]) == scores(metric, [Image.fromarray(array)])
 
 
-# -- refused, with the place ------------------------------------------------------------------------------------------
+# -- errors with the position -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("image", "fault", "message"),
     [

@@ -1,4 +1,4 @@
-"""What is left after a call, good or bad: no file, no lock, no rows; and calls in threads."""
+"""State after a successful or failed call (no file, no lock, no rows), and calls in threads."""
 
 import copy
 import gc
@@ -29,7 +29,7 @@ def on_disk(load_toy, rows_folder):
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """How long anybody sleeps."""
+    """Durations passed to `time.sleep`."""
     seconds = []
     monkeypatch.setattr(time, "sleep", seconds.append)
     return seconds
@@ -64,7 +64,7 @@ def test_error_in_scoring_leaves_nothing(metric, rows_folder, pauses, fault):
         assert files_below(rows_folder) == []
         assert len(metric) == 0
     assert scores(metric, "abc") == [3.0]
-    assert pauses == []  # the host would wait for its own lost lock
+    assert pauses == []  # `evaluate` would wait for its own lost lock
 
 
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])

@@ -1,4 +1,4 @@
-"""Rounds of a metric: what a refusal leaves behind, no rows, ways to add, parts of the result."""
+"""Rounds of a metric: state after an error, no rows, ways to add rows, partial results."""
 
 import math
 
@@ -16,7 +16,7 @@ def in_memory(request):
     return request.param
 
 
-# -- what a refusal leaves behind -------------------------------------------------------------------------------------
+# -- state after an error ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bad", [["b", None], 3, ["b", ["c"]]])
 def test_refused_batch_leaves_the_rows_before_it(story_toy, bad):
     story_toy.add_batch(predictions=["a"])

@@ -1,4 +1,4 @@
-"""Rows of a metric: which forms are taken, what is refused and where, and what comes back."""
+"""Rows of a metric: accepted forms, errors with their position, and types of the results."""
 
 import io
 import json
@@ -80,7 +80,7 @@ def test_optional_column_may_differ_from_batch_to_batch(image_toy):
     assert image_toy.compute(return_details=True)["image_toy_references"] == [None, ["c"]]
 
 
-# -- refused columns --------------------------------------------------------------------------------------------------
+# -- invalid columns --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
@@ -116,7 +116,7 @@ def test_columns_of_different_lengths_are_refused(set_toy):
         set_toy.add_batch(predictions=[["a"]], references=[])
 
 
-# -- refused rows -----------------------------------------------------------------------------------------------------
+# -- invalid rows -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -181,7 +181,7 @@ def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_toy):
     assert story_toy.compute(predictions=["ab"])["story_toy"] == 2.0
 
 
-# -- blank references -------------------------------------------------------------------------------------------------
+# -- empty or whitespace references -----------------------------------------------------------------------------------
 PREDICTIONS = ["a dog ran home", "a cat", "two birds sing"]
 
 

@@ -165,7 +165,7 @@ def test_signature_names_the_settings_that_change_a_number():
     start = f"tunable|v:{vlgauge.__version__}|profile:paper"
     splitter = f"splitter:custom({__name__}.sentences)"
     assert metric.signature(seed=1) == f"{start}|n:2|{splitter}|seed:1"
-    # What made it comes first; None takes out what a call did not read.
+    # The encoder and its settings come first. None removes fields that a call did not use.
     assert metric.signature(prep="p", dtype="d", enc="e", n=None) == f"{start}|enc:e|dtype:d|prep:p|{splitter}"
 
 

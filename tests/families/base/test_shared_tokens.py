@@ -1,4 +1,4 @@
-"""Metrics of one call share the tokens of captions, and ROUGE-L keeps those that hold white space."""
+"""Metrics of one call share the tokens of captions, and ROUGE-L keeps tokens that contain whitespace."""
 
 from meteor15 import needs_wheel
 

@@ -1,4 +1,4 @@
-"""What trm, mmd_bert and frechet_bert say of a corpus: its p-value, the excess, warnings about the sizes of sets."""
+"""Corpus results of trm, mmd_bert and frechet_bert: the p-value, the excess, and warnings about set sizes."""
 
 import math
 import re
@@ -14,7 +14,7 @@ METRICS = ("trm", "mmd_bert", "frechet_bert")
 
 
 def points(n_examples, *, n=5, m=5, shift=0.0, every=1, scale=1.0, seed=0):
-    """Candidates and references as Gaussian vectors; those of every so many examples are shifted."""
+    """Return candidates and references as Gaussian vectors. One in `every` examples is shifted."""
     rng = np.random.default_rng(seed)
     ours, theirs = (list(rng.normal(size=(n_examples, size, 10))) for size in (n, m))
     for i in range(0, n_examples, every):
@@ -23,7 +23,7 @@ def points(n_examples, *, n=5, m=5, shift=0.0, every=1, scale=1.0, seed=0):
 
 
 def scored(name, sides, **settings):
-    """The result of a metric on vectors; the captions are their names."""
+    """Return the result of a metric on vectors, with names of the vectors as captions."""
     captions = [[[f"{i}.{j}.{side}" for j in range(len(one))] for i, one in enumerate(sides[side])] for side in (0, 1)]
     rows = {"predictions": captions[0], "references": captions[1]}
     if name == "trm":
@@ -160,7 +160,7 @@ def test_captions_of_which_the_encoder_knows_no_word_are_undefined_and_not_the_b
             references=[["пёс", "самолёт"], ["dog", "plane"], ["dog", "dog"]],
             return_details=True,
         )
-    # Where one side is known, or the captions are equal, there is a score.
+    # There is a score if one side is known, or if the captions are equal.
     assert np.isnan(result[f"{name}_scores"]).tolist() == [True, False, False]
     assert np.isnan(result[f"{name}_pvalues"]).tolist() == [True, False, False]
     assert result[f"{name}_undefined"] == 1

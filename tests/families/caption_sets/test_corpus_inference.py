@@ -22,12 +22,12 @@ def null(power):
 
 @pytest.fixture(scope="module")
 def shifted(power):
-    """One image in ten differs by 1 in every coordinate."""
+    """Results in which one image in ten differs by 1 in every coordinate."""
     return power.corpus_tests(5, 5, 500, shifted=IMAGES // 10, images=IMAGES)
 
 
 def of_the_metrics(power, values):
-    """The values of each metric's own score; separate Q and the baseline are in the tables of the cards only."""
+    """Return the values of the metrics' scores. Separate Q and the baseline are only in the tables of the cards."""
     return [values[power.STATISTICS.index(name)] for name in ("Q", "MMD", "Frechet")]
 
 

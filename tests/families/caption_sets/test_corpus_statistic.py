@@ -27,7 +27,7 @@ def test_large_values_speak_against_the_null_hypothesis():
 def test_small_values_speak_against_the_null_hypothesis():
     large, small = statistic("large"), statistic("small")
     assert small["base_pvalues"] == pytest.approx([1.0, np.nan, 0.5], nan_ok=True)
-    # Means and z have the sign of the statistic itself.
+    # Means and z have the same sign as the statistic.
     for key in ("base", "base_null_means", "base_null_mean", "base_zscores", "base_z"):
         assert small[key] == pytest.approx(large[key], nan_ok=True)
     assert small["base_zscores"][2] == pytest.approx((1.0 - 1.5) / np.std(NULL[0]))

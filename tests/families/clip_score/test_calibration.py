@@ -1,4 +1,4 @@
-"""The scale of a backbone's own: means of 1 and 0, as plain loops, its file, and what is refused."""
+"""The score calibration of a backbone: means of 1 and 0, as plain loops, its file, and input errors."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ HOW = {"level": 0.95, "resamples": 200, "seed": 0}
 
 
 def drawn(n=30, m=12, d=6, seed=0):
-    """Unit vectors of captions and pictures, the captions near their own."""
+    """Return unit vectors of captions and images, with captions near their images."""
     rng = np.random.default_rng(seed)
     seen = rng.normal(size=(m, d))
     picture_of = np.concatenate([np.arange(m), rng.integers(0, m, n - m)])

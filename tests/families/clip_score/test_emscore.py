@@ -20,7 +20,7 @@ from vlgauge.families.clip_score.formula import unit_rows
 
 
 def bags_of(lists, weights=None):
-    """Bags of given vectors; the whole of each is its last vector."""
+    """Return bags of the vectors. The last vector of each bag is the vector of the whole."""
     width = max((np.shape(vectors)[-1] for vectors in lists if len(vectors)), default=2)
     rows = np.concatenate([np.reshape(vectors, (-1, width)) for vectors in lists]).astype(np.float32)
     wholes = np.stack([vectors[-1] if len(vectors) else np.full(width, np.nan) for vectors in lists])
@@ -36,7 +36,7 @@ def random_bags(rng, n, d, largest=7):
 
 
 def definition(ours, theirs, u, v):
-    """P, R, fine and coarse of one pair by double loops, in double precision."""
+    """Compute P, R, fine and coarse of one pair with double loops in double precision."""
     cosines = [[math.fsum(float(x) * float(y) for x, y in zip(a, b, strict=True)) for b in theirs] for a in ours]
     p = math.fsum(w * max(line) for w, line in zip(u, cosines, strict=True)) / math.fsum(u)
     r = math.fsum(w * max(line) for w, line in zip(v, zip(*cosines, strict=True), strict=True)) / math.fsum(v)
@@ -44,7 +44,7 @@ def definition(ours, theirs, u, v):
 
 
 def padded_definition(pairs, batch):
-    """Fine scores as EMScore's code computes them: batches padded with zeros that take part in the maxima."""
+    """Compute fine scores as EMScore does, with batches whose zero padding is included in the maxima."""
     found = []
     for start in range(0, len(pairs), batch):
         part = pairs[start : start + batch]

@@ -1,4 +1,4 @@
-"""What pac_s and clip_s do with broken, hostile or just unusual files and rows; the encoder is real and small."""
+"""Results of pac_s and clip_s for broken, hostile or unusual files and rows, with a real and small encoder."""
 
 import io
 import math
@@ -56,7 +56,7 @@ def encoded(image, file_format, **options):
 
 
 def png_header(width, height):
-    """A PNG that promises many pixels and has none."""
+    """Return a PNG whose header declares many pixels and which contains none."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -163,7 +163,7 @@ def test_ten_thousand_words(clip_s, load):
     with pytest.warns(UserWarning, match="1 of 1 captions and references have more than 77 tokens and were cut"):
         long = clip_s.compute(predictions=["dog " * 10_000], images=[GOOD])["clip_s"]
     with pytest.warns(UserWarning, match="were cut"):
-        # First 76 ids and the end token: what stands behind makes no difference, the end token is kept.
+        # First 76 ids and the end token: later tokens make no difference, and the end token is kept.
         cut = clip_s.compute(predictions=["dog " * 73 + "cat"], images=[GOOD])["clip_s"]
     assert long == cut
     fits = clip_s.compute(predictions=["dog " * 72], images=[GOOD])["clip_s"]
@@ -219,7 +219,7 @@ def test_a_missing_file_is_one_that_cannot_be_read(load, tolerant, tmp_path, for
         UsageError, match=r"`images\[0\]` must be an existing image file, got '.*gone.png', which is miss"
     ):
         load().compute(**rows)
-    # What could never be read is refused all the same.
+    # Inputs that can never be read raise an error in any case.
     for image in (str(tmp_path), "https://example.org/x.png", "a\0b"):
         with pytest.raises(UsageError, match=r"`images\[0\]` must be"):
             tolerant.compute(predictions=["a dog"], images=[image])
@@ -315,7 +315,7 @@ def test_missing_checkpoint(load, tmp_path):
 
 # -- files that change ------------------------------------------------------------------------------------------------
 def test_an_image_that_is_replaced_has_a_new_score(clip_s, tmp_path, monkeypatch):
-    """Though path, size and time of writing are those of the first one, and its digest is remembered."""
+    """Check the score of a new file with the same path, size and modification time as a file with a cached digest."""
     monkeypatch.setattr("vlgauge.checkpoints.files._SETTLED_NS", -(10**18))
     pixels = np.random.default_rng(5).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     path, other = tmp_path / "seen.bmp", tmp_path / "other.bmp"

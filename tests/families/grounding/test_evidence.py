@@ -1,4 +1,4 @@
-"""What groovist and rovist_vg compare: vectors of words and regions, seen or given, and where the regions are."""
+"""Inputs compared by groovist and rovist_vg: vectors of words and regions, computed or given, and region positions."""
 
 import math
 from functools import cache
@@ -32,7 +32,7 @@ def test_best_regions():
 
 # -- seen -------------------------------------------------------------------------------------------------------------
 def test_regions_stay_with_their_stories():
-    """Also where chunks of stories go through the encoder, and stories have no words or an image no region."""
+    """Check stories in several encoder chunks, stories without words, and images without regions."""
     asked = []
 
     def encode(pictures):

@@ -29,7 +29,7 @@ from vlgauge.inputs.text.ngrams import token_ids
 
 treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 WORDS = ["a", "man", "dog", "on", "the", "red", "horse", "rides", "near", "field"]
 RARE = DocumentFrequency({}, 100)
 
@@ -122,7 +122,7 @@ def test_ngrams_come_by_length():
 
 # -- against the definition -------------------------------------------------------------------------------------------
 def cider_d_of_one_pair(hypothesis, reference, df):
-    """As the COCO caption evaluation code counts and scores, with a dictionary per caption."""
+    """Count and score as the COCO caption evaluation code does, with a dictionary per caption."""
 
     def vector(tokens, n):
         counts = Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
@@ -167,7 +167,7 @@ def test_examples_are_taken_some_at_a_time(monkeypatch):
     taken = []
     monkeypatch.setattr(cider, "_BLOCK", 100)
     next(cider_d_of_examples((taken.append(i) or [["a"] * 4] * 4 for i in range(100)), RARE))
-    assert len(taken) == 4  # of 32 tokens and pairs each
+    assert len(taken) == 4  # each with 32 tokens and pairs
 
 
 def test_order_of_the_texts_does_not_matter():
@@ -281,7 +281,7 @@ def test_equal_tables_give_equal_bytes_and_digests(tmp_path):
 
 
 def packed(data):
-    """The same bytes at any time; the header of gzip has a clock."""
+    """Compress with a fixed time in the gzip header, so that the bytes are reproducible."""
     return gzip.compress(data, mtime=0)
 
 

@@ -18,7 +18,7 @@ from vlgauge.inputs.text.coco_tokens import coco_tokens
 
 treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
-SHARED = TESTS.parents[1] / "shared" / "oracles"  # beside the checkout, not part of it
+SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 TOLERANCE = 1e-12
 plain_meteor = metric_file("meteor", "reference_2007").meteor_score
 generated_captions = script_module("bench/generated.py").generated_captions
@@ -29,23 +29,23 @@ WORKED = [
     ("a man rides a horse", "a man rides a", 0.8 / 0.98 * (1 - 1 / 128)),
     # the other way F = 0.8 / (0.72 + 0.1)
     ("a man rides a", "a man rides a horse", 0.8 / 0.82 * (1 - 1 / 128)),
-    # every word, none beside its neighbour: the last "the" belongs to the last "the"
+    # all words match, none next to its neighbor: the last "the" matches the last "the"
     ("the cat sat on the mat", "on the mat sat the cat", 0.5),
     # chunks "cat" and "the mat": k = 3, P = 3/3, R = 3/4
     ("the cat the mat", "cat the mat", 0.75 / 0.975 * (1 - 1 / 54)),
     # only the last "a" of the reference is matched, so "a b" is one chunk
     ("a x a b", "a b", 0.5 / 0.95 * (1 - 1 / 16)),
-    # by their stems: "dogs run" is one chunk of 2, P = 2/2, R = 2/3
+    # matched by stem: "dogs run" is one chunk of 2, P = 2/2, R = 2/3
     ("dog running fast", "dogs run", 2 / 3 / (0.9 + 0.2 / 3) * (1 - 1 / 16)),
-    # an equal word comes before an equal stem that stands further right: "dogs" alone, 1 chunk
+    # an equal word has priority over an equal stem further right: "dogs" alone, 1 chunk
     ("dogs x dog", "dogs", 1 / 3 / (0.9 + 0.1 / 3) * 0.5),
-    # "ride" by its stem, "men" because "man" is among its synonyms; "bicycl" is not among those of "bike"
+    # "ride" by its stem, "men" because "man" is among its synonyms. "bicycl" is not a synonym of "bike"
     ("a man rides a red bicycle", "two men ride bike", 10 / 29 * 15 / 16),
     # the other way "men" is not among the synonyms of "man"
     ("two men ride bike", "a man rides a red bicycle", 5 / 42),
-    # synonyms, but not those of the stems "babi" and "infant"
+    # synonyms, but the stems "babi" and "infant" have no common synonyms
     ("baby", "infant", 0.0),
-    # the hypothesis is walked from the right: "auto" gets the one "car", beside "b", and "motorcar" goes without
+    # the hypothesis is processed from the right: "auto" gets the only "car", next to "b", and "motorcar" gets none
     ("car b", "motorcar auto b", 2 / 3 / (0.6 + 0.1) * (1 - 1 / 16)),
     # each takes the rightmost: "auto" the second "car", so the order is kept in one chunk of 2
     ("car car red", "auto red", 2 / 3 / (0.9 + 0.2 / 3) * (1 - 1 / 16)),
@@ -258,7 +258,7 @@ def test_4_000_words():
 
 
 def test_20_000_equal_words_matched_by_stem_or_synonym():
-    # In one chunk, also where every token has 20,000 candidates.
+    # All words form one chunk, even if every token has 20,000 candidates.
     for reference, hypothesis in (("dogs", "dog"), ("car", "auto")):
         score = meteor_score([reference] * 20_000, [hypothesis] * 20_000)
         assert score == pytest.approx(1 - 0.5 / 20_000**3, rel=1e-14)

@@ -23,7 +23,7 @@ from vlgauge.families.ngram.meteor15.paraphrases import ParaphraseTable, hashes_
 from vlgauge.families.ngram.meteor15.scoring import coco_rows, distance_matrices
 from vlgauge.families.ngram.meteor15.sources import open_sources
 
-# Powers of the C library of Linux are those of Java to the last bit.
+# Powers of the C library of Linux and of Java are bitwise identical.
 TOLERANCE = 0.0 if platform.libc_ver()[0] == "glibc" else 1e-12
 
 
@@ -113,7 +113,7 @@ def test_equal_texts_score_1_but_empty_ones_0(toy):
 
 
 def test_a_stem_alone_gains_nothing(tmp_path):
-    # Listed by stem and by synonym, so that the match is not definite, and half of one word is none.
+    # Listed by stem and by synonym, so that the match is not definite, and half of one word counts as zero.
     lists = write_lists(tmp_path / "a.jar", synsets={"dog": "00000001"})
     sources = open_sources(lists, None, metric="meteor")
     assert scores(sources, ("dogs", "dog")) == [0.0]
@@ -165,7 +165,7 @@ def test_captions_of_400_words():
 
 # -- the table --------------------------------------------------------------------------------------------------------
 def paraphrases_of(table, texts):
-    """The pairs of a table of which both sides are among some texts."""
+    """Return the pairs of a table with both sides in a set of texts."""
     texts = sorted(texts)
     hashes, _ = hashes_of_tokens(texts)
     text_of = dict(zip(hashes.tolist(), texts, strict=True))
@@ -231,7 +231,7 @@ def test_tables_in_any_order_and_with_any_blanks(tmp_path):
 
 def test_a_table_of_several_blocks(tmp_path, monkeypatch):
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
-    # Long lines, so that pairs are cut by the ends of what is unpacked together.
+    # The lines are long, so that chunks of decompressed data end within pairs.
     pairs = [(f"{'x' * 997} {i % 5}", f"{'y' * (i % 1000)} {i}") for i in range(4_000)]
     path = write_table(tmp_path / "a.gz", pairs)
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).removesuffix(b"\n")))

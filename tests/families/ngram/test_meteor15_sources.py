@@ -1,4 +1,4 @@
-"""Files of METEOR 1.5: not installed, damaged, the user's own, or no such files; nothing of the package is imported."""
+"""Files of METEOR 1.5 that are missing, damaged, user-supplied or of another kind, without an import of the package."""
 
 import gzip
 import importlib

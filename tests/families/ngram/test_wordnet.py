@@ -58,8 +58,8 @@ def derive(folder, target):
         ("rides", "rides ride drive", "riding"),  # endings
         ("wolves", "wolves wolf", "wolve"),
         ("hotter", "hotter hot", ""),
-        ("better", "better good well improve break", ""),  # of three parts of speech
-        ("comics", "comics funnies strip comedian", "comic_strip"),  # by way of a lemma of two words
+        ("better", "better good well improve break", ""),  # from three parts of speech
+        ("comics", "comics funnies strip comedian", "comic_strip"),  # through a lemma of two words
         ("paris", "paris", "Paris"),
         ("buse", "buse", "bus"),  # the stem of "buses"
     ],

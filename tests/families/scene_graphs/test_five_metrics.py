@@ -1,4 +1,4 @@
-"""The metrics over what captions say of a scene, as people load them: given graphs, errors, strange captions."""
+"""The metrics of scene content, loaded as users load them: given graphs, errors, unusual captions."""
 
 import warnings
 
@@ -241,7 +241,7 @@ def test_a_row_of_chair_adds_the_same_alone():
 
 def test_systems_are_compared_by_all_their_mentions():
     references = [["a dog"]] * 12
-    # a: 5 of 17 mentions are invented, b: 3 of 4, and names nothing in eight rows where a is right.
+    # a hallucinates 5 of 17 mentions and b 3 of 4. b mentions nothing in eight rows that a has right.
     a = ["a dog and a cat"] * 5 + ["a dog"] * 7
     b = ["a cat"] * 3 + ["a dog"] + ["a thing"] * 8
     runs = {
@@ -254,7 +254,7 @@ def test_systems_are_compared_by_all_their_mentions():
     (pair,) = found.pairs
     assert pair.difference == pytest.approx(5 / 17 - 3 / 4)
     assert (pair.n, pair.undefined, pair.wins, pair.losses, pair.ties) == (12, 0, 3, 1, 0)
-    # Of the four swaps of three rows one leaves a system without a mention, which counts as far apart.
+    # One of the four swaps of three rows leaves a system without a mention, which counts as a large difference.
     silent = {"ids": [0, 1, 2]} | loaded("chair").compute(
         predictions=["a cat", "a thing", "a thing"], references=references[:3]
     )

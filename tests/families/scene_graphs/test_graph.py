@@ -1,4 +1,4 @@
-"""Graphs: by hand, given in four forms, and every refusal."""
+"""Graphs: by hand, given in four forms, and all error messages."""
 
 import pytest
 

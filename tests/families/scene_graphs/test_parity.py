@@ -1,4 +1,4 @@
-"""The authors' own functions on given graphs, objects and captions, beside the metrics; the file says where from."""
+"""The authors' functions and the metrics on given graphs, objects and captions. The file names its sources."""
 
 import gzip
 import hashlib
@@ -19,7 +19,7 @@ CHAIR = GIVEN["chair"]
 
 
 def drawn(texts):
-    """Vectors of phrases: bytes of a digest."""
+    """Return vectors of phrases from the bytes of a digest."""
     digests = [hashlib.sha256(text.encode()).digest()[:16] for text in texts]
     return np.array([list(digest) for digest in digests]) - 127.5
 
@@ -43,7 +43,10 @@ def test_soft_spice_is_that_of_factual_scene_graph(direction):
 
 
 def one_to_one(own, theirs, synonyms_too):
-    """FactualSceneGraph's rule, by our tuples and synsets: each reference tuple is taken once, equal ones first."""
+    """Match tuples by FactualSceneGraph's rule with our synsets.
+
+    Each reference tuple matches once, equal tuples first.
+    """
     mine, others = (
         sorted(
             dict.fromkeys(parts for text in side for parts in given_graph(text, "graph").tuples),
@@ -77,9 +80,9 @@ def test_tuples_and_synsets_are_those_of_factual_scene_graph(name, synonyms_too)
 
 
 def test_spice_is_that_of_factual_scene_graph_where_nothing_merges():
-    """Theirs takes each reference tuple once, merges nothing, and matches no word without a synset but in equal tuples.
+    """Check SPICE against FactualSceneGraph, which matches each reference tuple once and merges nothing.
 
-    Ours does otherwise, as the Java program does.
+    It matches words without a synset in equal tuples only. Our metric follows the Java program instead.
     """
     formula = metric_file("spice", "formula")
     found, apart = of_graphs("spice")["spice_scores"], []
@@ -132,7 +135,7 @@ def test_aloha_is_the_authors():
 
 # -- CHAIR: 2,000 captions over all words of the table, plurals, names of two words, "baby" ---------------------------
 def result_of(dialect, **options):
-    """Each picture has the objects of another caption, and the first one of its own."""
+    """Return the result if each image has the objects of another caption and the first object of its caption."""
     captions, own = CHAIR["captions"], CHAIR[dialect]["objects"]
     references = [[captions[(7 * row + 3) % len(captions)]] for row in range(len(captions))]
     objects = [one.split(" | ")[:1] if one else [] for one in own]
@@ -154,7 +157,7 @@ def test_chair_of_2018_is_the_authors():
 
 
 def test_chair_of_opera_is_that_of_opera_by_its_tags(monkeypatch):
-    """With the tags that NLTK gave these captions in place of its tagger."""
+    """Check CHAIR with the tags that NLTK assigned to these captions in place of its tagger."""
     words_of = metric_file("chair", "objects").words
     tags = {
         tuple(words_of(text.lower())): row.split() for text, row in zip(CHAIR["captions"], CHAIR["tags"], strict=True)

@@ -18,7 +18,7 @@ SENTENCES = {
     "The ball was thrown by a tall man.": [("ball",), ("man",), ("man", "tall"), ("man", "throw", "ball")],
     "The man's hat is red and old.": [*(("man",), ("hat",), ("hat", "red"), ("hat", "old"), ("man", "have", "hat"))],
     "a bunch of bananas on a table": [("banana",), ("table",)],
-    # The small pipeline takes "cross" for an adjective, "purple" for a noun, and "right" for one beside "star".
+    # The small pipeline tags "cross" as an adjective, "purple" as a noun, and "right" as a noun next to "star".
     "on a black backdrop, a square is above a large pink cross": [
         *(("backdrop",), ("square",), ("cross",), ("backdrop", "black"), ("cross", "pink")),
         *(("square", "on", "backdrop"), ("square", "above", "cross")),

@@ -1,6 +1,6 @@
-"""Graphs by the Java program of SPICE's authors: the call, with a stand-in that speaks its protocol; what is missing.
+"""Graphs of the Java program of SPICE's authors: the call, with a replacement of the program, and missing files.
 
-Nothing here runs the program itself: the models of its parser are not to be had from a package index.
+No test runs the program, because the models of its parser are not available from a package index.
 """
 
 import json
@@ -24,7 +24,7 @@ REFERENCES = [["a brown dog", "bus on street"], ["a red bus near a dog"]]
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch):
-    """No graphs of another test."""
+    """Remove the graphs of other tests."""
     monkeypatch.setattr(spice_program, "_GRAPHS", type(spice_program._GRAPHS)(1000))
 
 
@@ -39,7 +39,7 @@ def jars(tmp_path):
 
 
 def runs(folder):
-    """The command lines of the program so far."""
+    """Return the command lines of the program so far."""
     path = folder / "runs"
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
@@ -112,7 +112,7 @@ def test_a_program_that_fails(java, jars, caption, message):
         SpiceProgram(java, jars).graphs(["a dog", caption])
 
 
-# -- What is missing ---------------------------------------------------------------------------------------------------
+# -- Missing files -----------------------------------------------------------------------------------------------------
 def refused(metric, message):
     with pytest.raises(SourcesMissing, match=message):
         metric.compute(predictions=["a dog"], references=[["a dog"]])

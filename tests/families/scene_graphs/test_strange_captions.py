@@ -1,4 +1,4 @@
-"""Captions that the rules do not read are told of, and no others."""
+"""Only captions that the rules cannot parse cause a warning."""
 
 import warnings
 

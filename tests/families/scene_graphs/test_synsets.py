@@ -17,8 +17,8 @@ DATA = ROOT / "shared" / "vlgauge" / "data"
     [
         ("cab", "taxi"),
         ("traffic light", "stoplight"),
-        ("dogs", "dog"),  # by its ending
-        ("men", "man"),  # by its exception
+        ("dogs", "dog"),  # from the suffix rules
+        ("men", "man"),  # an exception with two lemmas
         ("axes", "ax"),
         ("axes", "axis"),  # an exception of two lemmas
         ("big", "large"),

@@ -1,4 +1,4 @@
-"""What metrics over scene graphs lack is told at once, before a caption is parsed, and before another metric scores."""
+"""Missing files of scene graph metrics are reported before a caption is parsed or another metric computes scores."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ENCODER = "owner/encoder"
 
 @pytest.fixture(autouse=True)
 def nothing_here(monkeypatch, tmp_path):
-    """A machine offline with an empty cache, on which nothing may be parsed or scored."""
+    """Simulate an offline machine with an empty cache, on which parsing and scoring raise an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("vlgauge.families.scene_graphs.rules.RuleParser.graphs", refused)

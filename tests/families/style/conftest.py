@@ -8,13 +8,13 @@ from vlgauge.families.style import StyleTable
 
 @pytest.fixture(scope="session")
 def tables():
-    """The tables of the golden corpora, by name."""
+    """Load the tables of the golden corpora, keyed by name."""
     return golden_tables()
 
 
 @pytest.fixture(scope="session")
 def toy():
-    """The toy corpus with a name, a source and a licence."""
+    """Return the corpus `toy` with a name, a source and a license."""
     about = {"name": "toy", "source": "ours", "licence": "Apache-2.0"}
     return StyleTable.fit(*columns_of(TOY["corpus"]), **about)
 

@@ -1,4 +1,4 @@
-"""Fitting style tables: what is counted, what does not matter, what is refused."""
+"""Fitting style tables: counts, invariance, and input errors."""
 
 import numpy as np
 import pandas as pd

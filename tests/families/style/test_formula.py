@@ -218,7 +218,7 @@ def test_range_and_symmetry_of_stylecider(rows, a, b):
             forth, back, same = cider_scores(table, [(a, [b], style), (b, [a], style), (a, [a], style)], variant)
             assert forth == pytest.approx(back, abs=1e-12)
             assert 0.0 <= forth <= top
-            # Without a penalty a caption agrees with itself in every order in which it weighs anything.
+            # If there is no penalty, a caption agrees with itself in every order with a nonzero weight.
             assert same / top * 4 == pytest.approx(round(same / top * 4), abs=1e-12)
 
 

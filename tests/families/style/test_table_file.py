@@ -1,4 +1,4 @@
-"""Files of style tables: saved and loaded; cut, changed, or no tables."""
+"""Files of style tables: saving, loading, and files that are truncated, changed or not style tables."""
 
 import hashlib
 import json
@@ -149,7 +149,7 @@ def test_save_needs_a_folder(toy, tmp_path):
 
 # -- files that are not as they should be ------------------------------------------------------------------------------
 def rewritten(path, change_header=None, change_columns=None, seal=False):
-    """The file with a changed header or changed columns; sealed with a right checksum or not."""
+    """Write the file with a changed header or changed columns, and with a valid checksum if `seal` is set."""
     content = pq.read_table(path)
     header = json.loads(content.schema.metadata[KEY])
     if change_columns:

@@ -142,7 +142,7 @@ def test_table_travels_over_the_hub(toy, hub, tmp_path, monkeypatch):
         StyleTable.load("owner/name")
     created = json.loads(next(body for path, body in Hub.calls if path == "/api/repos/create"))
     assert (created["name"], created["type"]) == ("name", "dataset")
-    assert created.get("visibility") == "private" or created.get("private")  # by version of huggingface_hub
+    assert created.get("visibility") == "private" or created.get("private")  # depends on the version of huggingface_hub
     commit = next(body for path, body in Hub.calls if "/api/datasets/owner/name/commit/" in path)
     assert f"Add style table {toy.fingerprint}" in commit
     assert list(Hub.files) == ["big.parquet"]
@@ -204,7 +204,7 @@ def test_unknown_name_is_refused_with_the_known_ones(catalog):
 
 
 def test_the_catalog_in_the_package():
-    # The host uses the name of a configuration as a folder.
+    # `evaluate` uses the name of a configuration as a folder name.
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in table_sources.catalog())
     table = table_sources.named_table(StyleTable, "demo")
     assert table.captions_per_style == dict.fromkeys(("angry", "humorous", "plain", "romantic"), 25)
