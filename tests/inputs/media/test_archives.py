@@ -1,4 +1,4 @@
-"""Files in folders and archives: none is written, and none unpacks to more than is asked for."""
+"""Files in folders and archives: nothing is written, and nothing decompresses to more than requested."""
 
 import io
 import os
@@ -17,7 +17,7 @@ DEFLATED = {"compression": zipfile.ZIP_DEFLATED}
 
 
 def tar(path, kind=tarfile.USTAR_FORMAT, n=9):
-    """An archive of files, folders and a link, with names that one block does not hold."""
+    """Write an archive of files, folders and a link, with names that exceed one block."""
     with tarfile.open(path, "w", format=kind) as made:
         for number in range(n):
             info = tarfile.TarInfo(f"{'long' * (20 if kind == tarfile.USTAR_FORMAT else 40)}/{number}.txt")
@@ -117,7 +117,7 @@ def test_a_header_of_gigabytes_costs_one_sentence(tmp_path, way):
     info.type, info.size = tarfile.XHDTYPE, 2**32
     with path.open("wb") as file:
         file.write(info.tobuf(tarfile.GNU_FORMAT))
-        file.truncate((2**32 if way == "boxed" else 0) + 1024)  # of zeros that are nowhere
+        file.truncate((2**32 if way == "boxed" else 0) + 1024)  # sparse zeros
     with pytest.raises(ValueError, match=r"^FILE(, '.*a\.tar', cannot be read within| must be a whole tar archive)"):
         files_of(path, way)
 
@@ -154,7 +154,7 @@ def test_damaged_zips_are_refused_in_a_sentence(tmp_path, way):
     (tmp_path / "damaged.zip").write_bytes(content)
     with pytest.raises(ValueError, match=r"`a\.txt` must be a whole file, got a damaged one"):
         content_of(tmp_path / "damaged.zip", way=way)
-    assert content_of(path, way=way) == b"hello " * 100  # by the same worker
+    assert content_of(path, way=way) == b"hello " * 100  # from the same worker
     for name, inside in (("cut.zip", content[:60]), ("none.zip", b"PK nothing"), ("empty.zip", b"")):
         (tmp_path / name).write_bytes(inside)
         with pytest.raises(ValueError, match=r"FILE must be a whole zip archive, got .*\.zip' \("):

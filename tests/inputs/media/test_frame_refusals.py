@@ -1,4 +1,4 @@
-"""Videos that are cut short, damaged, no videos at all, or given in a way that is refused."""
+"""Videos that are truncated, damaged, not videos, or given in an unsupported way."""
 
 import os
 import struct
@@ -48,7 +48,7 @@ def test_a_cut_file_is_sampled_as_far_as_it_goes(name, folder):
     assert 5 < seen[-1] < 30
     assert seen == sampled(0, seen[-1] + 1, 10)
     assert levels(pictures[:-1]) == seen[:-1]
-    # Seconds count from the start of what is there.
+    # Seconds count from the start of the available frames.
     with pytest.warns(UserWarning, match="ended before"):
         assert indices(video_frames(half, n_frames=1, start=0.55)) == [5]
     with pytest.raises(ValueError, match=r"`videos\[0\]` must have `start` before its end at [\d.]+ s, got 3\.4"):
@@ -68,7 +68,7 @@ def avi_frames(data):
 @pytest.mark.parametrize("whole", [2, 4, 6])
 @pytest.mark.parametrize("half", [False, True])
 def test_a_cut_avi_has_its_whole_frames(codec, whole, half, folder):
-    """Its duration is guessed from its size, and half a frame would be seen as the one before."""
+    """Check a duration that is estimated from the file size, and half a frame that would decode as the previous one."""
     data = write_video(folder / "seven.avi", n_frames=7, codec=codec).read_bytes()
     begin, end = list(avi_frames(data))[whole]
     short = data[: (begin + end) // 2 if half else begin]
@@ -92,7 +92,7 @@ def test_half_of_the_last_frame_is_missed(folder):
 
 @pytest.mark.parametrize("whole", range(9, 13))
 def test_half_a_frame_between_others_is_left_out(whole, folder):
-    """With frames that are stored after later ones, what was cut is not the last one to be shown."""
+    """Check a truncated frame that is not the last one displayed, because frames are stored after later ones."""
     data = write_video(folder / "turned.avi", codec="libx264").read_bytes()
     begin, end = list(avi_frames(data))[whole]
     with pytest.warns(UserWarning, match="ended before"):
@@ -103,7 +103,7 @@ def test_half_a_frame_between_others_is_left_out(whole, folder):
 
 
 def test_an_avi_may_leave_frames_out(folder):
-    """A picture that stays is written as chunks without content, which count."""
+    """Check that chunks without content count as frames, because they repeat an unchanged image."""
     path = write_video(folder / "slow.avi", n_frames=12, every=3)
     assert levels(video_frames(path, n_frames="all")) == list(range(12))
     assert levels(video_frames(path, n_frames="all", start=1.7)) == list(range(6, 12))
@@ -117,7 +117,7 @@ def test_a_file_cut_before_its_first_frame_is_cut_short(folder):
 
 @pytest.mark.parametrize(("codec", "seconds", "first"), [("mpeg4", -1.0, 10), ("libx264", -0.7, 7)])
 def test_a_trimmed_file_is_not_cut_short(codec, seconds, first, folder):
-    """Trimming without encoding anew leaves pictures in the file that no player shows."""
+    """Check that frames trimmed without reencoding, which remain in the file but are not displayed, are skipped."""
     trimmed = write_shifted(write_video(folder / "long.mp4", codec=codec), folder / "trimmed.mp4", seconds)
     pictures = video_frames(trimmed, n_frames="all")
     assert indices(pictures) == list(range(30 - first))
@@ -159,7 +159,7 @@ def test_a_damaged_file_is_sampled_as_far_as_it_decodes(folder):
 
 @pytest.fixture(scope="module")
 def unreadable(folder, mp4):
-    """Files that are no video, by name."""
+    """Files that are not videos, keyed by name."""
     paths = {name: folder / f"{name}.mp4" for name in ("text", "empty", "picture", "sound_only")}
     paths["text"].write_text("no video at all\n" * 100)
     paths["empty"].write_bytes(b"")
@@ -251,7 +251,7 @@ def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
 
 
 def test_pixels_are_counted_when_they_are_decoded(folder, monkeypatch):
-    """Frames may grow behind those that the size of a file is known from."""
+    """Check the limit on frames that are larger than the first ones, from which the size of the video is known."""
     source = video_decoder.VideoSource(str(write_video(folder / "counted.mp4")), "videos[0]")
     monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     frames = source.frames()

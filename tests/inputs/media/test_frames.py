@@ -1,4 +1,4 @@
-"""Videos of several containers: which frames are looked at, what they look like, how often they are decoded."""
+"""Videos in several containers: selected frames, their content, and the number of times they are decoded."""
 
 import hashlib
 import struct
@@ -139,7 +139,7 @@ def test_a_slanted_video_is_refused():
 
 
 def test_features_of_the_oracle(tmp_path):
-    """Frames of syn_clip.mp4 as the code of EMScore's authors encodes them."""
+    """Compare frames of syn_clip.mp4 with the embeddings of the code of EMScore's authors."""
     pool.unload()  # other tests count with the same weights
     encoder = clip_encoder(TINY, weights=write_tiny(tmp_path))
     golden = golden_arrays("video_tiny_s0_a0.8.npz")
@@ -151,7 +151,7 @@ def test_features_of_the_oracle(tmp_path):
     assert encoder.forwards["image"] == 30
 
 
-# -- what is decoded, and what is held --------------------------------------------------------------------------------
+# -- decoding and caching ---------------------------------------------------------------------------------------------
 @pytest.fixture
 def decoded(monkeypatch):
     """Counts of decoded and of converted frames."""
@@ -186,7 +186,7 @@ def test_a_file_is_decoded_once_and_chosen_frames_converted(folder, decoded):
     assert indices(pictures) == [0, 6, 12, 19]
     assert levels(pictures) == [0, 6, 12, 19]
     assert decoded == {"frames": 20, "pixels": 4}
-    # Where features are known nobody opens a frame, and nothing is decoded either.
+    # If features are cached, no frame is opened or decoded.
     assert indices(video_frames(path, n_frames=4, end=2.05)) == [0, 6, 12, 19]
     assert decoded == {"frames": 20, "pixels": 4}
 

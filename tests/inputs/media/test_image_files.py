@@ -35,7 +35,7 @@ def decoded(data, **options):
 
 @contextmanager
 def place_named():
-    """Nothing raised, or a ValueError that begins with the place."""
+    """Check that a ValueError in the block, if any, begins with the position."""
     try:
         yield
     except ValueError as error:
@@ -44,7 +44,7 @@ def place_named():
 
 
 def png_header(width, height, depth=8):
-    """A PNG file that promises so many pixels and has none."""
+    """Return a PNG file whose header declares many pixels and which contains none."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -193,11 +193,11 @@ def test_broken_files_raise_nothing_but_value_errors_that_name_the_place(kind, c
             broken[dice.randrange(len(broken))] = dice.randrange(256)
         with place_named():
             decoded(bytes(broken))
-    capfd.readouterr()  # libtiff complains by itself
+    capfd.readouterr()  # libtiff prints its own warnings
 
 
 def sixteen_bit_png():
-    """Two by two pixels of 16-bit RGB, which Pillow cannot write."""
+    """Return two by two pixels of 16-bit RGB, which Pillow cannot write."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

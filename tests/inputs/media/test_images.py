@@ -1,4 +1,4 @@
-"""Images of every kind: what is stored, what is refused, what comes out."""
+"""Images of every kind: stored form, errors, decoded pixels."""
 
 import os
 import tracemalloc

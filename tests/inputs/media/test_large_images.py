@@ -1,4 +1,4 @@
-"""Large pictures are decoded one at a time, and small ones as before."""
+"""Large images are decoded one at a time, and small ones in parallel."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from vlgauge.models.clip.architectures import TABLE
 
 
 def most_at_a_time(decode, n_threads=4):
-    """How many threads are in `decode` together, if each waits there for the others."""
+    """Return the maximum number of threads in `decode` at the same time, if each waits there for the others."""
     inside, most, lock, together = 0, 0, threading.Lock(), threading.Barrier(n_threads)
 
     def work():

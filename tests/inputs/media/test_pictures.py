@@ -1,4 +1,4 @@
-"""Pictures: what counts as the same thing, and that a shared image is decoded once and let go."""
+"""Images: identity of their content, and a shared image that is decoded once and released."""
 
 import hashlib
 import threading

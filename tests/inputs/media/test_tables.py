@@ -1,4 +1,4 @@
-"""Cells of a file of examples: relative paths of pictures, lists that are none, texts that say nothing."""
+"""Cells of a file of examples: relative image paths, strings that are not lists, texts without content."""
 
 import json
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Files changed at random, from a fixed seed: no crash and no hang here, and one sentence for what is broken."""
+"""Files with random changes from a fixed seed: no crash and no hang in this process, and one-line error messages."""
 
 import pytest
 from changed_files import FORMATS, check, read_changed
@@ -12,7 +12,7 @@ pytestmark = [
 
 
 def fuzz(name, rounds, folder):
-    """What happened to changed files of a format."""
+    """Return the observations while changed files of a format are read."""
     made, read = FORMATS[name]
     data = made(folder) if callable(made) else made
     path = folder / f"file.{name.rpartition('.')[2]}"

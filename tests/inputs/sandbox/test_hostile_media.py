@@ -1,4 +1,4 @@
-"""Pictures and clips made to hold their reader up: a worker is held up, and this process says so in a sentence."""
+"""Images and videos designed to block their reader: they block a worker, and this process reports it in one line."""
 
 import time
 from pathlib import Path
@@ -11,11 +11,11 @@ from vlgauge.inputs.media.images import image_cell, open_image
 from vlgauge.inputs.sandbox import SandboxError, reading, workers
 
 MOST_EXTRA = 100  # MB
-MOST_SECONDS = 60.0  # no measure of speed: what hangs is told apart from what ends
+MOST_SECONDS = 60.0  # not a measure of speed: separates reads that hang from reads that finish
 
 
 def extra_memory(deed):
-    """What a deed adds to the memory of this process, in MB, and what it says."""
+    """Return the memory growth of this process, in MB, and the error message."""
     with reading("boxed"):
         open_image(image_cell(PICTURES["fine"], "x"), "x")  # a worker is there
     before, begun = resident(), time.monotonic()
@@ -37,7 +37,7 @@ def resident():
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_hostile_picture_costs_one_sentence_at_most(name, monkeypatch):
     def deed():
-        monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some take whatever time there is.
+        monkeypatch.setattr(workers, "SECONDS", 0.5)  # Some files take any amount of time.
         with reading("boxed"):
             open_image(image_cell(PICTURES[name], "images[1]"), "images[1]")
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet files: read in a box as they were written, and counted before they are objects of Python."""
+"""Rows of Parquet files: read in the sandbox without changes, and counted before they become Python objects."""
 
 import io
 
@@ -59,7 +59,7 @@ def test_a_text_that_is_stored_once_counts_each_time(nested):
 
 
 def test_objects_and_lists_within_lists_count(monkeypatch):
-    # 10,000 values of 32 bytes; each in an object, or in a list of its own.
+    # 10,000 values of 32 bytes, each in an object or in a separate list.
     for value in ({"b": 1}, [1], {"b": {"c": 1}}):
         data = written(pa.table({"a": [[value] * 10_000]}))
         assert parquet.parquet_rows(data, "FILE", "x") == [{"a": [value] * 10_000}]
@@ -108,7 +108,7 @@ def test_damaged_parquet_says_so():
 
 
 def message_of(function, *arguments):
-    """What a function says, whether it returns or refuses."""
+    """Return the result of a function, or its error message."""
     try:
         return function(*arguments)
     except ValueError as error:

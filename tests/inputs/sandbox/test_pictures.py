@@ -1,4 +1,4 @@
-"""Pictures and clips are the same to the last bit, whether the sandbox decodes them or not."""
+"""Images and videos are bitwise identical with and without decoding in the sandbox."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Worker processes that decode untrusted files: their limits, and what a lost one costs."""
+"""Worker processes that decode untrusted files: their limits, and the cost of a lost worker."""
 
 import errno
 import gc
@@ -73,7 +73,7 @@ def test_a_late_worker_is_killed(deed):
     begun = time.monotonic()
     with pytest.raises(SandboxError, match=r"^`x` cannot be read within 512 MB and 0.2 s$"):
         do(deed, seconds=0.2)
-    assert time.monotonic() - begun < 30  # no measure of speed: what hangs is told apart from what ends
+    assert time.monotonic() - begun < 30  # not a measure of speed: separates tasks that hang from tasks that finish
 
 
 def test_no_task_takes_more_than_a_minute(monkeypatch):

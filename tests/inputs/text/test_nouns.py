@@ -34,7 +34,7 @@ def test_nouns_among():
 
 
 def stories_tagged_by_nltk():
-    """Stories written for this purpose, as lists of sentences of (word, tag); NLTK 3.8.1 tagged them."""
+    """Return stories written for this purpose, as lists of sentences of (word, tag) with the tags of NLTK 3.8.1."""
     return json.loads(GOLDEN.read_text("utf-8"))["extract_nouns"].items()
 
 
@@ -93,7 +93,10 @@ def test_nltk_data_is_missing(monkeypatch, tmp_path):
 
 
 def test_embedded_nouns_beside_those_of_nltk(embedded):
-    """Both err, and "home" is a matter of taste: 25 of 156 are missing and 7 are new when this was written."""
+    """Check the differences to NLTK: 25 of 156 nouns are missing and 7 are new at the time of writing.
+
+    Both taggers make mistakes, and "home" is debatable.
+    """
     missing, more, n = Counter(), Counter(), 0
     for _, story in stories_tagged_by_nltk():
         sentences = [" ".join(word for word, _ in sentence) for sentence in story["pos_tags"]]
@@ -109,7 +112,7 @@ def test_embedded_nouns_beside_those_of_nltk(embedded):
 
 @pytest.mark.parametrize("rest", ["", " in the garden", " after dinner with us"])
 def test_what_was_done_in_the_past_is_seldom_a_noun(embedded, rest):
-    """In 135, 140 and 140 of 144 sentences the subject is found as it stands; "A bird swam" is not."""
+    """Check that most subjects are found unchanged: 135, 140 and 140 of 144. "A bird swam" is not one of them."""
     verbs = ["sang", "slept", "swam", "leapt", "rode", "hid", "shone", "wept", "laughed", "jumped", "waved", "ate"]
     subjects = ["A bird", "The boy", "The children", "A small dog", "My grandmother", "They"]
     sentences = [

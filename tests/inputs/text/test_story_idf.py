@@ -1,4 +1,4 @@
-"""Idf tables: fitted, given, read from files of ours and from a pickle that may be hostile."""
+"""Idf tables: fitted, given, read from our files and from a pickle that may be hostile."""
 
 import collections
 import math

@@ -19,7 +19,7 @@ N_WORDS, WIDTH = 300, 7
 
 @pytest.fixture(autouse=True)
 def tables(tmp_path, monkeypatch):
-    """Where tables are kept; every file counts as a large one."""
+    """Folder of tables. Every file counts as a large one."""
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(word_vectors, "LARGE", 0)
     return tmp_path / "home" / "word_vectors"
@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_written(text, tmp_path, name):
 def test_a_folder_in_which_nothing_may_be_written(text, tables):
     tables.mkdir(parents=True)
     vectors = opened(text)
-    vectors.table_path.symlink_to("no/where")  # where nobody can write, root neither
+    vectors.table_path.symlink_to("no/where")  # not writable, even for root
     with pytest.warns(
         UserWarning, match=r"the table of glove\.txt cannot be stored in .*, so the text is read each time"
     ):

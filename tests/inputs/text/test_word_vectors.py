@@ -1,4 +1,4 @@
-"""Files of word vectors: only wanted rows, read once; and what a noun gets that they lack."""
+"""Files of word vectors: requested rows only, read once, and the vector of a noun that they lack."""
 
 import gzip
 import threading
@@ -67,7 +67,7 @@ def test_a_copy_that_went_or_another_folder_costs_no_words(tmp_path, monkeypatch
 
 
 def test_one_file_is_opened_once_also_by_threads(glove):
-    # Written before the threads start: one would read what another is writing.
+    # The file is written before the threads start, so that no thread reads an incomplete file.
     path, found = glove().path, []
     threads = [threading.Thread(target=lambda: found.append(word_vector_file(path))) for _ in range(4)]
     for thread in threads:

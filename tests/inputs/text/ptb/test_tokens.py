@@ -19,7 +19,7 @@ GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "ptb_tokens.json.gz").read
 ROWS = [(text, tokens) for _, text, tokens in GOLDEN["rules"]] + [tuple(row) for row in GOLDEN["mixtures"]]
 ORACLES = folders.ROOT.parent / "shared" / "oracles"
 
-# Parted by "|"; each as the jar gives it.
+# Tokens in the output of the jar, separated by "|".
 EXAMPLES = [
     ("A man rides a Horse.", "a|man|rides|a|horse"),
     ("well-known, 8-year-old T-shirt", "well-known|8-year-old|t-shirt"),
@@ -123,7 +123,7 @@ def test_worked_examples(text, expected):
 
 
 def test_words_of_the_lists():
-    """Of abbreviations, of words that begin a sentence after a letter, and of files."""
+    """Check the words in the lists of abbreviations, of words that begin a sentence after a letter, and of files."""
     for word in ANY_CASE.split():
         for spelled in (word, word.lower(), word.upper()):
             assert ptb_tokens(f"{spelled}. x") == [f"{word}.".lower(), "x"], spelled
@@ -151,7 +151,7 @@ def test_golden_rows_of_the_jar():
     ("kind", "unlike"), [("flickr8k", 0), ("stories", 0), ("detailed", 0), ("lvlm", 0), ("synthetic", 3), ("rules", 0)]
 )
 def test_the_oracle(kind, unlike):
-    """Only in three mixtures the next line changes a token."""
+    """Check that the next line changes a token in three mixtures only."""
     name = "ptb_rules.json.gz" if kind == "rules" else "ptb_tokens.json.gz"
     if not (ORACLES / name).is_file():
         pytest.skip(f"needs shared/oracles/{name}")
@@ -267,7 +267,7 @@ UNITS += [
 @pytest.mark.parametrize("end", ["", "-", "-x", "@", "@x", ".com", ".py", "<>]"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_work_of_far_rules_grows_with_the_length(unit, end, forgotten, monkeypatch):
-    """Count what rules of runs may read: up to the next space, over all tries in vain."""
+    """Count the characters that rules of runs may read: up to the next space, over all failed attempts."""
     read = 0
     text = unit * (2000 // len(unit)) + end
 
