@@ -1,4 +1,4 @@
-"""Text encoders of which every layer counts: layers, tokens, what is remembered, and what is refused."""
+"""Text encoders with features of all layers: layers, tokens, caching, and errors."""
 
 import json
 
@@ -85,7 +85,7 @@ def test_the_pool_holds_it_once(folder):
     assert layered_encoder(str(folder), **how) is layered_encoder(str(folder), **how)
 
 
-# -- refused ----------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 def refusal(folder):
     with pytest.raises(ValueError, match=r"`(text_encoder|checkpoint)`") as caught:
         loaded(folder)

@@ -1,4 +1,4 @@
-"""The table of backbones: every row builds as it says, and says where its weights are."""
+"""The table of backbones: every row builds with its settings, and contains the source of its weights."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def test_a_row_builds_as_it_says(name):
     row = TABLE[name]
     model = empty_model(row)
     assert next(model.parameters()).is_meta
-    tower = getattr(model, "text", model)  # of its own, where the architecture has another text tower than CLIP's
+    tower = getattr(model, "text", model)  # a separate module in architectures with another text tower than CLIP
     assert tower.text_projection.shape[1] == row.embed_width
     assert tower.positional_embedding.shape[0] == row.context
     size = model.visual.image_size
@@ -67,7 +67,7 @@ def test_siglip2(name):
     assert row.config["vision_cfg"]["timm_model_name"].endswith(f"{name.split('-')[2]}_siglip_{row.size}")
 
 
-# Of each width and patch.
+# One for each width and patch size.
 @pytest.mark.parametrize("name", {name.rpartition("-")[0]: name for name in SIGLIP}.values())
 def test_siglip2_is_built(name):
     row = TABLE[name]

@@ -1,4 +1,4 @@
-"""A name stands for a row of the table or for published weights of open_clip, and any other is answered with both."""
+"""Names of table rows and of published open_clip weights, which are both listed in the error for other names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CLIP files of every published layout give one state, and states that do not fit are refused."""
+"""CLIP files of every published layout are read as the same state, and states that do not fit raise an error."""
 
 import warnings
 
@@ -25,7 +25,7 @@ def base():
 
 @pytest.fixture(scope="module")
 def seen():
-    """Pixels and tokens of the oracle's difficult case."""
+    """Pixels and tokens of the difficult case of the oracle."""
     from open_clip.transform import image_transform
     from PIL import Image
 
@@ -36,7 +36,7 @@ def seen():
 
 
 def pac_s(state, seen):
-    """2 max(cos, 0) of each pair, by open_clip's own forward."""
+    """Compute 2 max(cos, 0) of each pair with open_clip's forward pass."""
     model = build_model(TINY, state)
     with torch.no_grad():
         cosines = (model.encode_image(seen[0], normalize=True) * model.encode_text(seen[1], normalize=True)).sum(1)
@@ -65,7 +65,7 @@ def prefixed(state):
 
 
 def other_text_layout(state):
-    """As open_clip's CustomTextCLIP names the text tower."""
+    """Rename the tensors of the text tower as in open_clip's CustomTextCLIP."""
     kept = ("visual.", "logit_scale")
     return {name if name.startswith(kept) else f"text.{name}": tensor for name, tensor in state.items()}
 
@@ -129,7 +129,7 @@ def test_hugging_face_names_without_a_key_projection():
 
 
 def archive(state, path):
-    """A TorchScript archive with these tensors, as OpenAI published theirs."""
+    """Write a TorchScript archive with these tensors, the format of OpenAI's published files."""
     root = torch.nn.Module()
     for name, tensor in {**state, **EXTRAS}.items():
         *parents, leaf = name.split(".")

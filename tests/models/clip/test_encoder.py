@@ -1,4 +1,4 @@
-"""CLIP's vectors: those of the authors' code, each computed once, whatever the order, duplicates and batches."""
+"""CLIP embeddings: equal to the authors' code, and computed once for any order, duplicates and batches."""
 
 import gc
 import threading
@@ -187,7 +187,7 @@ def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
     with pytest.raises(ValueError, match="`x` must be a readable image") as kept:
         tiny.image_hidden([bad])
     assert not [one for one in threading.enumerate() if one.name.startswith("vlgauge-decode")]
-    assert kept.value.__traceback__ is not None  # what it refers to is not garbage yet
+    assert kept.value.__traceback__ is not None  # its references are not garbage yet
 
 
 def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
@@ -229,7 +229,7 @@ def test_threads_get_what_one_thread_gets(tiny, weights):
     for thread in threads:
         thread.join()
     for result in results:
-        # What one has remembered leaves the batches of another.
+        # Embeddings cached by one call are not in the batches of another.
         for ours, theirs in zip(result[:4], results[0][:4], strict=True):
             np.testing.assert_allclose(unit(ours), unit(theirs), rtol=0, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Which file of the Hub holds the weights of a CLIP, and what is said where it cannot be had."""
+"""Selection of the weight file of a CLIP on the Hub, and messages if it is not available."""
 
 import dataclasses
 import hashlib
@@ -58,7 +58,7 @@ def test_a_file_in_the_cache_of_the_hub_is_found(no_sockets, monkeypatch, tmp_pa
 
 
 class Hub:
-    """Has some files of a repository; anything else is not found, or cannot be asked for."""
+    """Hub with some files of a repository. Other files are missing, or cannot be requested."""
 
     def __init__(self, folder, *files, answers=True):
         self.folder, self.files, self.answers, self.asked, self.digests = folder, files, answers, [], []

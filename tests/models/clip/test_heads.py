@@ -21,7 +21,7 @@ def base():
 
 @pytest.fixture(scope="module")
 def heads():
-    """The oracle's adapter: other projections for `base`."""
+    """Projections of the oracle's adapter, which replace those of `base`."""
     return rand_clip().to_torch(rand_clip().make_adapter("tiny", 0, 0.8))
 
 

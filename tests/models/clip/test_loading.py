@@ -1,4 +1,4 @@
-"""Where CLIP's weights come from, what is refused, one build per process, and other users."""
+"""Sources of CLIP weights, errors, one build per process, and other users."""
 
 import shutil
 import threading
@@ -33,7 +33,7 @@ def weights(tmp_path_factory):
 
 @pytest.fixture
 def toy_files(tmp_path, monkeypatch):
-    """The tiny CLIP in the place of the toy, so that these tests do not depend on its training."""
+    """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = clip_model.empty_model(toy.TOY_ROW, "cpu").state_dict()
     (tmp_path / "toy_clip.safetensors").write_bytes(b"toy")
     monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
@@ -136,7 +136,7 @@ def test_importing_the_encoder_loads_no_torch(run_python, tmp_path):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The toy
+# The demo model
 # ----------------------------------------------------------------------------------------------------------------------
 def test_the_embedded_profile_has_the_toy_only(toy_files, no_sockets):
     encoder = clip_encoder(profile="embedded", device="cpu")

@@ -1,4 +1,4 @@
-"""Heads and checkpoints on top of CLIP: what shares an encoder, what is one of its own, what is asked for."""
+"""Heads and checkpoints on top of CLIP: shared encoders, separate encoders, and requested files."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def adapter():
 
 @pytest.fixture
 def toy_files(tmp_path, monkeypatch):
-    """The tiny CLIP in the place of the toy, so that these tests do not depend on its training."""
+    """The tiny CLIP replaces the demo model, so that these tests do not depend on its training."""
     state = model.empty_model(toy.TOY_ROW, "cpu").state_dict()
     (tmp_path / "toy_clip.safetensors").write_bytes(b"toy")
     monkeypatch.setattr(toy, "toy_file", lambda name="toy_clip.safetensors": tmp_path / name)
@@ -42,7 +42,7 @@ def toy_files(tmp_path, monkeypatch):
 
 
 def pac_s(encoder, adapter, case):
-    """Eq. 1 of the paper with the released prompt."""
+    """Compute Eq. 1 of the paper with the released prompt."""
     hidden = encoder.text_hidden(INPUTS[case]["candidates"], prompt=PROMPT)
     image = encoder.project(encoder.image_hidden(pictures_of(case)), "image", adapter)
     text = encoder.project(hidden.end, "text", adapter)

@@ -1,4 +1,4 @@
-"""Backbones that open_clip lists: what it says of them, and its ids, pixels and vectors on small generated weights."""
+"""Backbones that open_clip lists: its metadata, and its ids, pixels and embeddings on small generated weights."""
 
 from copy import deepcopy
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from vlgauge.models.clip.backbones import open_clip_architecture
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.clip.pixels import prepared
 
-# What a row says beyond its architecture; the rest open_clip knows too, of what it lists.
+# Fields of a row in addition to its architecture. open_clip has the other ones for the models that it lists.
 OF_OURS = {"name", "repository", "revision", "files", "sha256", "openai_sha256", "licence", "aliases", "only_for"}
 PAIRS = {row.name: alias for row in TABLE.values() for alias in row.aliases if ":" in alias}
 TEXTS = ["a dog", "Two cats &amp; a mat, asleep.", "word " * 90]
@@ -24,7 +24,7 @@ SMALLER = {"convnext_base": "convnext_atto", "eva02_base_patch16_clip_224": "eva
 
 
 def small(name):
-    """Keywords of open_clip's model for a row, of the same kind and of one or two layers."""
+    """Return keyword arguments of open_clip's model for a row, of the same kind with one or two layers."""
     import open_clip
 
     config = deepcopy(open_clip.get_model_config(TABLE[name].architecture))
@@ -40,7 +40,7 @@ def small(name):
 
 
 def new_model(config):
-    """A model of open_clip by its keywords."""
+    """Build an open_clip model from its keyword arguments."""
     import open_clip
 
     kind = open_clip.CustomTextCLIP if config.pop("custom_text", False) else open_clip.CLIP

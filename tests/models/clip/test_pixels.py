@@ -1,4 +1,4 @@
-"""What CLIP sees of a picture: the released crops bit by bit, a few batches ahead, in bounded memory."""
+"""CLIP image inputs: bitwise identical to the released crops, a few batches ahead, in bounded memory."""
 
 import hashlib
 import os
@@ -40,7 +40,7 @@ def picture(mode, width, height):
 
 
 def normalised(squares, row):
-    """The tensor that the tower gets; no model is needed for it."""
+    """Return the input tensor of the tower, which requires no model."""
     import torch
 
     towers = ClipTowers.__new__(ClipTowers)
@@ -123,7 +123,7 @@ def test_settings_tell_every_step():
 
 
 class Slow:
-    """A picture that counts how many of its kind were opened."""
+    """Image that counts the number of opened images of its class."""
 
     opened = 0
     lock = threading.Lock()
@@ -186,7 +186,7 @@ def test_a_mode_without_a_way_to_rgb_is_told_by_its_place(monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the memory in use is read from /proc")
 def test_memory_is_flat_over_many_pictures(tmp_path):
-    # 36 decoded pictures of 1280 x 960 would be 133 MB.
+    # 36 decoded images of 1280 x 960 would take 133 MB.
     data = tmp_path / "a.jpg"
     Image.new("RGB", (1280, 960)).save(data)
     paths = [tmp_path / f"{i}.jpg" for i in range(36)]

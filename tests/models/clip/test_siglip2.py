@@ -71,10 +71,10 @@ def model(oracle, tmp_path, monkeypatch):
 
 
 def plain(oracle):
-    """Numbers and names of the pictures that turn to RGB without a loss, upright.
+    """Return the indices and names of upright images that convert to RGB without loss.
 
-    One is made wider and lower: there Pillow 13, with which the oracle was made, begins with the other side than 12,
-    which moves two grey levels at most.
+    One is resized to a larger width and a smaller height. Pillow 13, which made the oracle, begins with the other side
+    than Pillow 12, which changes pixels by up to two gray levels.
     """
     other_order = () if int(PIL.__version__.split(".")[0]) >= 13 else ("02_rgb_37x101.png",)
     left_out = (TURNED, *other_order)
@@ -91,7 +91,7 @@ def test_numbers_are_those_of_both_libraries(oracle, model, kind):
     np.testing.assert_allclose(text, wanted["text_features_lower"], rtol=0, atol=2e-5)
     rows, names = zip(*plain(oracle), strict=True)
     image = encoder.image_hidden(pictures(oracle, names))
-    # The filter is that of the file beside the weights, bilinear.
+    # The filter is bilinear, as in the configuration file next to the weights.
     np.testing.assert_allclose(image, wanted["image_features_transformers_pil_bilinear"][list(rows)], rtol=0, atol=2e-5)
     settings = {"resample": 3, "size": {"height": row.size, "width": row.size}}
     (folder / "preprocessor_config.json").write_text(json.dumps(settings))

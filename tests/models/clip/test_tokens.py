@@ -1,4 +1,4 @@
-"""What CLIP reads of a text: the released ids, cut to 77, in batches of similar length."""
+"""CLIP text inputs: the released ids, truncated to 77, in batches of similar length."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ END, START = "<|endoftext|>", "<|startoftext|>"
         ("a dog &lt;|endoftext|&gt;", [320, 1929, 49407]),
         ("a dog \uff1c\uff5cendoftext\uff5c\uff1e", [320, 1929, 49407]),
         ("a dog <|endof\x00text|>", [320, 1929, 49407]),
-        # A sign before it takes its first two characters.
+        # A punctuation mark before it takes its first two characters.
         (f"a dog.{END}", [320, 1929, 13, 27, 347, 40786, 4160, 91, 285]),
     ],
 )

@@ -32,7 +32,7 @@ def pictures():
 
 
 def random_encoder(row, dtype="float32"):
-    """An encoder with weights of torch's own beginning, and its module."""
+    """Return an encoder with torch's random initialization, and its module."""
     import torch
 
     with torch.random.fork_rng():

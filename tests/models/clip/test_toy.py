@@ -1,4 +1,4 @@
-"""The toy CLIP: its file, and what it knows of scenes that it has not seen."""
+"""The demo CLIP: its file, and its performance on unseen scenes."""
 
 import json
 import sys
@@ -107,16 +107,17 @@ def test_a_part_of_the_figures_comes_out_again(state):
     found = figures(state, n_scenes=32, n_stories=4, n_clips=4)
     held_out = toy.toy_record()["held out"]
     assert list(found) == list(held_out)
-    # Of 32 scenes a share may lie three standard deviations below that of 1,024; of 4 stories only alarm is possible.
+    # A share of 32 scenes may be three standard deviations below the share of 1,024. With 4 stories only large
+    # deviations are detected.
     for name in REQUIRED:
         n = 4 if "story" in name else 32
         expected = held_out[name]
         assert found[name] >= expected - 3 * np.sqrt(max(expected * (1 - expected), 0.01) / n), name
 
 
-# -- what it says of itself -------------------------------------------------------------------------------------------
+# -- warnings about the demo model ------------------------------------------------------------------------------------
 def told(module, columns, config=None, **settings):
-    """How often a call says that it looks with the toy."""
+    """Return the number of warnings about the demo model in a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         vlgauge.load(module, config, profile="embedded", keep_in_memory=True, **settings).compute(**columns)
@@ -140,8 +141,11 @@ LOOKS = [
 
 
 def test_its_first_look_at_a_picture_warns_once_per_process(monkeypatch):
-    """Whichever metric looks first, be the features known or not; reading texts is no look."""
-    # As a process begins: nothing was told, and no features are known.
+    """Check that the first metric that encodes an image warns, with or without cached features.
+
+    Encoding texts does not warn.
+    """
+    # Initial state of a process: no warning was shown, and no features are cached.
     monkeypatch.setattr(toy, "_TOLD", set())
     pool.unload()
     assert told("mmd_bert", SETS, encoder="clip:vlgauge-toy-clip") == 0

@@ -1,4 +1,4 @@
-"""Detectors of torchvision: names, weights from a file, what is refused; random weights, nothing is downloaded."""
+"""Detectors of torchvision: names, weights from a file and errors, with random weights and without downloads."""
 
 import hashlib
 import warnings
@@ -52,7 +52,7 @@ def test_faster_rcnn_from_local_weights(tmp_path):
     source = regions.region_source(name, weights=path, device="cpu")
     assert source.identity == f"{name}@{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of torchvision's own anchors
+        warnings.simplefilter("ignore", UserWarning)  # warnings about torchvision's anchors
         found = [regions.regions_of([[image_cell(picture(), "x")]], source, top_k=4)[0][0] for _ in range(2)]
     assert found[0]
     assert len(found[0]) <= 4
@@ -160,7 +160,7 @@ def test_building_draws_nothing_from_the_global_generator(weights):
 
 
 def published_model(name, monkeypatch):
-    """A detector as torchvision builds it with its published weights, here without any."""
+    """Build a detector as torchvision does for its published weights, here without weights."""
     from torchvision.models import get_model, get_model_weights
 
     with monkeypatch.context() as patched, torch.device("meta"):
@@ -170,7 +170,7 @@ def published_model(name, monkeypatch):
 
 
 def ones(model):
-    """Tensors for a model on torch's meta device."""
+    """Return tensors for a model on torch's meta device."""
     return {key: torch.ones(value.shape, dtype=value.dtype) for key, value in model.state_dict().items()}
 
 

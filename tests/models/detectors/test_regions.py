@@ -1,4 +1,4 @@
-"""Regions: boxes to pixels, sources, data of the caller; see also test_region_files.py and test_detectors.py."""
+"""Regions: boxes to pixels, sources, and per-call inputs. See also test_region_files.py and test_detectors.py."""
 
 import math
 
@@ -14,7 +14,7 @@ from vlgauge.models.detectors.sources import image_head
 
 
 def found(source, cells=None, **options):
-    """Regions of one story."""
+    """Return the regions of one story."""
     chosen = detectors.region_source(source) if not isinstance(source, detectors.RegionSource) else source
     return detectors.regions_of([cells or [cell()]], chosen, **options)[0]
 
@@ -214,9 +214,7 @@ def test_default_source_by_profile(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     assert detectors.region_source(None, profile="embedded").identity == "grid"
     with pytest.raises(WeightsNotFoundError, match="`detector_weights` must be an existing file"):
-        detectors.region_source(
-            None, profile="embedded", weights="none.pth"
-        )  # whoever gives weights wants the detector
+        detectors.region_source(None, profile="embedded", weights="none.pth")  # `weights` implies the detector
     message = r"needs the file fasterrcnn_resnet50_fpn_v2_coco-.*\.pth, not in .*checkpoints; .*grid"
     with pytest.raises(WeightsNotFoundError, match=message):
         detectors.region_source(None)

@@ -1,4 +1,4 @@
-"""Vectors on disk: what is kept, how much, what becomes of broken and foreign files, several processes at once."""
+"""Embeddings on disk: stored files, size limit, broken and foreign files, several processes at once."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from vlgauge.models.features.disk import DiskStore, preprocess_id
 from vlgauge.models.features.shards import Shard
 
 
-# -- what is kept -----------------------------------------------------------------------------------------------------
+# -- stored embeddings ------------------------------------------------------------------------------------------------
 def test_what_one_store_puts_another_gets_also_one_opened_before(tmp_path):
     reader = store_at(tmp_path)
     assert reader.get([key(0)]) == reader.get([]) == {}
@@ -198,7 +198,7 @@ def test_the_shards_that_were_unused_longest_go(tmp_path):
         make_older(path, 100 * (age + 1))
     assert_holds(store, [0])  # a hit makes it young
     store.max_bytes = 10 * size
-    store_at(tmp_path, side="text")  # does nothing by itself
+    store_at(tmp_path, side="text")  # has no effect on its own
     store.put(vectors([10]))
     # At most nine tenths of the bound remain: 1 and 2 go, and no more.
     assert_holds(store, [0, *range(3, 11)])

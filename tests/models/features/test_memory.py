@@ -1,4 +1,4 @@
-"""Vectors in memory and on the disk: what is asked for where, what is written when, what is forgotten."""
+"""Embeddings in memory and on disk: lookups, writes, and evictions."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The two sides of rovist_vg: heads, the vision transformer, checkpoints of ours and of the authors."""
+"""The two sides of rovist_vg: heads, the vision transformer, checkpoints in our format and in the authors'."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def encoder():
 
 
 def plain_pooled(images):
-    """Pooled vectors by the steps of the specification: bilinear resize of both sides, colours from -1 to 1."""
+    """Compute pooled embeddings by the specification: bilinear resize of both sides, colors from -1 to 1."""
     squares = [np.asarray(image.resize((32, 32), Image.Resampling.BILINEAR), dtype=np.float32) for image in images]
     pixels = torch.from_numpy(np.stack(squares) / 127.5 - 1).permute(0, 3, 1, 2)
     with torch.no_grad():

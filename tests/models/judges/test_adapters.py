@@ -1,4 +1,4 @@
-"""Adapters of LLaVA: added as the definition says, every tensor of them, and refused where anything is otherwise."""
+"""Adapters of LLaVA: all tensors are added by the definition, and any deviation raises an error."""
 
 import json
 
@@ -60,7 +60,7 @@ def test_the_adapter_is_in_the_name_and_loaded_apart(model, tmp_path):
 
 
 def test_half_types_are_rounded_once(model, tmp_path):
-    """The product is made in float32, as peft does."""
+    """Check that the product is computed in float32, as in peft."""
     folder = tiny_judges.adapter(tmp_path / "adapter")
     name, key = "model.language_model.layers.1.mlp.down_proj.weight", "base_model.model.model.layers.1.mlp.down_proj"
     before = weights(judge_of(model, device="cpu", dtype="bfloat16"))[name]
@@ -90,7 +90,7 @@ def test_names_of_layers(theirs, ours):
     assert own_name(theirs) == ours
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

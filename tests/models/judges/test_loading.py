@@ -1,4 +1,4 @@
-"""Models of judges: found, described, loaded once, and refused where they are not what they should be."""
+"""Judge models: located, described, loaded once, and validated."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_code_of_a_processor_does_not_run(tmp_path):
     told |= {"auto_map": {"AutoProcessor": "evil.Reader"}, "processor_class": "Reader"}
     file.write_text(json.dumps(told))
     (folder / "evil.py").write_text("raise SystemExit('ran')")
-    # The library falls back on the class of its own, or refuses; either way nothing of the folder is imported.
+    # The library either uses its built-in class or raises an error. Nothing from the folder is imported in both cases.
     try:
         judge_of(folder, device="cpu")
     except ValueError as error:
@@ -160,7 +160,7 @@ def test_a_model_can_be_spread_over_devices(model):
     assert spread.model.device.type == "cpu"
 
 
-# -- where it is -------------------------------------------------------------------------------------------------------
+# -- location of the model ---------------------------------------------------------------------------------------------
 def test_a_name_must_be_pinned():
     with pytest.raises(WeightsNotFoundError, match=r"`model` must be a folder, or a Hub id with its commit"):
         judge_of("owner/name", device="cpu")

@@ -321,7 +321,7 @@ def test_near_addresses(address):
     assert judge_server._is_private(address)
 
 
-# -- what is not told -------------------------------------------------------------------------------------------------
+# -- unlisted probabilities -------------------------------------------------------------------------------------------
 def likely(*tokens):
     return [{"token": token, "logprob": math.log(0.5)} for token in tokens]
 

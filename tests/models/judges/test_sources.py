@@ -1,4 +1,4 @@
-"""Which files a judge has, and what is said of those that bind their user."""
+"""Files of judge models, and messages about files with license terms."""
 
 from vlgauge.api.prefetch.assets import HubFiles, assets_of
 from vlgauge.cli import main
@@ -8,7 +8,7 @@ COMMIT = "0" * 40
 
 
 def test_the_published_model_is_fetched_by_its_name_alone(capsys):
-    """All of 26.7 GB, under terms that bind: no command fetches it with others."""
+    """Check that the 26.7 GB under binding license terms are fetched by the name of the model only."""
     assert main(["prefetch", "fleur", "--list"]) == 0
     told = capsys.readouterr().out
     assert "26.7 GB, is under the Llama 2 Community License, to which you agree by its use" in told

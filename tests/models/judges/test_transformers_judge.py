@@ -24,7 +24,7 @@ SHAPES = ((40, 28), (28, 90), (56, 56))
 
 @pytest.fixture(scope="module")
 def judges(tmp_path_factory):
-    """Judges by kind, each made at its first use."""
+    """Judge models by kind, each created at its first use."""
     made = {}
 
     def judge(kind):
@@ -80,7 +80,7 @@ def test_a_row_does_not_depend_on_those_beside_it(judges, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forced_scoring_is_generation(judges, kind):
-    """The probability of what was written, token by token, is the same when it is given."""
+    """Check that forced scoring of a generated answer has the same probability for each token."""
     judge = judges(kind)
     (asked, *_) = questions(kind)
     written = judge._written([judge._prepared(asked, OPENING)], 4)[0]
@@ -124,7 +124,7 @@ def test_the_opening_of_the_method_is_read_by_llava_alone(judges):
 
 
 def test_llava_is_asked_in_two_halves(judges):
-    """Ids as LLaVA's own code makes them: each half split alone, the mark of the second before its new line."""
+    """Check the ids of LLaVA's code: halves tokenized separately, the prefix of the second one before its newline."""
     judge = judges("llava")
     prepared = judge._prepared(questions("llava")[0], OPENING, "Yes")
     image = judge._model.config.image_token_id
@@ -141,7 +141,7 @@ def test_a_model_may_have_no_token_for_pictures(judges, monkeypatch):
 
 
 def test_a_second_question_stands_behind_the_first_answer(judges):
-    """In LLaVA's words behind two end tokens, as in the released code; elsewhere as turns of the template."""
+    """Check the layout: after two end tokens in LLaVA, as in the released code, and as template turns elsewhere."""
     asked = Question(("Grade ", ":"), ("a dog",), picture(0), replied="0.5", again=Question(("Why?",), ()))
     llava = judges("llava")
     ids = llava._prepared(asked, OPENING).inputs["input_ids"][0].tolist()
@@ -160,7 +160,7 @@ def test_a_second_question_stands_behind_the_first_answer(judges):
 
 
 def test_t5_reads_an_end_token_before_the_picture(tmp_path):
-    """The encoder's input is that of the definition, put together by hand."""
+    """Compare the encoder's input with the definition assembled by hand."""
     folder, tower, (model, sight, between, tokenizer) = tiny_judges.clip_t5(tmp_path)
     judge = judge_of(folder, tower=tower, device="cpu")
     (asked, *_) = questions("clip_t5")
@@ -187,15 +187,15 @@ def test_gradients_come_through(judges):
     judge.model.zero_grad()
 
 
-# -- what captions may not do ------------------------------------------------------------------------------------------
+# -- special tokens in captions ----------------------------------------------------------------------------------------
 def test_paligemma_reads_the_bare_question_behind_the_picture(judges):
-    """As its processor lays it out, which knows no template, and as VQAScore's code of 2026 asks it."""
+    """Compare with its processor, which has no template, and with the layout of VQAScore's code of 2026."""
     judge = judges("paligemma")
     prepared = judge._prepared(questions("paligemma")[0], OPENING, "Yes")
     image, begin = judge._model.config.image_token_id, judge._tokenizer.bos_token_id
     assert prepared.inputs["input_ids"][0].tolist() == [*[image] * 4, begin, *ids_of(judge, "Grade a dog:\n")]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of numpy, about the processor's labels
+        warnings.simplefilter("ignore")  # numpy warning about the processor's labels
         theirs = judge._parts.processor(text=["<image>Grade a dog:"], images=[questions("paligemma")[0].picture.open()])
     assert prepared.inputs["input_ids"][0].tolist() == list(theirs["input_ids"][0])
     assert prepared.inputs["token_type_ids"][0].tolist() == list(theirs["token_type_ids"][0])
@@ -221,7 +221,7 @@ def test_special_tokens_in_captions_are_text(judges, kind):
         for question in (one, other):
             ids = judge._prepared(question, OPENING).inputs["input_ids"][0].tolist()
             counts.append([sum(token == own for own in ids) for token in sorted(special)])
-        # A sign that the tiny vocabulary lacks is its unknown token, which is no doing of the caption's.
+        # A character outside the tiny vocabulary becomes its unknown token, which does not depend on the caption.
         assert counts[0] == counts[1]
 
 
@@ -245,7 +245,7 @@ def test_signs_that_a_tokenizer_does_not_know_are_no_special_tokens(judges):
     assert judge.altered(questions("t5", ["a <unk> dog"])) == [True]
 
 
-# -- what goes in ------------------------------------------------------------------------------------------------------
+# -- inputs ------------------------------------------------------------------------------------------------------------
 def test_pictures_are_padded_to_a_square_in_the_colour_of_the_mean():
     from PIL import Image
 
@@ -282,16 +282,16 @@ def test_convolutions_keep_their_precision(judges, kind):
     assert allowed == [False, False]
 
 
-# -- one pass of the image tower per picture ---------------------------------------------------------------------------
+# -- one pass of the image tower per image -----------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", SEEING)
 def test_each_picture_is_seen_once(judges, kind):
-    """Several captions of a picture, both kinds of questions: by what the tower itself was given."""
+    """Check the inputs of the tower for several captions of an image and both kinds of questions."""
     judge = judges(kind)
     module = next(m for n, m in judge.model.named_modules() if n.endswith(("vision_tower", "visual")))
     given = []
 
     def count(_, args, named, __):
-        """Rows of pixels; of Qwen's patches, a grid for each picture."""
+        """Count rows of pixels, or grids for the patches of Qwen, with one grid per image."""
         grid = next((value for name, value in named.items() if "grid" in name), None)
         given.append(len([*args, *named.values()][0] if grid is None else grid))
 
@@ -314,7 +314,7 @@ def test_each_picture_is_seen_once(judges, kind):
 
 
 def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
-    """Of LLaVA-NeXT, whose tower is told the sizes of the pictures too."""
+    """Check LLaVA-NeXT, whose tower also receives the sizes of the images."""
     judge = judge_of(tiny_judges.llava_next(tmp_path), device="cpu")
     asked = [Question(("Rate ", "!"), (caption,), picture(i)) for i, caption in enumerate(CAPTIONS)]
     alone = judge.chances(asked, ["Yes"] * 4, OPENING)
@@ -375,7 +375,7 @@ def test_a_model_of_text_alone_sees_no_picture(judges):
 
 
 def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
-    """Penalties and sampling of generation_config.json are theirs."""
+    """Check that penalties and sampling in generation_config.json have no effect."""
     import json
 
     folder = tiny_judges.text_model(tmp_path)
@@ -390,7 +390,7 @@ def test_what_its_makers_ask_for_does_not_change_the_answers(judges, tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model whose template may be written over."""
+    """A model whose template may be overwritten."""
     return tiny_judges.qwen(tmp_path_factory.mktemp("template"))
 
 

@@ -1,4 +1,4 @@
-"""Which classifiers rovist_c takes, how they are read, and what it refuses."""
+"""Classifiers of rovist_c: supported models, loading, and errors."""
 
 import math
 import shutil
@@ -38,7 +38,7 @@ def folder(tmp_path):
     return lambda model, **labels: written(tmp_path / "classifier", model, **labels)
 
 
-# -- what is taken ----------------------------------------------------------------------------------------------------
+# -- supported models -------------------------------------------------------------------------------------------------
 def test_a_folder_gives_the_values_of_the_checkpoint(authors, folder):
     assert values_of(folder(authors)) == pytest.approx(values_of(CHECKPOINT, TINY), abs=1e-6)
 
@@ -144,7 +144,7 @@ def test_loading_leaves_global_random_numbers_and_settings_alone():
 
 
 def test_a_tokenizer_of_transformers_5_is_read_as_it_was_written_by_4(monkeypatch, tmp_path):
-    """The general class of 4 takes away the space in front, with which the shipped model was trained."""
+    """Check the leading space of the shipped model's training, which the general class of transformers 4 strips."""
     import transformers
 
     if not hasattr(transformers, "TokenizersBackend"):

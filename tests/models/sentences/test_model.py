@@ -1,4 +1,4 @@
-"""Sentence encoders: where their weights come from, what is refused, and what their vectors depend on."""
+"""Sentence encoders: sources of their weights, errors, and settings that affect their embeddings."""
 
 import json
 import threading
@@ -127,7 +127,7 @@ def global_state():
 
 
 class Recorder:
-    """A model that notes what it is asked to encode."""
+    """Model that records the texts to encode."""
 
     def __init__(self, model, seen):
         self.model = model
