@@ -1,4 +1,4 @@
-"""Scores on a machine without a home of one's own."""
+"""Scoring on a machine without a writable home folder."""
 
 import os
 import subprocess
@@ -19,10 +19,10 @@ print(metric.compute(predictions=["A dog ran home."], references=[["A dog ran ho
 COMMAND = ["-m", "vlgauge", "score", "bleu", "rows.jsonl", "--output", "s.json"]
 
 
-# What looks for a home is imported by both; of the command, it is enough to see that it gets as far.
+# Both import the search for a home folder. For the command, reaching the search is sufficient.
 @pytest.mark.parametrize(("home", "command"), [("file/below", ["-c", SCORE]), ("", COMMAND)])
 def test_no_home_is_needed(tmp_path, home, command):
-    """A file in place of a folder can be written to by nobody, root included."""
+    """Check a file in place of a folder, which is not writable, even for root."""
     (tmp_path / "file").write_text("")
     (tmp_path / "work").mkdir()
     (tmp_path / "tmp").mkdir()

@@ -141,7 +141,7 @@ def test_a_card_without_scores_is_named(use_metrics, tmp_path):
 
 @pytest.fixture
 def extras(monkeypatch, tmp_path):
-    """Metadata of a package with extras, and of what some of them bring."""
+    """Metadata of a package with extras, and of the packages that some of them install."""
     for name, lines in {
         "vlgauge": """
 Provides-Extra: there

@@ -1,4 +1,4 @@
-"""Errors of users survive pickling, are built-in exceptions as well, and are told from bugs."""
+"""User errors survive pickling, are built-in exceptions, too, and are distinct from bugs."""
 
 import errno
 import pickle

@@ -1,4 +1,4 @@
-"""The one reader: what it lets in, where it stops, and what it says."""
+"""The only file reader: accepted files, limits, and error messages."""
 
 import errno
 import gzip
@@ -18,7 +18,7 @@ from vlgauge.core import files
 from vlgauge.inputs.media.tables import read_rows
 
 
-# -- what is no regular file ------------------------------------------------------------------------------------------
+# -- not a regular file -----------------------------------------------------------------------------------------------
 def made_pipe(path):
     os.mkfifo(path)
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 from folders import EXAMPLES
 
-# evaluate imports transformers, and with it torch, where they are; without them its parts are there in a second.
+# evaluate imports transformers, and with it torch, if they are installed. Without them it imports in a second.
 ALONE = 'sys.modules["transformers"] = None\n'
 # The libraries take seconds to import, so one process does it, and each case starts from a copy of it.
 APART = """
@@ -23,7 +23,7 @@ for case in {cases!r}:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, case
 """
-# The stand-ins as evaluate itself has them; from outside nobody sees one.
+# Lazy modules are visible inside evaluate only. Other code never accesses one.
 HELD = """
 import types
 names = types.ModuleType.__getattribute__(evaluate, "__dict__")
@@ -43,7 +43,8 @@ except ImportError as error:
 assert "transformers" in told
 """,
 )
-# What scored a picture; its parts are touched only then, the compiler first, by torchvision and by its own name.
+# Code that scores an image. Heavy modules are imported at their first use, the compiler first, by torchvision and by
+# name.
 SCORED_PICTURE = f"""
 from vlgauge.cli import main
 main(["score", "clip_s", {str(EXAMPLES / "captioned_scenes.jsonl")!r}, "--profile", "embedded"])
@@ -130,7 +131,7 @@ import scipy.stats  # which evaluators need, and which takes long
 
 
 def test_whatever_is_imported_first_is_lean_unless_it_is_there_or_another_thread_might_see(run_python, tmp_path):
-    # The host itself is not there yet, only what it takes longest to import.
+    # `evaluate` is not imported yet, only the imports of it that take the most time.
     heavy = ("torch", "transformers", "scipy.stats", "evaluate.evaluator.base")
     rooms = [
         f"import vlgauge.families.{name}\nfound = [one for one in {heavy} if one in sys.modules]\nassert not found"

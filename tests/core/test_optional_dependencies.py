@@ -1,4 +1,4 @@
-"""A version that does not do is told from a package that is not there."""
+"""An unsupported version and a missing package have different messages."""
 
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -65,7 +65,7 @@ def test_what_caused_it_counts():
 
 
 def test_a_module_of_another_version_is_not_told_as_a_missing_extra(monkeypatch, tmp_path):
-    """As that of sentence-transformers 5.1, which has the modules elsewhere."""
+    """Check the message for sentence-transformers 5.1, which has the modules at another path."""
     monkeypatch.setitem(sys.modules, "sentence_transformers.sentence_transformer.modules", None)
     with pytest.raises(
         ImportError, match=r'does not fit, .*sentence_transformer.*; run: pip install --upgrade "vlgauge\[mmd'

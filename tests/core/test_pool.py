@@ -1,4 +1,4 @@
-"""One copy of each encoder, whoever asks for it."""
+"""One copy of each encoder for all callers."""
 
 import threading
 import time

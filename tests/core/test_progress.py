@@ -1,4 +1,4 @@
-"""The bar on long work, and what a terminal tells before the wait begins."""
+"""The progress bar of long work, and messages on a terminal before the wait begins."""
 
 import io
 import os
@@ -116,7 +116,7 @@ def clock(monkeypatch):
 
 
 def logged(clock, capsys, setting=None, total=9000):
-    """What a step of a minute and a half writes, of which every second a hundred items are done."""
+    """Return the lines of a step of a minute and a half with one hundred items per second."""
     with progress_bar(total, "Scoring", setting) as advance:
         for _ in range(90):
             clock.now += 1.0
@@ -193,7 +193,7 @@ def test_encoder_is_announced_once_by_the_metric_that_asks_for_it(capsys):
 
 
 # -- on a terminal ----------------------------------------------------------------------------------------------------
-# Whoever imports the host library here ends the process at once.
+# An import of `evaluate` ends the process here.
 ENDS_AT_EVALUATE = """
 import os, sys
 class End:
@@ -210,7 +210,7 @@ MARK = b"-- end --"
 
 
 def on_a_terminal(*arguments):
-    """What a command shows on a terminal before it imports the host library."""
+    """Return the output of a command on a terminal before it imports `evaluate`."""
     import pty
 
     ours, theirs = pty.openpty()

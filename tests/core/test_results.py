@@ -28,14 +28,14 @@ NAN = math.nan
 
 @dataclass
 class Pair:
-    """What a metric may give as a detail."""
+    """Object that a metric may return as a detail."""
 
     left: tuple
     right: np.ndarray
 
 
 def kinds(value):
-    """Types of a value and of everything in it."""
+    """Return the types of a value and of everything in it."""
     items = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
     return {type(value)}.union(*map(kinds, items))
 

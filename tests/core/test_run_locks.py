@@ -1,4 +1,4 @@
-"""Of two runs one writes, and what a killed one left half-written goes with the next."""
+"""One of two runs writes, and the next run removes the incomplete files of a killed one."""
 
 import signal
 import subprocess

@@ -122,7 +122,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def sources(monkeypatch, files):
-    """In the place of what is large or not installed, something whose name follows from the settings."""
+    """Replacements of sources that are large or not installed, with names that follow from the settings."""
     table = {revision * 40: files.table("a dog", caption) for revision, caption in (("1", "a cat"), ("2", "the sea"))}
     real = StyleTable.load
     monkeypatch.setattr(StyleTable, "load", lambda source, revision=None: table.get(revision) or real(source))
@@ -164,7 +164,7 @@ def signature(name, settings, monkeypatch):
         for file in [*own, grounding_metric]:
             if hasattr(file, "phrase_source"):
                 patch.setattr(file, "phrase_source", lambda setting, **_: Phrases(setting))
-            for look in ("look_for_phrases", "look_for_regions", "look_for_weights"):  # stand-ins need nothing
+            for look in ("look_for_phrases", "look_for_regions", "look_for_weights"):  # replacements require no files
                 if hasattr(file, look):
                     patch.setattr(file, look, lambda *_, **__: None)
             if hasattr(file, "chosen_encoder") and "dataset" in settings:  # the published one
@@ -201,7 +201,7 @@ def test_settings_change_the_signature_but_those_of_the_list(name, files, source
             assert list(fields)[: len(first)] == first
 
 
-# Whatever the profile, no toy makes their numbers; trm with its own distance, METEOR.
+# Metrics without the demo model in any profile. trm uses its own distance, METEOR.
 WITHOUT_MODELS = {"bleu", "chair", "chrf", "cider", "meteor", "onlystyle", "rouge_l", "rovist_nr", "stylecider", "trm"}
 
 

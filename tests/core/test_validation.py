@@ -1,4 +1,4 @@
-"""Numbers and truth values of numpy count as those of Python, in every setting; warnings are of the user's line."""
+"""Every setting accepts numbers and bools of numpy like those of Python, and warnings name the line of the user."""
 
 import inspect
 import re
@@ -28,7 +28,7 @@ OF_VIDEOS = ("n_frames", "emscore_batch_size")
 
 
 def numeric_settings():
-    """Every setting of every metric whose annotation names a kind of number, with that kind."""
+    """Yield every setting of every metric with a number in its annotation, with the kind of number."""
     for name in metric_names():
         cls = type(vlgauge.load(name, profile="embedded"))
         kinds = {}

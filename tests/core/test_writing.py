@@ -1,4 +1,4 @@
-"""The one writer: nothing is ever half written, and what stood there stays when the disk is full."""
+"""The only file writer: no file is ever incomplete, and the previous content remains if the disk is full."""
 
 import os
 import signal
