@@ -51,7 +51,8 @@ FIRST += ("demo", "command", "signatures", "lean_imports", "torch_use", "assembl
 FIRST += ("bombs", "damaged_files", "one", "doors")
 PLACE = {f"test_{name}.py": place for place, name in enumerate(FIRST)}
 
-# An audit hook sees every socket, also one made by code that took the class before a test began, and cannot be removed.
+# An audit hook detects every socket, including those of code that imported the class before a test began, and cannot be
+# removed.
 REFUSE_SOCKETS = """
 import sys
 import urllib3.util.connection  # makes a socket while it is imported, to see whether there is IPv6
@@ -215,14 +216,14 @@ def refused_sockets():
 
 @pytest.fixture
 def no_sockets():
-    """Nothing in the test makes a socket."""
+    """Guard that fails the test if it creates a socket."""
     with refused_sockets() as attempts:
         yield attempts
 
 
 @pytest.fixture(scope="session")
 def without_sockets():
-    """`with without_sockets(): ...`: nothing in there makes a socket."""
+    """Function for `with without_sockets(): ...`, which fails if the block creates a socket."""
     return refused_sockets
 
 
@@ -237,7 +238,7 @@ def shared_folder():
 
 @pytest.fixture
 def rows_folder(tmp_path):
-    """A folder for the rows of metrics (`cache_dir`), in which nothing may be left at the end of the test."""
+    """Folder for the rows of metrics (`cache_dir`), which must be empty at the end of the test."""
     folder = tmp_path / "rows"
     yield folder
     assert [path.name for path in folder.rglob("*") if path.is_file()] == []
@@ -259,7 +260,7 @@ def run_python():
     package = str(Path(vlgauge.__file__).parents[1])
 
     def run(code, *, cwd, **environment):
-        # An orderly end takes up to 0.7 s where torch is.
+        # A regular exit takes up to 0.7 s if torch is loaded.
         end = "import os\nassert not attempts, attempts\nsys.stdout.flush()\nos._exit(0)"
         guarded = f"{REFUSE_SOCKETS}\n{code}\n{end}"
         command = [sys.executable, "-c", guarded]
@@ -298,7 +299,7 @@ def image_toy(load_toy, rows_folder):
 
 @pytest.fixture
 def run_demo(monkeypatch):
-    """The script as a module, with the environment put back afterwards."""
+    """The script as a module, whose changes of the environment are undone afterwards."""
     for name in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"):
         monkeypatch.setenv(name, "1")
     return script_module("run_demo.py")

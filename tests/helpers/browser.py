@@ -21,7 +21,7 @@ SIZES = """() => {
   return found;
 }"""
 
-# Contrast of two colours as WCAG 2 defines it.
+# Contrast of two colors (WCAG 2).
 _CONTRAST = """
   const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
   const linear = part => (part /= 255) <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
@@ -114,7 +114,7 @@ def opened(chromium, path, width, scheme="light", **settings):
 
 @contextmanager
 def leafed(chromium, scheme="light"):
-    """`open(path, width)` opens a file after the other, and gives the page and the addresses that it asked for."""
+    """Yield `open(path, width)`, which opens one file after another and returns the page and the requested URLs."""
     context = chromium.new_context(color_scheme=scheme)
     page = context.new_page()
     asked = []

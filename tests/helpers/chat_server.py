@@ -1,4 +1,4 @@
-"""A server on this machine that speaks the protocol of chat completions, with the answers of a judge that was asked."""
+"""Local server with the chat completions API, which replays the answers of a judge model."""
 
 import json
 import math
@@ -12,7 +12,7 @@ OTHERS = [f" other{i}" for i in range(20)]
 
 
 class Remembering:
-    """A judge whose answers are remembered by the question."""
+    """Judge model that records its answers by question."""
 
     def __init__(self, judge):
         self.judge, self.written, self.chances_of = judge, {}, {}

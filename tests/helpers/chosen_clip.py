@@ -1,4 +1,4 @@
-"""An encoder of images and texts whose vectors a test chooses, behind the protocol that clip_s and pac_s see."""
+"""Encoder of images and texts with embeddings chosen by the test, in the interface of clip_s and pac_s."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether a claim about a drawn scene is true of a scene."""
+"""Check of a claim about a synthetic scene against a scene."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""An encoder of images and texts that knows colours only: fast, and its scores can be worked out by hand."""
+"""Encoder of images and texts that distinguishes only colors, fast and with scores that can be computed by hand."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A Hub on this machine that takes commits and pull requests, and serves the Spaces that were sent to it."""
+"""Simulated local Hub that accepts commits and pull requests, and serves the uploaded Spaces."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Parsers of scene graphs that are made up, and pipelines that differ in their name."""
+"""Artificial parsers of scene graphs, and pipelines with different names."""
 
 from functools import cache
 

@@ -1,6 +1,6 @@
-"""Small files that ask for much: who believes them fills the memory or waits for minutes.
+"""Small files that exhaust memory or take minutes to read if their headers are trusted.
 
-Written without torch, so that a process that reads one can be measured against one that only imports.
+They are written without torch, so that a process that reads one can be compared with one that only imports.
 """
 
 import gzip

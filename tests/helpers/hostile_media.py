@@ -69,7 +69,7 @@ PICTURES = {
 }
 
 
-# -- Clips ------------------------------------------------------------------------------------------------------------
+# -- Videos -----------------------------------------------------------------------------------------------------------
 def claiming(data, number):
     """Return the file with metadata that declares `number` frames of one byte each, in one chunk."""
     changed = bytearray(data)

@@ -1,4 +1,4 @@
-"""A Hub of data sets on this machine: search, revisions, trees, ranged reads, gated, private and hostile ones."""
+"""Simulated local Hub of datasets: search, revisions, trees, ranged reads, gated, private and hostile datasets."""
 
 import json
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ TOKEN = "hf_visitor"
 
 @dataclass
 class Repository:
-    """Files by path at each commit, of which the last is "main"."""
+    """Files keyed by path for each commit. The last commit is "main"."""
 
     commits: dict[str, dict[str, bytes]]
     gated: bool = False

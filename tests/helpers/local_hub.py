@@ -30,7 +30,7 @@ def own_environment(address, home, **more):
 
 
 def be_online(monkeypatch, address, home):
-    """Let this process ask a Hub on this machine, with an empty cache at first."""
+    """Connect this process to a local Hub, with an initially empty cache."""
     for switch in ("HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE", "HF_TOKEN", "HF_HUB_ETAG_TIMEOUT"):
         monkeypatch.delenv(switch, raising=False)
     for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
@@ -44,7 +44,7 @@ def be_online(monkeypatch, address, home):
 
 
 class FakeHub(BaseHTTPRequestHandler):
-    """One repository with one file, as the Hub's client asks for it."""
+    """Hub with one repository and one file, for the Hub's client."""
 
     content = b""
     asked: ClassVar[list[str]] = []

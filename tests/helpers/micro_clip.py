@@ -38,7 +38,7 @@ def weights(tmp_path_factory):
 
 @pytest.fixture
 def micro_backbone(monkeypatch):
-    """The untrained CLIP by its name."""
+    """Name of the untrained CLIP."""
     monkeypatch.setitem(architectures.TABLE, "micro", MICRO)
 
 
@@ -62,7 +62,7 @@ def drawings(tmp_path_factory):
 
 @pytest.fixture
 def train(weights, micro_backbone, tmp_path, capsys):
-    """`train(*options)` trains the micro CLIP and returns exit status, printed text and the path of the weights."""
+    """Function `train(*options)` that trains the micro CLIP and returns exit status, output and path of the weights."""
 
     def run(*options, out="trained.safetensors", base=("--backbone", "micro", "--weights", str(weights))):
         path = tmp_path / out

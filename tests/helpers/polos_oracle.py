@@ -16,7 +16,7 @@ ROW = tiny_clip_row("ViT-B/32", {"d": 512, "res": 224, "vl": 1, "vw": 64, "p": 3
 
 
 class Oracle:
-    """Files of the oracle, and those made of them in a folder."""
+    """Files of the oracle, and files generated from them in a folder."""
 
     def __init__(self, source, folder):
         self.source, self.folder = Path(source), Path(folder)

@@ -1,4 +1,4 @@
-"""Data sets of the evaluation protocols in the layouts in which they are published, with a few invented rows."""
+"""Datasets of the evaluation protocols in their published layouts, with a few artificial rows."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Tasks of the evaluation protocols with given ratings or votes, whose rows are of no importance."""
+"""Tasks of the evaluation protocols with given ratings or votes. The content of their rows does not matter."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The rules of CLIP's released tokenizer, written again over the table of merges that open_clip ships."""
+"""Independent implementation of CLIP's released tokenizer over the table of merges that open_clip ships."""
 
 import gzip
 import html

@@ -35,12 +35,12 @@ def die(*_, **__):
 
 
 def die_at(metric, point):
-    """Let this process die at a point that only it knows when it reaches."""
+    """Exit this process at a point that only this process can detect."""
     if point == "meeting":
         distributed.meet = die
     elif point == "answering":
         whole = distributed._tell
-        # Another process finds its answer, and never hears of this one again.
+        # The other process receives the answer of this one, and nothing afterwards.
         distributed._tell = lambda path, value: (whole(path, value), die())
     elif point == "scoring":
         metric._compute = die

@@ -20,7 +20,7 @@ def _module(prefix, file, path):
     name = prefix + path.removesuffix(".py").replace("/", "_")
     spec = spec_from_file_location(name, file)
     module = module_from_spec(spec)
-    # Classes of data look themselves up there.
+    # Dataclasses look up their module there.
     sys.modules[name] = module
     # Some scripts import a module from their folder.
     sys.path.insert(0, str(file.parent))

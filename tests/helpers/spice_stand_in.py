@@ -1,6 +1,6 @@
-"""A program that takes the place of Java with spice-1.0.jar: its command line, its input and its output, no parser.
+"""Replacement of Java with spice-1.0.jar: its command line, input and output, without a parser.
 
-It reads "red" and "brown" as attributes of the next word, "near" and "on" as relations between the words next to them,
+It parses "red" and "brown" as attributes of the next word, "near" and "on" as relations between the adjacent words,
 and every other word as an object.
 """
 

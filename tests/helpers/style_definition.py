@@ -1,6 +1,6 @@
-"""Style tables, OnlyStyle and StyleCIDEr by their definitions: exact fractions, literal sums, nothing shared with ours.
+"""Style tables, OnlyStyle and StyleCIDEr by their definitions, without code of the package.
 
-And the corpora that several test files read.
+They use exact fractions and literal sums. The module also contains the corpora of several test files.
 """
 
 import json

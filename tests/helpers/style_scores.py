@@ -1,4 +1,4 @@
-"""OnlyStyle and StyleCIDEr of captions given by tokens, as the two metrics compute them."""
+"""OnlyStyle and StyleCIDEr of tokenized captions, computed as in the two metrics."""
 
 import runpy
 import warnings

@@ -1,4 +1,4 @@
-"""A tiny encoder-decoder that reads nothing of use and writes words of drawn scenes, and rows for it."""
+"""A tiny encoder-decoder that generates words of synthetic scenes from meaningless input, and rows for it."""
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers

@@ -1,4 +1,4 @@
-"""The smallest CLIP that real code scores: random weights in a temporary file, and its row of the table."""
+"""The smallest CLIP that the metrics support: random weights in a temporary file, and its table row."""
 
 import importlib.util
 import json

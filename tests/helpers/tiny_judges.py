@@ -302,7 +302,7 @@ def adapter(folder, *, seed=0, rank=4, alpha=8, pickled=False, moved=True, **set
     return folder
 
 
-# Families with one folder for all their parts; CLIP-FlanT5 has two.
+# Families with one folder for all their parts. CLIP-FlanT5 has two.
 SEEING = {
     "llava": llava,
     "qwen2": qwen,

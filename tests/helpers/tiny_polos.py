@@ -1,4 +1,4 @@
-"""Small models of Polos that a test makes: a BERT of letters, and heads for it and the tiny CLIP."""
+"""Small models of Polos for tests: a BERT of letters, and heads for it and the tiny CLIP."""
 
 import string
 

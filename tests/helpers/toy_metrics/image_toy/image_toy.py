@@ -19,10 +19,10 @@ Args:
 
 
 class ImageToy(base.ImageMetric):
-    """Takes fingerprints of pixels.
+    """Metric that returns fingerprints of pixels.
 
     Args:
-        max_pixels: Largest image that is decoded.
+        max_pixels: Maximum number of pixels of a decoded image.
     """
 
     about = (_DESCRIPTION, _INPUTS)
