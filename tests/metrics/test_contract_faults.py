@@ -1,4 +1,4 @@
-"""The checks of every metric find a fault that was put in on purpose."""
+"""The checks of all metrics detect deliberate faults."""
 
 import shutil
 from pathlib import Path

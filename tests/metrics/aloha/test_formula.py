@@ -21,7 +21,7 @@ def table_of(rows):
 
 
 def test_by_hand():
-    # Matched greedily, "a" would take "x" and leave .1 for "b"; the sum .8 + .7 is greater.
+    # Greedy matching assigns "a" to "x" and leaves 0.1 for "b". The sum 0.8 + 0.7 is larger.
     found = formula.matches_of(["a", "b"], ["x", "y"], table_of([[0.9, 0.8], [0.7, 0.1]]))
     assert [(one.object, one.reference, one.similarity) for one in found] == [("a", "y", 0.8), ("b", "x", 0.7)]
     assert formula.aloha_score(found, "paper") == 0.7

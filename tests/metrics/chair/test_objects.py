@@ -1,4 +1,4 @@
-"""Objects of captions in the dialects of CHAIR: by hand, and the mistakes that each dialect makes."""
+"""Objects of captions in the dialects of CHAIR: by hand, and the known mistakes of each dialect."""
 
 import pytest
 from metric_files import metric_file

@@ -41,7 +41,7 @@ def tables(text, first_cell):
 
 @pytest.fixture
 def published(shared_folder):
-    """Backbone to its cells "CLIP-S PAC-S", without and with references."""
+    """Cells "CLIP-S PAC-S" without and with references, keyed by backbone."""
     text = (shared_folder / "specs" / "pac_s.md").read_text("utf-8")
     found = tables(text, "reference-free") + tables(text, "with references (VATEX 9")
     return [{PUBLISHED[row[0]]: row[1:] for row in rows} for rows in found]

@@ -26,7 +26,7 @@ def encoder():
 
 @pytest.fixture
 def load(encoder, monkeypatch):
-    """`load(name, config, **settings)`: a metric that looks through the fake encoder."""
+    """Function `load(name, config, **settings)` that loads a metric with the fake encoder."""
 
     def load(name="clip_s", config=None, adapter=None, **settings):
         metric = vlgauge.load(name, config, keep_in_memory=True, **settings)
@@ -312,7 +312,7 @@ def test_details(clip_s, load):
     }
 
 
-# -- tokens of CLIP that a caption spells -----------------------------------------------------------------------------
+# -- special tokens in captions ---------------------------------------------------------------------------------------
 def test_spelled_tokens_are_counted_once(clip_s, load):
     end = "<|endoftext|>"
     rows = {

@@ -21,7 +21,7 @@ def encoder():
 
 @pytest.fixture
 def load(encoder, monkeypatch):
-    """`load(name, config, **settings)`: a metric that looks through the fake encoder."""
+    """Function `load(name, config, **settings)` that loads a metric with the fake encoder."""
 
     def load(name="clip_s", config=None, adapter=None, **settings):
         metric = vlgauge.load(name, config, keep_in_memory=True, **settings)

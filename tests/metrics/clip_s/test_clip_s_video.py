@@ -27,7 +27,7 @@ PARTS = {"precision": "figr_P", "recall": "figr_R", "fine": "figr_F", "coarse": 
 
 @dataclass(frozen=True)
 class GivenFrame:
-    """A frame whose vector is known."""
+    """Video frame with a given embedding."""
 
     key: bytes
     vector: np.ndarray

@@ -9,7 +9,7 @@ APART = {"": ({}, drawn)}
 def changes(files):
     toy = {"profile": "embedded"}
     one, two = files.judge(0), files.judge(1)
-    brief = {"max_new_tokens": 4}  # a judge that learned nothing finds no end
+    brief = {"max_new_tokens": 4}  # an untrained model generates no end token
     return {
         **each_of(brief, model=(one, two)),
         **each_of(toy, preset=(None, "expert"), variant=(None, "renormalised"), max_new_tokens=(None, 8)),

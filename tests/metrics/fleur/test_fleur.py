@@ -105,7 +105,7 @@ def test_table_of_answers(text, number, places):
         assert math.isnan(score)
     else:
         assert score == pytest.approx(expected, rel=1e-12)
-        # With nothing lost to other tokens both variants are one.
+        # If other tokens have no probability, both variants are equal.
         whole = digits / digits[:, :10].sum(axis=1, keepdims=True)
         again = found.smoothed_score(number, places, digits, "renormalised")
         if number != 1:

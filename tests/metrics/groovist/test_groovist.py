@@ -1,4 +1,4 @@
-"""The metric groovist from end to end, with an encoder that knows colours only."""
+"""The metric groovist from end to end, with an encoder that only distinguishes colors."""
 
 import copy
 import math

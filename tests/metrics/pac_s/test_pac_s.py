@@ -54,7 +54,7 @@ def adapters(tmp_path_factory):
 
 @pytest.fixture
 def load(base):
-    """`load(name, config, **settings)`: a metric on an encoder with random weights, which remembers nothing yet."""
+    """Function `load(name, config, **settings)` that loads a metric with a random encoder and an empty cache."""
     process_memory.clear()
     clip_encoder(TINY, weights=base, device="cpu").forwards.clear()
 

@@ -73,7 +73,7 @@ def test_released_variant(folder, seed, align, case):
         pytest.skip("the oracle has no such case")
     weights = write_tiny(folder, seed, align)
     check(scored("clip_s", case, weights=weights), "clip_s", gold, "clip_s", "ref_clip_s")
-    # Nothing but the factor is different as long as the projections are the same.
+    # Only the factor differs if the projections are equal.
     check(scored("clip_s", case, weights=weights, w=2), "clip_s", gold, "pac_s", "ref_pac_s")
 
 
@@ -123,7 +123,7 @@ def test_real_shape(folder):
     weights = write_tiny(folder, 0, 0.8, config="vitb32")
     result = scored("clip_s", "multi", backbone="ViT-B/32", weights=weights)
     check(result, "clip_s", golden_json("image_vitb32_s0_a0.8.json")["multi"], "clip_s", "ref_clip_s")
-    # The vectors too, as long as the weights are at hand: to make, write and hash 600 MB takes longer than the rest.
+    # The embeddings are compared here because creating, writing and hashing 600 MB of weights takes most of the time.
     encoder = clip_encoder("ViT-B/32", weights=weights, device="cpu")
     check_vectors(encoder, golden_arrays("image_vitb32_s0_a0.8.npz"), "edge")
     assert f"|enc:{local_name(sha256_of(weights))}|" in result["clip_s_signature"]

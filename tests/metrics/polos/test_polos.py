@@ -219,7 +219,7 @@ def test_long_texts(settings):
 
 @pytest.mark.parametrize("variant", ["itemwise", "released"])
 def test_texts_that_only_the_text_encoder_cannot_read(settings, variant):
-    lengthy = "dog" * 15  # few tokens of CLIP, and a letter each for the text encoder, which takes 40
+    lengthy = "dog" * 15  # few tokens in CLIP, and one per letter in the text encoder, whose limit is 40
     rows = {name: column[:2] for name, column in ROWS.items()} | {"predictions": ["a dog", lengthy]}
     assert not vlgauge.load("clip_s", profile="embedded").tokens().too_long([lengthy]).any()
     chosen = settings | {"variant": variant}

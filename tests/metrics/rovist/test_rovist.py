@@ -1,4 +1,4 @@
-"""RoViST: the sum of its three parts, on rows that are read once."""
+"""RoViST: the sum of its three parts, on rows that are validated once."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ def steady(pairs):
 
 
 class FakeGrounding(base.StoryImageMetric):
-    """Gives the scores of `GROUNDING` by the first grey level of a story."""
+    """Metric that returns the scores of `GROUNDING` for the first gray level of a story."""
 
     about, papers = ("d", "i"), ("https://example.org",)
 

@@ -178,6 +178,6 @@ def test_four_threads_on_one_metric(rows_folder):
 def test_a_flat_list_is_as_many_stories_and_says_so(rovist_nr):
     with pytest.warns(UserWarning, match="^every score of rovist_nr is undefined; a story must have at least two sent"):
         assert rovist_nr.compute(predictions=["One.", "Two."])["rovist_nr_undefined"] == 2
-    # One story is seen to be undefined, and of several one may be.
+    # There is no warning for a single undefined story, or for one of several.
     assert rovist_nr.compute(predictions=["One."])["rovist_nr_undefined"] == 1
     assert rovist_nr.compute(predictions=["One.", "One. Two."])["rovist_nr_undefined"] == 1

@@ -227,7 +227,7 @@ def test_nouns_that_a_table_without_n_lacks_are_told(load, images):
     assert [row["seen"] for row in details[0]["nouns"]] == [True, False, False]
     assert [each["n_unseen"] for each in details] == [2, 0]
     load(idf={"dog": 2.0, "cat": 0.5}).compute(**call)  # no noun is missing, so there is no warning
-    load(idf=[["A dog."], ["A tree."]]).compute(**call)  # with N, df = 0 says it
+    load(idf=[["A dog."], ["A tree."]]).compute(**call)  # with N, df = 0 defines the weight
 
 
 def test_idf_weights(load, images):

@@ -1,4 +1,4 @@
-"""SPIDEr: the mean of its two parts, each as its own metric gives it."""
+"""SPIDEr: the mean of its two parts, each equal to its own metric."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def test_each_part_is_as_its_own_metric_gives_it():
 
 
 def test_a_row_is_undefined_where_a_part_is():
-    # The references of the second row say nothing of a scene, the third has none.
+    # The references of the second row do not describe a scene, and the third row has none.
     graphs = {"predictions": ["( dog )"] * 3, "references": [["( dog )"], [""], []]}
     result = loaded().compute(predictions=["a dog"] * 3, references=[["a dog"], ["a dog"], []], graphs=graphs)
     assert [math.isnan(score) for score in result["spider_scores"]] == [False, True, True]

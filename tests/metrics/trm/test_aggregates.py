@@ -19,7 +19,7 @@ from vlgauge.stats import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it
 DOGS = ["a dog runs on a grass", "a brown dog running", "a puppy at play", "the dog chases a ball"]
 JETS = ["two planes wait on grass", "a jet on the runway", "the airliner takes off"]
-# Eq. 1 takes one candidate per image, of which trm itself has nothing to say.
+# Eq. 1 uses one candidate per image, for which trm is undefined.
 ALONE = pytest.mark.filterwarnings("ignore:.* is undefined for all of")
 RARE = DocumentFrequency({("a",): 50, ("on",): 9}, 100)
 

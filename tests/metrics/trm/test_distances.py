@@ -1,4 +1,4 @@
-"""Distances that trm is made of: their direction, functions, document frequencies, tokenizers."""
+"""Distances of trm: their direction, functions, document frequencies, tokenizers."""
 
 import gzip
 import importlib.util

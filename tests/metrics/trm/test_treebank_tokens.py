@@ -130,7 +130,7 @@ def test_each_deleted_mark(mark):
 
 @pytest.mark.parametrize("closer", ")]}>\"'")
 def test_each_closer_after_the_last_period(closer):
-    # Where the period stays, the clitic is not at the end of its word.
+    # If the period stays, the clitic is not at the end of its word.
     assert treebank_tokens(f"It's.{closer}")[:2] == ["it", "'s"]
 
 
