@@ -1,4 +1,4 @@
-"""Numbers of whole calls and their intervals."""
+"""Corpus-level values of calls, and their intervals."""
 
 import math
 

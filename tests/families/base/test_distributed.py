@@ -251,7 +251,7 @@ def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
 
 
 def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_folder, monkeypatch):
-    monkeypatch.setattr(distributed, "refuse_twin", lambda own: None)  # neither has seen the other
+    monkeypatch.setattr(distributed, "refuse_twin", lambda own: None)  # neither object detects the other
     settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(rows_folder), "timeout": 1}
     first, *twins = (load_toy("story_toy", process_id=rank, **settings) for rank in (0, 1, 1))
     with ThreadPoolExecutor(3) as pool:

@@ -11,7 +11,7 @@ REFERENCES = [[f"the dog number {i} ran", "a dog"] for i in range(12)]
 
 
 class OneNumber:
-    """A metric whose result is its number alone."""
+    """Metric that returns only its score."""
 
     def __init__(self, metric):
         self.metric = metric

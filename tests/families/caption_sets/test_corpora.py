@@ -55,7 +55,7 @@ def test_the_excess_is_the_score_less_its_null_mean(name):
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_corpus_p_finds_what_harmonic_means_miss(name):
-    # One image in ten is wrong: the smallest p of each is 2/252, of which a harmonic mean makes nothing.
+    # One image in ten is wrong. The smallest p of each is 2/252, for which a harmonic mean is not significant.
     result = scored(name, points(100, shift=1.0, every=10), pvalue="exact")
     assert result[f"{name}_pvalue"] <= 0.05
     assert vlgauge.stats.calibrated_harmonic_pvalue(result[f"{name}_pvalues"]) > 0.05
@@ -97,7 +97,7 @@ def test_captions_that_are_all_equal_have_no_excess_at_all(name):
     result = scored(name, sides, pvalue="exact")
     assert result[f"{name}_pvalues"] == [1.0, 1.0]
     assert result[f"{name}_excess_interval"] == [0.0, 0.0]
-    assert math.isnan(result[f"{name}_pvalue"])  # nothing varies, so nothing was tested
+    assert math.isnan(result[f"{name}_pvalue"])  # all captions are equal, so that there is no test
 
 
 # -- sizes ------------------------------------------------------------------------------------------------------------

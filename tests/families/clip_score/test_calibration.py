@@ -147,7 +147,7 @@ def test_many_negative_cosines_are_told(load):
     rows = {"predictions": ["east"] * 18 + ["west"] * 2, "images": [grey(1)] * 20}
     with pytest.warns(UserWarning, match="2 of 20 cosines are negative and count as 0, so that clip_s does not tell"):
         plain.compute(**rows)
-    # One of 20 is 5 %, and few rows say nothing.
+    # One of 20 is 5%, and few rows are not sufficient for a warning.
     plain.compute(predictions=["east"] * 19 + ["west"], images=[grey(1)] * 20)
     plain.compute(predictions=["west"] * 3, images=[grey(1)] * 3)
     metric.compute(**rows)

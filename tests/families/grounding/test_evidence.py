@@ -30,7 +30,7 @@ def test_best_regions():
     assert best_regions(np.zeros((3, 0))).tolist() == best_regions(np.zeros((0, 3))).tolist() == []
 
 
-# -- seen -------------------------------------------------------------------------------------------------------------
+# -- computed vectors -------------------------------------------------------------------------------------------------
 def test_regions_stay_with_their_stories():
     """Check stories in several encoder chunks, stories without words, and images without regions."""
     asked = []

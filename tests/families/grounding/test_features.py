@@ -1,4 +1,4 @@
-"""Vectors that the caller gives, as groovist and rovist_vg make unit vectors of them."""
+"""Vectors of the caller, normalized to unit vectors as in groovist and rovist_vg."""
 
 import math
 

@@ -47,7 +47,7 @@ WORKED = [
     ("baby", "infant", 0.0),
     # the hypothesis is processed from the right: "auto" gets the only "car", next to "b", and "motorcar" gets none
     ("car b", "motorcar auto b", 2 / 3 / (0.6 + 0.1) * (1 - 1 / 16)),
-    # each takes the rightmost: "auto" the second "car", so the order is kept in one chunk of 2
+    # each matches the rightmost: "auto" the second "car", so the order is kept in one chunk of 2
     ("car car red", "auto red", 2 / 3 / (0.9 + 0.2 / 3) * (1 - 1 / 16)),
 ]
 WORDS = (

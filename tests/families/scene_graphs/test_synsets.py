@@ -23,7 +23,7 @@ DATA = ROOT / "shared" / "vlgauge" / "data"
         ("axes", "axis"),  # an exception of two lemmas
         ("big", "large"),
         ("sit", "sitting"),
-        ("mouthful", "mouth"),  # "ful" is taken off
+        ("mouthful", "mouth"),  # the suffix "ful" is removed
         ("zebras", "zebra"),  # a synset of which it is the only member
     ],
 )

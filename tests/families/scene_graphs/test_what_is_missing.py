@@ -64,7 +64,7 @@ NEEDY = ("soft_spice", "aloha")
 
 
 class Refusing:
-    """A parser that is not to be asked."""
+    """Parser that must not be called."""
 
     identity = "refusing"
     graphs = object_groups = refused

@@ -201,7 +201,7 @@ def test_stylecider_with_one_left_out_equals_fitting_again(rows, rng):
 
 
 def test_frequent_ngrams_of_references_with_a_rare_caption_left_out():
-    # m(6) is asked of captions whose x are 1 and 2, kept five apart: 6 is the place of the next example's 1.
+    # m(6) is needed for captions whose x are 1 and 2, spaced by five: 6 is the position of the next example's 1.
     rows = [(["r", "s"], "x"), (["r", "t"], "x"), (["w"], "y"), *[(["a"], "x")] * 5]
     table, definition = table_of(rows), definition_of(rows)
     examples = [(rows[0][0], [["r", "a"]], "x"), (rows[1][0], [["a", "r", "a"]], "x")]

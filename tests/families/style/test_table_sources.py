@@ -151,7 +151,7 @@ def test_table_travels_over_the_hub(toy, hub, tmp_path, monkeypatch):
 # -- tables that have a name ------------------------------------------------------------------------------------------
 @pytest.fixture
 def catalog(tmp_path, monkeypatch):
-    """A catalog with a published table, and the file that the Hub would give."""
+    """A catalog with a published table, and the file that the Hub returns."""
     StyleTable.fit(["a b", "c"], ["x", "y"]).save(tmp_path / "published.parquet")
     entry = {"dataset": "owner/name", "file": "big.parquet", "revision": "a" * 40, "licence": "cc-by-4.0"}
     entry["sha256"] = sha256_of(tmp_path / "published.parquet")
