@@ -187,7 +187,7 @@ def test_the_cover_of_a_record_is_no_video(folder):
     with av.open(str(path), "w") as container:
         sound, cover = container.add_stream("mp2", rate=16_000), container.add_stream("mjpeg", rate=1)
         cover.width, cover.height, cover.pix_fmt = 64, 48, "yuvj420p"
-        cover.disposition = av.stream.Disposition.attached_pic.value  # version 15 takes no member
+        cover.disposition = av.stream.Disposition.attached_pic.value  # version 15 does not accept a member
         write_silence(container, sound, 0.5)
         container.mux(cover.encode(av.VideoFrame.from_ndarray(noisy(0), format="rgb24")))
         container.mux(cover.encode())
@@ -235,7 +235,7 @@ def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
 
 
 def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
-    monkeypatch.setattr(frames, "_PLANS", Remembered(8))  # other tests may have seen a file of the same frames
+    monkeypatch.setattr(frames, "_PLANS", Remembered(8))  # other tests may have decoded a file of the same frames
     path = write_video(folder / "bounded.mp4")  # 30 frames of 64 x 48
     monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     # Up to the last frame that is looked at.

@@ -1,4 +1,4 @@
-"""Memory that images take while they are decoded."""
+"""Memory use of image decoding."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Noun phrases of sentences in the style of machine stories, whose verb a parser may take for a noun."""
+"""Noun phrases of sentences in the style of generated stories, whose verb a parser may tag as a noun."""
 
 import numpy as np
 import pytest

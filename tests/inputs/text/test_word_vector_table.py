@@ -1,4 +1,4 @@
-"""Large files of word vectors: made into a table once, memory-mapped from then on, by several processes at a time."""
+"""Large files of word vectors, converted to a memory-mapped table once, also by several processes at a time."""
 
 import gzip
 import os
@@ -57,7 +57,7 @@ def test_the_table_has_the_rows_of_the_text(text, tables, monkeypatch):
     assert len(everything) == N_WORDS
     assert np.array_equal(everything["w17"], expected["w17"])
     assert opened(text).rows(["none"]) == {}
-    assert again.n_bytes == N_WORDS * (WIDTH * 4 + 24)  # rows that were asked for, and the entries
+    assert again.n_bytes == N_WORDS * (WIDTH * 4 + 24)  # requested rows, and the entries
 
 
 def test_words_are_looked_up_as_in_a_small_file_which_leaves_nothing_behind(text, tables, monkeypatch):
