@@ -42,7 +42,7 @@ def weights(tmp_path_factory):
 
 @pytest.fixture
 def tiny(weights):
-    """An encoder as a new one, which remembers nothing."""
+    """Encoder with an empty cache."""
     process_memory.clear()
     encoder = clip_encoder(TINY, weights=weights, device="cpu")
     encoder.forwards.clear()

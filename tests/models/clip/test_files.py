@@ -76,7 +76,7 @@ class Hub:
 
 @pytest.fixture
 def asked_hub(monkeypatch, tmp_path):
-    """`asked_hub(*files)`: a hub with those files, which is asked for them."""
+    """Function `asked_hub(*files)` that installs a hub with these files and returns it."""
 
     def make(*files, answers=True):
         hub = Hub(tmp_path, *files, answers=answers)

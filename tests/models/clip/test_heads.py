@@ -1,4 +1,4 @@
-"""Adapters, and the guards that keep plain CLIP from passing for PAC-S."""
+"""Adapters, and the checks that prevent plain CLIP scores from being reported as PAC-S."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Long-CLIP: two tables of positions read as one, and the numbers of the authors' code on generated weights."""
+"""Long-CLIP: two position tables read as one, and the values of the authors' code on generated weights."""
 
 import json
 
@@ -23,7 +23,7 @@ def oracle(shared_folder):
 
 @pytest.fixture
 def weights(oracle, tmp_path):
-    """Path and row of a generated Long-CLIP by its name in the table."""
+    """Function that returns path and row of a generated Long-CLIP with a name of the table."""
 
     def written(name="longclip-b"):
         kind = name[-1].upper()

@@ -1,4 +1,4 @@
-"""A model is built of the tensors of its file alone, and nothing in it is random."""
+"""Models are built from the tensors of their file only, without random initialization."""
 
 import pytest
 from tiny_clip import TINY

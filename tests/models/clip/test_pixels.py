@@ -101,7 +101,7 @@ def test_very_long_pictures_take_no_memory(width, height, monkeypatch):
 
     monkeypatch.setattr(Image.Image, "resize", resize)
     assert square(image, TINY).shape == (224, 224, 3)
-    # As a whole it would be 224 by 1,120,000 and more.
+    # Without the crop it would be 224 by 1,120,000 or more.
     assert sizes == [(224, 224)]
 
 

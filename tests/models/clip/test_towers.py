@@ -1,4 +1,4 @@
-"""The towers of CLIP: ResNets, other text towers, other heads, precision, a full device."""
+"""The towers of CLIP: ResNets, other text towers, other heads, precision, insufficient device memory."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ def test_faster_rcnn_from_local_weights(tmp_path):
     torch.manual_seed(0)
     path = tmp_path / "detector.pth"
     state = get_model(name, weights=None, weights_backbone=None).state_dict()
-    state["roi_heads.box_predictor.cls_score.bias"][3] = 5.0  # it sees bicycles everywhere
+    state["roi_heads.box_predictor.cls_score.bias"][3] = 5.0  # it detects bicycles everywhere
     torch.save(state, path)
     source = regions.region_source(name, weights=path, device="cpu")
     assert source.identity == f"{name}@{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"

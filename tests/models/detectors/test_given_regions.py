@@ -1,4 +1,4 @@
-"""Boxes and crops that the caller gives."""
+"""Boxes and crops from the caller."""
 
 import math
 

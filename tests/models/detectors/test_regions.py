@@ -78,7 +78,7 @@ def test_whole_is_the_image():
     assert region.picture.open().tobytes() == picture().tobytes()
     from vlgauge.inputs.media.pictures import ImagePicture
 
-    # Who looks at whole images has seen it already.
+    # An encoder of whole images has the same key in its cache.
     assert region.picture.key == ImagePicture(cell(), "image").key
 
 
@@ -116,7 +116,7 @@ def test_function_is_a_detector():
     source = detectors.region_source(detector)
     assert source.identity.startswith(f"custom({__name__}.")
     (of_image,) = found(source, min_score=0.1)
-    # Best first; the empty box and the doubtful one are left out.
+    # Regions are sorted by score. The empty box and the uncertain one are removed.
     assert [(region.box, region.score) for region in of_image] == [((1, 1, 9, 9), 0.5), ((0, 0, 5, 5), 0.3)]
     assert seen == [("RGB", SIZE)]
     assert [len(row) for row in found(source, top_k=1)] == [1]
@@ -148,7 +148,7 @@ def test_detector_looks_at_each_distinct_image_once(monkeypatch):
     assert [region.picture.open().tobytes() for region in rows[1][1]] == [
         region.picture.open().tobytes() for region in rows[0][0]
     ]
-    # Other limits need no other look.
+    # Other limits require no further detection.
     assert [[region.score for region in of] for of in found(source, [cell(1)], top_k=1)] == [[0.9]]
     monkeypatch.setattr(sources, "MOST_KNOWN", 2)
     found(source, [cell(3)])

@@ -103,7 +103,7 @@ def test_vectors_that_are_not_finite_are_not_kept(tmp_path):
     assert len(files_in(store)) == 1
 
 
-# -- files that are broken, foreign or gone ---------------------------------------------------------------------------
+# -- broken, foreign and missing files --------------------------------------------------------------------------------
 def of_another_schema(path):
     save_file(load_file(path), path, metadata={**metadata_of(path), "schema": "vlgauge-features-0"})
 

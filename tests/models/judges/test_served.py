@@ -44,7 +44,7 @@ def serving():
 
 
 pytest.importorskip("openai")
-# The client waits a millisecond before it asks again.
+# The client waits a millisecond before it retries.
 AT_ONCE = {"Retry-After-Ms": "1"}
 
 
@@ -542,7 +542,7 @@ def test_what_was_answered_before_a_fault_is_not_asked_again(serving):
     is_broken, n_before = False, len(server.asked)
     assert len(judge.answers(questions, OPENING, longest=4)) == 5
     assert {text_of(one["body"]) for one in server.asked[n_before:]} <= {"q3", "q4"}
-    judge.answers(questions[:1], OPENING, longest=4)  # nothing is kept behind a call that ended well
+    judge.answers(questions[:1], OPENING, longest=4)  # a successful call leaves no cached answers
     assert text_of(server.asked[-1]["body"]) == "q0"
 
 

@@ -303,7 +303,7 @@ def test_each_picture_is_seen_once(judges, kind):
     answers = judge.answers(asked, OPENING, longest=2, batch_size=2)
     hook.remove()
     assert (sum(given), judge._features.passes - before) == (2, 2)
-    # The same numbers as with nothing kept.
+    # Equal to the values with an empty cache.
     for i in (0, 3):
         judge._features.forget()
         assert judge.chances(asked[i : i + 1], ["Yes"], OPENING)[0] == pytest.approx(found[i], abs=1e-5)
