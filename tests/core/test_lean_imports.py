@@ -1,4 +1,4 @@
-"""Heavy libraries without the parts that no score needs, and whole again when one is touched."""
+"""Heavy libraries without the parts that no score requires, and complete again at first access."""
 
 from importlib.util import find_spec
 
@@ -7,7 +7,7 @@ from folders import EXAMPLES
 
 # evaluate imports transformers, and with it torch, if they are installed. Without them it imports in a second.
 ALONE = 'sys.modules["transformers"] = None\n'
-# The libraries take seconds to import, so one process does it, and each case starts from a copy of it.
+# The libraries take seconds to import, so that one process imports them and each case starts from a fork of it.
 APART = """
 import os, traceback
 {ready}

@@ -1,4 +1,4 @@
-"""Signatures: one word of ASCII that says how a number was made, and can be read back."""
+"""Signatures: one ASCII word that describes the computation of a score and can be parsed."""
 
 import dataclasses
 import json
@@ -106,7 +106,7 @@ def test_objects_and_their_methods_have_the_name_of_the_class():
     assert {named(one.format) for one in metric} == {"custom(string.Formatter.format)"}
     assert named(metric[0]) == "custom(string.Formatter)"
     assert named(np.maximum) == "custom(numpy.maximum)"
-    assert named(np.frompyfunc(max, 2, 1)) == "custom(numpy.ufunc(max (vectorized)))"  # as SciPy's, not NumPy's own
+    assert named(np.frompyfunc(max, 2, 1)) == "custom(numpy.ufunc(max (vectorized)))"  # like SciPy's, not NumPy's
 
 
 def test_local_name():
@@ -131,7 +131,7 @@ def sources(monkeypatch, files):
 
 
 class Detector:
-    """Sees all of an image."""
+    """Detector that returns the whole image as its only region."""
 
     def __init__(self, identity):
         self.identity, self.known = identity, {}
@@ -219,7 +219,7 @@ def test_sentence_vectors_make_the_number_of_trm_one_of_a_profile():
     assert profiles_told("trm", distance="bert") == ["paper", "embedded"]
 
 
-# Their models need transformers, which takes as long to import as all else in this file.
+# Their models require transformers, whose import takes as long as the rest of this file.
 OF_TRANSFORMERS = {"aloha", "capture", "clair", "fleur", "polos", "rovist", "rovist_c", "rovist_vg", "soft_spice"}
 OF_TRANSFORMERS |= {"vqascore"}
 

@@ -17,7 +17,7 @@ def test_no_metric_has_the_name_of_a_suite():
 def test_metrics_exist_and_columns_have_the_titles_of_cards(suite):
     assert set(suite.metrics) <= set(metric_names())
     for column in suite.columns:
-        if column.key in (column.metric, f"ref_{column.metric}") and column.key != "cider":  # papers leave out the D
+        if column.key in (column.metric, f"ref_{column.metric}") and column.key != "cider":  # papers omit the D
             assert column.title == score_title(column.key)
     assert {column.metric for column in suite.columns} >= {*suite.settings, *suite.needs}
 
