@@ -1,7 +1,7 @@
-"""Character classes of the PTB tokenizer, each represented by one stand-in character.
+"""Character classes of the PTB tokenizer, each with one representative character.
 
 The rules read a text in which every letter beyond ASCII is replaced with `LETTER`, and so on, so that the classes in
-their patterns are small. Characters that are named in a rule are not replaced. The classes are those of CoreNLP 3.4.1,
+their patterns are small. Characters that are named in a rule are not replaced. The classes come from CoreNLP 3.4.1,
 with letters and digits of Unicode 6, independent of Python's version of Unicode.
 """
 
@@ -72,7 +72,7 @@ def _ranges(codes: str) -> list[tuple[int, int]]:
 
 @cache
 def _classes() -> list[tuple[int, int, str]]:
-    """Return first character, last character and stand-in of each range, in ascending order."""
+    """Return first, last and representative character of each range, in ascending order."""
     found = [(0, 0x7F, UNKNOWN), (0xD800, 0xDFFF, SURROGATE)]  # ASCII characters are never looked up
     for codes, stand_in in ((_LETTERS, LETTER), (_MARKS, MARK), (_SYMBOLS, SYMBOL)):
         found += [(first, last, stand_in) for first, last in _ranges(codes)]
@@ -81,7 +81,7 @@ def _classes() -> list[tuple[int, int, str]]:
 
 
 class _StandIns(dict[int, str]):
-    """Cache of the stand-in of each code point, for `str.translate`."""
+    """Cache of the representative character of each code point, for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         classes = _classes()

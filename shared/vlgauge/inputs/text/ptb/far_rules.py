@@ -20,7 +20,7 @@ from vlgauge.inputs.text.ptb.rules import (
     TOP_LEVEL,
 )
 
-# By rule: a run of the characters that a match can contain before its last part, and the beginning of that part.
+# Patterns of each rule: characters that a match can contain before its last part, and the beginning of that part.
 _RUNS = {
     # A label contains no uppercase letters, but the period before .COM ends it.
     "site": (re.compile(f"{OF_SITE}+(?:\\.{OF_SITE}+)*\\.?"), re.compile(f"\\.{TOP_LEVEL}")),
@@ -41,10 +41,10 @@ def far_starts(text: str) -> dict[str, bytearray]:
     """Find the positions at which each rule that looks far ahead can begin to match.
 
     Args:
-        text: Text of stand-ins.
+        text: Text of representative characters.
 
     Returns:
-        By name of a rule, 1 for each character at which a match may begin, otherwise 0. A 1 does not guarantee a match.
+        For each rule, 1 for each character at which a match may begin, otherwise 0. A 1 does not guarantee a match.
     """
     starts = {name: _run_starts(text, run, end) for name, (run, end) in _RUNS.items()}
     starts["hyphenated"] = starts["hyphenated-stop"] = _hyphenated_starts(text)
@@ -90,7 +90,7 @@ def _tag_starts(text: str) -> bytearray:
 
 
 def _slip_starts(text: str) -> bytearray:
-    """Mark all characters except those that only the alternative with "<>]" at its end could match, if none follows."""
+    """Mark all characters, except where only the alternative that ends in "<>]" could match and no "<>]" follows."""
     starts = bytearray(b"\x01" * len(text))
     closes = False
     for found in reversed(list(_OF_SLIPS.finditer(text))):

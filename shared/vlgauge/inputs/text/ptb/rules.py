@@ -4,9 +4,9 @@ At each position of a text the rule with the longest match determines the token.
 the first rule wins. Text that a pattern matches after its first group counts for the length but is not part of the
 token.
 
-Patterns match texts of stand-ins (`vlgauge.inputs.text.ptb.characters`). Literal letters match in both cases, with
-Python's case folding ("\u0130" and "\u0131" for "i", "\u017f" for "s", "\u212a" for "k"). Letters in brackets match
-in the case shown only. Alternatives and repetitions are ordered so that the first match is the longest.
+Patterns match representative characters (`vlgauge.inputs.text.ptb.characters`). Literal letters match in both
+cases, with Python's case folding ("\u0130" and "\u0131" for "i", "\u017f" for "s", "\u212a" for "k"). Letters in
+brackets match in the case shown only. Alternatives and repetitions are ordered so that the first match is the longest.
 """
 
 import re

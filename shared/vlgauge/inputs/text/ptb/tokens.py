@@ -27,7 +27,7 @@ _FUSED = {
     "gimme": ("gim", "me"),
     "wanna": ("wan", "na"),
 }
-# Letters that form a token of their own, except for the fused words above.
+# Letters that form a separate token, except for the fused words above.
 _LETTERS_ALONE = re.compile('[A-Za-z]+(?=[ \\n"(){}|<>]|[,;:!?][ \\n])')
 _SPACES = frozenset(" \t\xa0\u3000").union(map(chr, range(0x2000, 0x200B)))
 _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
