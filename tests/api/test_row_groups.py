@@ -80,7 +80,7 @@ def test_groups_are_a_column_or_labels_by_id():
         ValueError, match="`groups` must be a column that every row has, got 'image', which row '1' lacks"
     ):
         vlgauge.score([rows[0], rows[1] | {"image": " "}], "rouge_l", groups="image")
-    with pytest.raises(ValueError, match="`groups` must have a label for every row, lacks those of '0'"):
+    with pytest.raises(ValueError, match="`groups` must have a label for every row, got none for '0'"):
         vlgauge.score(rows, "rouge_l", groups={key: label for key, label in by_id.items() if key != "0"})
 
 
@@ -185,7 +185,7 @@ def test_files_of_scores_with_unlike_groups_are_warned_of():
         name: {"ids": [0, 1], "groups": ["a", "a"], "grouped_by": name, **made_run([0.1, 0.2 + len(name)])}
         for name in ("image", "story")
     }
-    with pytest.warns(UserWarning, match="name groups by image and story: each row is drawn by itself"):
+    with pytest.warns(UserWarning, match="name groups by image and story: each row is drawn independently"):
         assert compare(unlike, ["rovist_nr"]).n_groups is None
 
 

@@ -109,7 +109,7 @@ def test_lower_is_better_and_undefined_are_told(folder, capsys):
             "that names each row once, got '0' more than once",
         ),
         (["--rankings", "story", "--scores", "own"], "--rankings must be a column of finite numbers, got 'We went"),
-        (["--ratings", "human", "--scores", "story"], "`story` must hold finite numbers"),
+        (["--ratings", "human", "--scores", "story"], "`story` must contain finite numbers"),
     ],
 )
 def test_wrong_options_are_one_line(folder, words, message, capsys):

@@ -248,7 +248,7 @@ def test_names_of_files_that_are_called_the_same():
         (["rovist_nr", "plain.jsonl", "same.jsonl", "--output", "same.jsonl"], "--output must be another file"),
         (
             ["trm", "plain.csv", "same.csv"],
-            "the scores of trm and their signature, 'plain.csv' has those of: rovist_nr",
+            "the scores of trm and their signature, 'plain.csv' has scores of: rovist_nr",
         ),
         (["rovist_nr", "plain.csv", "same.csv", "--profile", "paper"], "--profile is not supported if every FILE"),
         (
@@ -280,7 +280,7 @@ def test_what_is_refused(files, capsys, words, message):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; give each row an id"),
+        ([0, 1, 2, 1], "`ids` must name each row once, other has '1' more than once; give each row a unique id"),
         ([0, 1], "other has none that plain lacks; score the same rows with every system"),
     ],
 )

@@ -720,17 +720,17 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
         (
             {"a": made_run([1, math.inf]), "b": made_run([1, 2])},
             {},
-            "`rovist_nr_scores of a` must hold finite numbers .* or NaN where undefined, got inf in row '1'",
+            "`rovist_nr_scores of a` must contain finite numbers .* or NaN where undefined, got inf in row '1'",
         ),
         (
             {"a": made_run([1, 2]), "b": made_run([1, 0]) | {"rovist_nr_scores": [1e308, -1e308]}},
             {},
-            "`rovist_nr_scores of b` must hold finite numbers of at most 1e.300 in absolute value, .* got 1e.308",
+            "`rovist_nr_scores of b` must contain finite numbers of at most 1e.300 in absolute value, .* got 1e.308",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": ["x"]}, "b": made_run([1])},
             {},
-            "must hold finite numbers .* or NaN where undefined, got 'x' in row '0'",
+            "must contain finite numbers .* or NaN where undefined, got 'x' in row '0'",
         ),
         (
             {"a": made_run([1]) | {"rovist_nr_scores": [1, 2]}, "b": made_run([1])},
@@ -741,13 +741,13 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
         (
             {"a": made_run([1, 2]), "b": made_run([1, 2])},
             {"groups": {"0": "x"}},
-            "`groups` must have a label for every row, lacks those of '1'",
+            "`groups` must have a label for every row, got none for '1'",
         ),
         *(
             (
                 {"a": made_run([1, 2]), "b": made_run([1, 2])},
                 {"groups": {"0": "x", "1": nothing}},
-                "`groups` must have a label for every row, lacks those of '1'",
+                "`groups` must have a label for every row, got none for '1'",
             )
             for nothing in (None, math.nan, " ")
         ),

@@ -160,7 +160,7 @@ def test_ids_that_are_no_texts_and_too_many_rows_are_refused(monkeypatch):
     (record,) = recorded({"one": run}, "rovist_nr").values()
     stream = io.BytesIO()
     pq.write_table(pa.table({"id": [b"a", b"b"], "score": [0.1, 0.2]}), stream)
-    with pytest.raises(ValueError, match="must have texts as ids, got others"):
+    with pytest.raises(ValueError, match="must have strings as ids, got ids of other types"):
         score_files.run_of_file(stream.getvalue(), record)
     monkeypatch.setattr(score_files, "MOST_ROWS", 1)
     with pytest.raises(ValueError, match="the file must have at most 1 row"):

@@ -358,8 +358,8 @@ def test_summary_holds_plain_floats():
     [
         ([0, 1], [[1.0, 0.0]], r"`null` must have one row for each of 2 `rows`, got shape \(1, 2\)"),
         ([0], [1.0, 0.0], r"`null` must have one row for each of 1 `rows`, got shape \(2,\)"),
-        ([1, 2], [[1.0, 0.0]] * 2, r"`rows` must hold each row once and none added before, got \[1, 2\]"),
-        ([0, 0], [[1.0, 0.0]] * 2, r"`rows` must hold each row once and none added before, got \[0, 0\]"),
+        ([1, 2], [[1.0, 0.0]] * 2, r"`rows` must contain each row once and no row added before, got \[1, 2\]"),
+        ([0, 0], [[1.0, 0.0]] * 2, r"`rows` must contain each row once and no row added before, got \[0, 0\]"),
     ],
 )
 def test_set_test_refuses(rows, null, message):

@@ -217,7 +217,7 @@ def test_groups_are_drawn_whole():
         (lambda c: summed_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"for every system, got \(10,\)"),
         (
             lambda c: summed_tests(c / 0.0, [(0, 1)], ratio),
-            "`counts` must hold finite numbers of at most 1e.300, or NaN .* got a larger",
+            "`counts` must contain finite numbers of at most 1e.300, or NaN .* got a larger",
         ),
         (lambda c: summed_tests(c, [(0, 1)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
         (lambda c: summed_tests(c, [(0, 1)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),

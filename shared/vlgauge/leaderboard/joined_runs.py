@@ -40,7 +40,7 @@ def joined_rows(runs: Mapping[str, Run]) -> tuple[list[str], dict[str, list[int]
             twice = next(key for row, key in enumerate(own) if index[key] != row)
             raise UsageError(
                 f"`ids` must name each row once, {name} has {shown(twice)} more than once; "
-                "give each row an id of its own, or keep one of them"
+                "give each row a unique id, or keep one of them"
             )
         keys = keys or own
         if set(keys) != set(own):
@@ -71,7 +71,7 @@ def labels_in_order(groups: Mapping[str, object], keys: Sequence[str]) -> list[s
     """
     labels = dict(zip(row_keys(groups), groups.values(), strict=True))
     if lacking := [key for key in keys if is_unlabeled(labels.get(key))]:
-        raise UsageError(f"`groups` must have a label for every row, lacks those of {_few(set(lacking))}")
+        raise UsageError(f"`groups` must have a label for every row, got none for {_few(set(lacking))}")
     return [str(labels[key]) for key in keys]
 
 
@@ -90,8 +90,8 @@ def labels_of_runs(runs: Mapping[str, Run], keys: Sequence[str]) -> list[str] | 
     names = sorted({groups.name for groups in found.values()})
     if len(names) > 1:
         warn(
-            f"the files of scores name groups by {' and '.join(names)}: each row is drawn by itself; choose the groups "
-            "with `groups`"
+            f"the files of scores name groups by {' and '.join(names)}: each row is drawn independently; choose the "
+            "groups with `groups`"
         )
     if len(names) != 1:
         return None

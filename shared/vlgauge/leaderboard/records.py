@@ -150,13 +150,15 @@ def _records(text: str, path: str | Path) -> list[Record]:
     for number, line in limited(_lines(text), FILE, path):
         if len(line) > LONGEST:
             raise UsageError(
-                f"FILE must hold one record per line, of at most {LONGEST:,} characters, got {len(line):,} in line "
+                f"FILE must contain one record per line, of at most {LONGEST:,} characters, got {len(line):,} in line "
                 f"{number} of {str(path)!r}"
             )
         try:
             record = parse_record(parse_json(line, FILE, path, number))
         except NoRecord as error:
-            raise UsageError(f"FILE must hold one record per line, line {number} of {str(path)!r}: {error}") from None
+            raise UsageError(
+                f"FILE must contain one record per line, line {number} of {str(path)!r}: {error}"
+            ) from None
         first, other = known.setdefault(record.key, (number, record))
         if unlike := _unlike(record, other):
             raise UsageError(

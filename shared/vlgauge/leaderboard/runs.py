@@ -47,7 +47,9 @@ def read_run(path: str, metrics: Sequence[str]) -> dict[str, Any] | None:
     for name in metrics:
         if f"{name}_scores" not in run or f"{name}_signature" not in run:
             there = ", ".join(key.removesuffix("_signature") for key in run if key.endswith("_signature")) or "none"
-            raise UsageError(f"FILE must have the scores of {name} and their signature, {path!r} has those of: {there}")
+            raise UsageError(
+                f"FILE must have the scores of {name} and their signature, {path!r} has scores of: {there}"
+            )
     return run
 
 
@@ -115,7 +117,7 @@ def _number(name: str, cell: Any, key: str) -> float:
         number = math.inf
     if abs(number) > LARGEST:
         raise UsageError(
-            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
+            f"`{name}` must contain finite numbers of at most {LARGEST} in absolute value, or NaN where undefined, got "
             f"{shown(cell)} in row {key!r}"
         )
     return number

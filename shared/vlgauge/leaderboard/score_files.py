@@ -71,7 +71,7 @@ def run_of_file(content: bytes, record: Record) -> dict[str, Any]:
         )
     ids = [row["id"] for row in rows]
     if not all(isinstance(one, str) for one in ids):
-        raise UsageError(f"{path} must have texts as ids, got others")
+        raise UsageError(f"{path} must have strings as ids, got ids of other types")
     run: dict[str, Any] = {"ids": ids, f"{metric}_signature": record.signature}
     for name in ("score", *counts):
         key = f"{metric}_scores" if name == "score" else f"{metric}_{name}"

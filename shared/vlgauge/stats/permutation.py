@@ -30,7 +30,7 @@ PVALUE_MODES = ("exact", "auto", "monte_carlo")
 SIGNS = {"large": 1.0, "small": -1.0}
 
 TOLERANCE = 1e-9  # maximum gap of ties, far above the rounding error of equal values
-_SMALLEST_RECIPROCAL = 1e-300  # minimum p with a finite 1/p
+_SMALLEST_RECIPROCAL = 1e-300  # below it 1/p may overflow
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class SetTest:
         if values.ndim != 2 or len(values) != len(where):
             raise UsageError(f"`null` must have one row for each of {len(where)} `rows`, got shape {values.shape}")
         if len(np.unique(where)) < len(where) or not np.isnan(self.observed[where]).all():
-            raise UsageError(f"`rows` must hold each row once and none added before, got {where.tolist()}")
+            raise UsageError(f"`rows` must contain each row once and no row added before, got {where.tolist()}")
         gaps = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), len(values))
         defined = np.isfinite(values).all(axis=1)
         shares = permutation_pvalues(self.sign * values, tolerance=gaps) if pvalues is None else np.asarray(pvalues)

@@ -44,7 +44,7 @@ def finite_or_nan(name: str, scores: Sequence[float] | Floats) -> Floats:
     beyond = np.flatnonzero(np.abs(values) > LARGEST)
     if beyond.size:
         raise UsageError(
-            f"`{name}` must hold finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
+            f"`{name}` must contain finite numbers of at most {LARGEST} in absolute value, or NaN for undefined items, "
             f"got {values[beyond[0]]} at position {beyond[0]}; leave such items out or make them NaN"
         )
     return values

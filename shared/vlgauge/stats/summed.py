@@ -256,7 +256,7 @@ def _stacked(counts: Sequence[Floats], groups: Sequence[object] | None) -> Float
         raise UsageError(f"`counts` must have one shape (items, counts) for every system, got {told}")
     if any((np.abs(own) > LARGEST).any() for own in arrays):
         raise UsageError(
-            f"`counts` must hold finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
+            f"`counts` must contain finite numbers of at most {LARGEST}, or NaN for undefined items, got a larger one"
         )
     check_labels(len(arrays[0]), groups)
     return np.stack(arrays)
