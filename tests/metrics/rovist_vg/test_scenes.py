@@ -40,7 +40,7 @@ def test_the_cards_tell_the_figures_of_the_record():
     names = [f"{right}{length}{by}" for by in ("", ", by the mean") for length in ("", " of more nouns")]
     for name in (*names, "absent object lowest"):
         kinds = [kind for kind in ("boxes", "grid", "all shapes known") if f"{kind}: {name}" in figures]
-        row = " | ".join(f"{100 * figures[f'{kind}: {name}']:.1f} %" for kind in kinds)
+        row = " | ".join(f"{100 * figures[f'{kind}: {name}']:.1f}%" for kind in kinds)
         assert f"| {row} |" in card
     shipped = (EMBEDDED / "README.md").read_text("utf-8")
     assert all(f"| {name} | {share:.4g} |" in shipped for name, share in figures.items())
