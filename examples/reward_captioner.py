@@ -57,7 +57,7 @@ COLUMNS = tuple(TITLES)
 
 
 class Drawn:
-    """Pictures of scenes with their references; `features` are what the encoder makes of them."""
+    """Images of scenes with their references; `features` are the embeddings of the images."""
 
     def __init__(self, split: str, n_drawings: int, n_scenes: int | None = None) -> None:
         chosen = [scene for seed in range(n_drawings) for scene in single_scenes(split)[:n_scenes]]
@@ -72,13 +72,13 @@ class Drawn:
 
 
 def careless_caption(scene: scenes.Scene, seed: int) -> str:
-    """A caption that leaves things out; every third is of a scene in which one fact is another."""
+    """Return a caption that omits objects; every third describes a scene in which one fact differs."""
     other = scenes.changed(scene, ("colour", "shape")[seed % 2], seed) if seed % 3 == 0 else None
     return scenes.captions(other or scene, seed=seed, complete=seed % 4 == 0)[0]
 
 
 def learn_from_captions(model: Any, words: Any, drawn: Drawn, steps: int, seed: int) -> None:
-    """Cross-entropy of careless captions."""
+    """Compute the cross-entropy of careless captions."""
     seen = pixels(drawn.pictures)
     told = labels([careless_caption(scene, seed=i) for i, scene in enumerate(drawn.scenes)], words)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -98,19 +98,19 @@ def learn_from_captions(model: Any, words: Any, drawn: Drawn, steps: int, seed: 
 
 @torch.no_grad()
 def look(model: Any, drawn: Drawn) -> None:
-    """Remember what the encoder, which is not trained any more, makes of the pictures."""
+    """Store the embeddings of the images, because the encoder is not trained further."""
     parts = [model.encoder(pixel_values=batch)[0] for batch in pixels(drawn.pictures).split(256)]
     drawn.features = torch.cat(parts)
 
 
 @torch.no_grad()
 def captions_of(model: Any, features: torch.Tensor) -> torch.Tensor:
-    """Token ids of one drawn caption per picture, without the start, shape ``(n, n_tokens)``."""
+    """Return the token ids of one sampled caption per image, without the start token, shape ``(n, n_tokens)``."""
     return model.generate(encoder_outputs=BaseModelOutput(features))[:, 1:]
 
 
 def likelihoods(model: Any, features: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Log-likelihood of each caption, shape ``(n,)``; what fills it up does not count."""
+    """Return the log-likelihood of each caption without padding, shape ``(n,)``."""
     pad = model.config.pad_token_id
     logits = model(encoder_outputs=BaseModelOutput(features), labels=ids).logits
     each = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
@@ -120,7 +120,7 @@ def likelihoods(model: Any, features: torch.Tensor, ids: torch.Tensor) -> torch.
 def learn_from_reward(
     model: Any, words: Any, drawn: Drawn, reward: Callable[..., Any], steps: int, seed: int
 ) -> Iterator[int]:
-    """Policy gradient; the advantage of a caption is its reward above the mean of its picture. Yields each step."""
+    """Yield each step of a policy gradient; the advantage of a caption is its reward minus the mean of its image."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(model.decoder.parameters(), lr=1e-3)
@@ -143,7 +143,7 @@ def learn_from_reward(
 
 
 def measured(model: Any, words: Any, drawn: Drawn, metrics: dict[str, Any], seed: int) -> dict[str, Any]:
-    """What drawn captions of held-out pictures are like, with an example."""
+    """Measure sampled captions of held-out images, and return an example."""
     torch.manual_seed(seed)
     texts = words.batch_decode(captions_of(model, drawn.features), skip_special_tokens=True)
     facts_of = [facts(text, scene) for text, scene in zip(texts, drawn.scenes, strict=True)]
@@ -160,7 +160,7 @@ def measured(model: Any, words: Any, drawn: Drawn, metrics: dict[str, Any], seed
 
 
 def facts(text: str, scene: scenes.Scene) -> tuple[bool, bool, bool]:
-    """Whether a caption names the colour of the object and no other, once; its shape; two words in a row twice."""
+    """Return whether a caption names the object's color once and no other, its shape, and a repeated word pair."""
     said = [NAMES.get(word, word) for word in text.split()]
     (thing,) = scene.objects
     colour = [word for word in said if word in scenes.COLOURS] == [thing.colour]
@@ -172,7 +172,7 @@ def facts(text: str, scene: scenes.Scene) -> tuple[bool, bool, bool]:
 def compare_rewards(
     n_seeds: int, steps: tuple[int, int, int], sizes: dict[str, tuple[int, int | None]]
 ) -> list[dict[str, Any]]:
-    """Rows of all trainings from rewards, which begin with the same careless captioner: what was measured at a step.
+    """Return the measurements at each step of all reward trainings, which start from the same careless captioner.
 
     Args:
         n_seeds: Number of trainings with each reward.
@@ -210,13 +210,13 @@ def compare_rewards(
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row as text."""
+    """Return a row as text."""
     numbers = "".join(f"{row[name]:9.2f}" for name in COLUMNS)
     return f"{row['reward']:17}{row['step']:5}{numbers}  {row.get('example', '')}".rstrip()
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over the seeds: of the start, and of the last step with each reward."""
+    """Return means over the seeds, of the start and of the last step with each reward."""
     last = max(row["step"] for row in rows)
     chosen = {
         "start": [row for row in rows if row["step"] == 0],
@@ -229,7 +229,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """What was measured over the steps, a line per seed."""
+    """Plot the measurements over the steps, one line per seed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 5), layout="constrained")

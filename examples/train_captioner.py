@@ -36,7 +36,7 @@ PER_PICTURE = 4  # drawn captions, and references
 
 
 def training_rows(n_drawings: int, n_scenes: int | None) -> list[dict[str, Any]]:
-    """A picture and a caption of each drawing of each scene."""
+    """Return an image and a caption of each drawing of each scene."""
     return [
         {"image": scenes.draw_scene(scene, size=SIDE, seed=seed).image, "caption": scenes.captions(scene, seed=seed)[0]}
         for seed in range(n_drawings)
@@ -45,7 +45,7 @@ def training_rows(n_drawings: int, n_scenes: int | None) -> list[dict[str, Any]]
 
 
 def held_out_rows(n_scenes: int | None) -> datasets.Dataset:
-    """Pictures of scenes that no training picture shows, each once per caption to be drawn, with all its references.
+    """Return images of scenes that are not in the training data, one per caption to sample, with all references.
 
     As a data set they stay files: metrics know a file again, and look at it once.
     """
@@ -61,7 +61,7 @@ def held_out_rows(n_scenes: int | None) -> datasets.Dataset:
 
 
 class PicturesEncoded(TrainerCallback):
-    """How many pictures had gone through the CLIP of a metric after each evaluation."""
+    """Number of images that the CLIP of a metric had encoded after each evaluation."""
 
     def __init__(self, metric: Any) -> None:
         self.counts: list[int] = []
@@ -73,7 +73,7 @@ class PicturesEncoded(TrainerCallback):
 
 
 def train(options: argparse.Namespace, output: Path) -> tuple[Any, list[int]]:
-    """The trainer after its training, and how many pictures were encoded up to each evaluation."""
+    """Return the trainer after training, and the number of images encoded up to each evaluation."""
     words = tokenizer()
     held_out = held_out_rows(4 if options.smoke else None)
     pac_s = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
@@ -122,7 +122,7 @@ def train(options: argparse.Namespace, output: Path) -> tuple[Any, list[int]]:
 
 
 def table(rows: Sequence[dict[str, Any]], best: float) -> str:
-    """The metrics of each evaluation; a star marks the checkpoint that was kept."""
+    """Return the metrics of each evaluation as a table; a star marks the checkpoint that was kept."""
     lines = ["epoch" + "".join(f"{name:>9}" for name in METRICS)]
     for row in rows:
         numbers = "".join(f"{row.get(f'eval_{name}', float('nan')):9.3f}" for name in METRICS)
@@ -131,7 +131,7 @@ def table(rows: Sequence[dict[str, Any]], best: float) -> str:
 
 
 def plot(rows: Sequence[dict[str, Any]], best: float, path: Path) -> None:
-    """Metrics over epochs, one panel each."""
+    """Plot the metrics over epochs, one panel each."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 2.8), layout="constrained")

@@ -10,18 +10,18 @@ from sphinx.application import Sphinx
 
 
 def inline(translator: Any, node: nodes.math) -> None:
-    """An equation within a line."""
+    """Write an inline equation."""
     translator.body.append(tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block(translator: Any, node: nodes.math_block) -> None:
-    """An equation on lines of its own."""
+    """Write a displayed equation."""
     translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the extension with Sphinx."""
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

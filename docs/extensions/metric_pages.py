@@ -23,19 +23,19 @@ DEVIATIONS = re.compile(r"(?:^\| topic \|.*\n)(?:^\|.*\n)+", re.MULTILINE)
 
 
 def card(name: str) -> str:
-    """The card of a metric as a page."""
+    """Return the card of a metric as a page."""
     text = FRONT_MATTER.sub("", (metric_folder(name) / "README.md").read_text("utf-8"))
     text = text.replace("# Metric Card for ", "# ", 1)
     return OTHER_CARD.sub(r"](\1.md)", text)
 
 
 def table() -> str:
-    """The table of the README, whose links lead to the pages."""
+    """Return the table of the README with links to the pages."""
     return metric_table("/metrics/{}.md")
 
 
 def reading() -> str:
-    """How to read each metric: its question, range and direction, and the three sentences of its explanations."""
+    """Return how to read each metric: question, range, direction and the three sentences of its explanations."""
     parts = []
     for name in metric_names():
         facts = metric_facts(name)
@@ -47,7 +47,7 @@ def reading() -> str:
 
 
 def deviations() -> str:
-    """The tables of deviations of all cards, in one page."""
+    """Return the tables of deviations of all cards in one page."""
     parts = [
         "# Deviations from the papers\n\nCollected from the cards: where a paper is silent or its authors' code does "
         "otherwise, what is done here.\n"
@@ -63,7 +63,7 @@ CHECKED = {"yes": "recomputed", "with data": "a command, where the data are", "n
 
 
 def published() -> str:
-    """Every table and figure of the papers: what recomputes it, what that needs, and whether it was done."""
+    """Return every table and figure of the papers with its command, its requirements and whether it was done."""
     parts = [
         "# Tables and figures of the papers\n\n`vlgauge verify` recomputes what can be recomputed, and `vlgauge verify "
         "--list` prints this list with the published values.\n"
@@ -80,7 +80,7 @@ def published() -> str:
 
 
 def index() -> str:
-    """The list of the metrics."""
+    """Return the list of the metrics."""
     names = "\n".join(metric_names())
     shown = "# Metrics\n\nThe card of each metric.\n\n```{include} table.md\n```\n\n"
     return f"{shown}```{{toctree}}\n:hidden:\n\n{names}\n```\n"
@@ -106,6 +106,6 @@ def write_pages(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

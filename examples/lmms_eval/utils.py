@@ -11,40 +11,40 @@ FOLDER = Path(__file__).resolve().parents[1]  # where the paths of the rows star
 
 
 def one_row_per_picture(rows: Any) -> Any:
-    """The rows whose caption is right; the others have the same pictures and references."""
+    """Return the rows with the correct caption; the others have the same images and references."""
     return rows.filter(lambda row: row["kind"] == "right")
 
 
 def pictures(row: dict[str, Any]) -> list[Image.Image]:
-    """The picture of a row, for the model."""
+    """Return the image of a row for the model."""
     return [Image.open(FOLDER / row["images"]).convert("RGB")]
 
 
 def caption_with_its_row(row: dict[str, Any], results: list[str]) -> dict[str, tuple[Any, ...]]:
-    """What each metric gets of a row."""
+    """Return the inputs of each metric for a row."""
     example = (results[0], row["references"], str(FOLDER / row["images"]))
     return dict.fromkeys(("pac_s", "cider", "bleu"), example)
 
 
 def pac_s(examples: list[tuple[Any, ...]]) -> float:
-    """Score of all captions by their pictures."""
+    """Score all captions by their images."""
     captions, _, images = zip(*examples, strict=True)
     metric: Any = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
     return metric.compute(predictions=list(captions), images=list(images))["pac_s"]
 
 
 def cider(examples: list[tuple[Any, ...]]) -> float:
-    """Score of all captions by their references."""
+    """Score all captions by their references."""
     return by_references("cider", examples)
 
 
 def bleu(examples: list[tuple[Any, ...]]) -> float:
-    """Score of all captions by their references."""
+    """Score all captions by their references."""
     return by_references("bleu", examples)
 
 
 def by_references(name: str, examples: list[tuple[Any, ...]]) -> float:
-    """Score of a metric that needs no picture."""
+    """Score all captions by a metric without images."""
     captions, references, _ = zip(*examples, strict=True)
     metric: Any = vlgauge.load(name, keep_in_memory=True)
     return metric.compute(predictions=list(captions), references=list(references))[name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from typing import NoReturn
 
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import MissingFileError
 from vlgauge.core.errors import UsageError
@@ -169,9 +169,9 @@ def refuse_without_theta() -> NoReturn:
     """Raise the error for a missing theta.
 
     Raises:
-        SourcesMissing: Always.
+        SourcesMissingError: Always.
     """
-    raise SourcesMissing(
+    raise SourcesMissingError(
         f"`theta` is missing: pass a number or the file of a fitted one (`fit_theta`), or with {PUBLISHED_ENCODER} "
         f"a `dataset` of {', '.join(map(repr, PUBLISHED))}"
     )

@@ -183,7 +183,7 @@ class RovistC(base.StoryMetric):
                 batch_size=self.batch_size,
                 progress=self.progress,
             )
-        except loading.PairTooLong as error:
+        except loading.PairTooLongError as error:
             numbered = ((i, k, step) for i, story in enumerate(stories) for k, step in enumerate(story))
             i, k = next((i, k) for i, k, step in numbered if (step.first, step.second) == error.pair)
             raise UsageError.about(

@@ -4,7 +4,7 @@ import os
 from typing import Any
 from typing import NoReturn
 
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import local_name
@@ -53,9 +53,9 @@ def refuse_without_idf() -> NoReturn:
     """Raise the error for a missing setting `idf`.
 
     Raises:
-        SourcesMissing: Always.
+        SourcesMissingError: Always.
     """
-    raise SourcesMissing(
+    raise SourcesMissingError(
         "`idf` is missing: pass a fitted JSON file, a mapping, or the list of the stories of a corpus (Wang et al., "
         f"2022, Eq. 1), or idf=None for weights of 1; the authors' pickle is at {AUTHORS_IDF}, and "
         "`vlgauge idf OUT --pickle FILE` converts it"
@@ -107,13 +107,13 @@ def vectors_path(checkpoint: Any, glove_path: Any, profile: str) -> str | os.Pat
     """Return the path of the file of word vectors.
 
     Raises:
-        SourcesMissing: If it is not set and not bundled.
+        SourcesMissingError: If it is not set and not bundled.
     """
     path: str | os.PathLike[str] | None = glove_path
     if path is None and profile == "embedded" and checkpoint is None:
         path = EMBEDDED / VECTORS
     if path is None:
-        raise SourcesMissing(
+        raise SourcesMissingError(
             "`glove_path` is missing: pass the file of word vectors that the checkpoint was trained with; the authors "
             "use glove.6B.300d.txt of https://nlp.stanford.edu/data/glove.6B.zip"
         )

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import vlgauge
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
 
@@ -227,7 +227,7 @@ def test_settings_of_a_metric_that_is_left_out_are_refused(files, command, capsy
 
 def test_what_a_suite_lacks_can_be_left_out(files, monkeypatch, capsys):
     def lack(*_, **__):
-        raise SourcesMissing("no pipeline")
+        raise SourcesMissingError("no pipeline")
 
     monkeypatch.setattr("vlgauge.api.computing.look_for_all", lack)
     words = [files["results"], "--annotations", files["annotations"]]
@@ -235,7 +235,7 @@ def test_what_a_suite_lacks_can_be_left_out(files, monkeypatch, capsys):
     assert "no pipeline\nOr leave metrics of the suite out with --without" in capsys.readouterr().err
     assert main(["score", "bleu,cider", *words]) == 2
     assert "--without" not in capsys.readouterr().err
-    with pytest.raises(SourcesMissing, match="Or leave metrics of the suite out with `without`"):
+    with pytest.raises(SourcesMissingError, match="Or leave metrics of the suite out with `without`"):
         vlgauge.score(files["results"], "coco", annotations=files["annotations"])
 
 

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 import vlgauge
 from vlgauge.checkpoints import torch_runtime
 from vlgauge.checkpoints.detectors import DETECTORS, look_for_weights
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.cli import main
 from vlgauge.inputs.text import noun_phrases
 from vlgauge.models.grounding.model import FORMAT
@@ -59,7 +59,7 @@ def bare(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", list(CALLS))
 def test_all_that_is_missing_is_said_at_once(name):
     data, sources = CALLS[name]
-    with pytest.raises(SourcesMissing) as caught:
+    with pytest.raises(SourcesMissingError) as caught:
         vlgauge.load(name).compute(**data)
     numbered = "\n".join(rf"\({i}\) {source}.*" for i, source in enumerate(sources, start=1))
     assert caught.match(
@@ -86,21 +86,21 @@ def test_files_that_are_named_and_not_there(tmp_path):
     told = (
         r"(?s)lacks 4 of its .*`concreteness_path` must be .*`weights` must be .*`detector_weights` must .*`theta` must"
     )
-    with pytest.raises(SourcesMissing, match=told):
+    with pytest.raises(SourcesMissingError, match=told):
         vlgauge.load("groovist", noun_phrases="embedded", **files).compute(**STORIES)
     told = (
         r"(?s)lacks 3 of its .*\(1\) `idf` must .*\(2\) `checkpoint` must be a folder with .*"
         r"\(3\) `glove_path` must name an existing file"
     )
     files = nowhere("checkpoint", "glove_path", "idf")
-    with pytest.raises(SourcesMissing, match=told):
+    with pytest.raises(SourcesMissingError, match=told):
         vlgauge.load("rovist_vg", nouns="embedded", regions="grid", **files).compute(**STORIES)
     weighted = {"concreteness": "idf", "theta": 0.5, "noun_phrases": "embedded", "regions": "grid"}
-    with pytest.raises(SourcesMissing, match=r"(?s)lacks 2 of its .*\(1\) `idf` must .*\(2\) timm/"):
+    with pytest.raises(SourcesMissingError, match=r"(?s)lacks 2 of its .*\(1\) `idf` must .*\(2\) timm/"):
         vlgauge.load("groovist", **weighted, **nowhere("idf")).compute(**STORIES)
     for name in ("clip_s", "pac_s"):
         with pytest.raises(
-            SourcesMissing, match=r"(?s)lacks 2 of its .*\(1\) `checkpoint` must be .*\(2\) `weights` must be"
+            SourcesMissingError, match=r"(?s)lacks 2 of its .*\(1\) `checkpoint` must be .*\(2\) `weights` must be"
         ):
             vlgauge.load(name, **nowhere("checkpoint", "weights")).compute(**CAPTION)
 
@@ -125,13 +125,13 @@ def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
     ):
         metric = vlgauge.load(name, **embedded, **own)
         data = STORIES if name in ("groovist", "rovist_vg") else {"predictions": STORIES["predictions"]}
-        with pytest.raises(SourcesMissing) as caught:
+        with pytest.raises(SourcesMissingError) as caught:
             metric.compute(**data)
         lacking = rf"^{name} lacks {len(told)} of its sources:\n" * (len(told) > 1)
         numbered = "\n".join(rf"\({i}\) {each}.*" for i, each in enumerate(told, start=1))
         assert caught.match(lacking + (numbered if lacking else told[0]))
     rovist = vlgauge.load("rovist", profile="embedded", nr=split, vg=split)
-    with pytest.raises(SourcesMissing, match=rf"(?s)lacks 2 .*{punkt}given as vg=.*{punkt}given as nr="):
+    with pytest.raises(SourcesMissingError, match=rf"(?s)lacks 2 .*{punkt}given as vg=.*{punkt}given as nr="):
         rovist.compute(**STORIES)
 
 
@@ -151,14 +151,14 @@ def test_a_checkpoint_file_needs_its_base(tmp_path):
         (str(tmp_path / "b"), "`base` must be an existing folder, or a Hub"),
     ):
         rovist_c = vlgauge.load("rovist_c", model=str(tmp_path / "model.pth.tar"), base=base)
-        with pytest.raises(SourcesMissing, match=f"^{told}"):
+        with pytest.raises(SourcesMissingError, match=f"^{told}"):
             rovist_c.compute(predictions=STORIES["predictions"])
 
 
 def test_ratings_that_are_not_installed(monkeypatch):
     monkeypatch.setattr("vlgauge.inputs.text.concreteness.find_spec", lambda name: None)
     with pytest.raises(
-        SourcesMissing, match=r"(?s)lacks 2 of its .*\(1\) `concreteness_path` is missing: .*\(2\) timm/"
+        SourcesMissingError, match=r"(?s)lacks 2 of its .*\(1\) `concreteness_path` is missing: .*\(2\) timm/"
     ):
         vlgauge.load("groovist", noun_phrases="embedded", regions="grid", theta=0.5).compute(**STORIES)
 
@@ -169,7 +169,7 @@ def test_the_image_encoder_that_a_checkpoint_names(monkeypatch, tmp_path):
     rovist_vg = vlgauge.load("rovist_vg", nouns="embedded", regions="grid", **given)
     config = {"format": FORMAT, "image_encoder": "ViT-B/32", "word_vectors": None}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(SourcesMissing, match=f"^{CLIP}"):
+    with pytest.raises(SourcesMissingError, match=f"^{CLIP}"):
         rovist_vg.compute(**STORIES)
     monkeypatch.setattr(torch_runtime, "find_spec", lambda module: None if module == "open_clip" else module)
     (tmp_path / "config.json").write_text(json.dumps(config | {"image_encoder": "vlgauge-toy-clip"}))
@@ -181,7 +181,7 @@ def test_a_whole_clip_needs_no_backbone(tmp_path):
     save_file({"text": np.zeros(2)}, tmp_path / "whole.safetensors")
     with pytest.raises(ValueError, match="`checkpoint` must") as caught:
         vlgauge.load("clip_s", checkpoint=str(tmp_path / "whole.safetensors")).compute(**CAPTION)
-    assert not isinstance(caught.value, SourcesMissing)
+    assert not isinstance(caught.value, SourcesMissingError)
 
 
 @pytest.mark.parametrize("name", ["groovist", "rovist_vg", "rovist"])
@@ -218,7 +218,7 @@ def test_what_is_given_with_the_call_is_not_asked_for():
     assert groovist.compute(**data, noun_phrases=[["dog"]])["groovist"] == pytest.approx(2.0)
     rovist_vg = vlgauge.load("rovist_vg", idf=None)
     assert rovist_vg.compute(**data, nouns=[["dog"]])["rovist_vg"] == pytest.approx(0.8)
-    with pytest.raises(SourcesMissing, match=r"^`theta` is missing: "):
+    with pytest.raises(SourcesMissingError, match=r"^`theta` is missing: "):
         vlgauge.load("groovist", concreteness=None).compute(**data, noun_phrases=[["dog"]])
 
 
@@ -228,9 +228,9 @@ def test_what_the_hub_has_is_not_missing_while_it_answers(monkeypatch):
         monkeypatch.delenv(switch)
     monkeypatch.setattr("vlgauge.checkpoints.hub.hub_answers", lambda limit: True)
     monkeypatch.setattr("vlgauge.checkpoints.hub.hub_file", lambda *_, **__: pytest.fail("fetched too early"))
-    with pytest.raises(SourcesMissing, match=r"^the weights of PAC-S for ViT-B/32 are not in"):
+    with pytest.raises(SourcesMissingError, match=r"^the weights of PAC-S for ViT-B/32 are not in"):
         vlgauge.load("pac_s").compute(**CAPTION)
-    with pytest.raises(SourcesMissing, match=r"(?s)lacks 3 of its .*\(2\) `regions=.*\(3\) `theta` is missing"):
+    with pytest.raises(SourcesMissingError, match=r"(?s)lacks 3 of its .*\(2\) `regions=.*\(3\) `theta` is missing"):
         vlgauge.load("groovist").compute(**STORIES)
 
 

@@ -42,7 +42,7 @@ def test_only_regular_files_are_opened(tmp_path, monkeypatch, make, kind):
 
 
 def test_a_file_that_opens_but_cannot_be_read_is_named(tmp_path, monkeypatch):
-    class Unreadable(io.BytesIO):
+    class InvalidResponseError(io.BytesIO):
         def fileno(self):
             return own.fileno()
 
@@ -52,7 +52,7 @@ def test_a_file_that_opens_but_cannot_be_read_is_named(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"{}")
     with path.open("rb") as own:
-        monkeypatch.setattr(files, "open_file", lambda *arguments: Unreadable())
+        monkeypatch.setattr(files, "open_file", lambda *arguments: InvalidResponseError())
         with pytest.raises(OSError, match=r"Input/output error: '.*rows\.jsonl'"):
             files.read_bytes(path)
 

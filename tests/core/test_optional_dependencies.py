@@ -8,7 +8,7 @@ import pytest
 
 from vlgauge.api.row_sources import hub
 from vlgauge.core import optional_dependencies
-from vlgauge.core.optional_dependencies import WrongVersion, check_version, not_importable, too_old
+from vlgauge.core.optional_dependencies import VersionError, check_version, not_importable, too_old
 from vlgauge.leaderboard.exporters import eval_results
 from vlgauge.models.sentences.loading import load_sentence_model
 
@@ -28,7 +28,7 @@ def test_a_version_is_compared_as_a_version():
         assert too_old("x", "4.9", "this") is None
         assert too_old("x", "4.11", "this") == "this needs x 4.11 or newer, and 4.10.0 is installed"
         with pytest.raises(
-            WrongVersion, match=r'^this needs x 5 or newer, and 4.10.0 is installed; run: pip install "x>=5"'
+            VersionError, match=r'^this needs x 5 or newer, and 4.10.0 is installed; run: pip install "x>=5"'
         ):
             check_version("x", "5", "this")
     with patch.object(optional_dependencies, "version", side_effect=PackageNotFoundError):
@@ -76,10 +76,10 @@ def test_a_module_of_another_version_is_not_told_as_a_missing_extra(monkeypatch,
 def test_what_only_some_calls_need_is_said_by_them():
     with patch.object(optional_dependencies, "version", return_value="1.3.9"):
         with pytest.raises(
-            WrongVersion, match=r"the export eval-results needs huggingface_hub 1.4 or newer, and 1.3.9 is"
+            VersionError, match=r"the export eval-results needs huggingface_hub 1.4 or newer, and 1.3.9 is"
         ):
             eval_results([])
-        with pytest.raises(WrongVersion, match=r"reading rows of the Hub needs datasets 4.8 or newer, and 1.3.9 is"):
+        with pytest.raises(VersionError, match=r"reading rows of the Hub needs datasets 4.8 or newer, and 1.3.9 is"):
             hub.search("words")
 
 

@@ -13,7 +13,7 @@ from folders import EXAMPLES
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import PART, Unwritable, checked_target, parts_of, replacing, write
+from vlgauge.core.writing import PART, NotWritableError, checked_target, parts_of, replacing, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
 SMALL_DISK = """
@@ -214,7 +214,7 @@ def test_what_can_be_no_target_is_refused(tmp_path, make, message):
     make(tmp_path)
     before = left(tmp_path)
     for act in (lambda: checked_target(tmp_path / "out"), lambda: write(tmp_path / "out", "x")):
-        with pytest.raises(Unwritable, match=rf"^{message}"):
+        with pytest.raises(NotWritableError, match=rf"^{message}"):
             act()
     assert left(tmp_path) == before
 
@@ -254,7 +254,7 @@ def test_an_input_is_never_the_target(tmp_path, monkeypatch, capsys, link, comma
 
 
 def test_a_path_that_no_system_takes_is_refused():
-    with pytest.raises(Unwritable, match=r"^`path` must be the path of a file, got '\\ud800' "):
+    with pytest.raises(NotWritableError, match=r"^`path` must be the path of a file, got '\\ud800' "):
         write("\ud800", "x")
 
 

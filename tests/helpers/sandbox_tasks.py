@@ -6,7 +6,7 @@ import threading
 import time
 
 from vlgauge.core.errors import NetworkError, UsageError
-from vlgauge.core.files import TooMuch
+from vlgauge.core.files import FileLimitError
 
 
 def _print_much():
@@ -61,7 +61,7 @@ DEEDS = {
     "die": lambda: os._exit(1),
     "abort": os.abort,
     "value": lambda: _raise(ValueError("`x` must be y")),
-    "too much": lambda: _raise(TooMuch("too much")),
+    "too much": lambda: _raise(FileLimitError("too much")),
     "os": lambda: _raise(OSError("gone")),
     "odd": lambda: _raise(KeyError("k")),
     "network": lambda: _raise(NetworkError("the server is silent", 503)),

@@ -15,7 +15,7 @@ from vlgauge.core.results import row_keys
 from vlgauge.core.validation import meant, shown, warn
 from vlgauge.families.set_sizes import drawn_captions
 from vlgauge.inputs.media.tables import (
-    MissingColumn,
+    MissingColumnError,
     Rows,
     is_missing,
     refuse_absent_texts,
@@ -62,8 +62,8 @@ def read_columns(rows: Rows, metrics: Sequence[Metric], titles: Titles) -> dict[
             continue
         try:
             cells[column.name] = take_columns(rows, title or column.name)
-        except MissingColumn as error:
-            raise MissingColumn(f"{error}; {_remedy(rows, column, metrics, titles)}") from None
+        except MissingColumnError as error:
+            raise MissingColumnError(f"{error}; {_remedy(rows, column, metrics, titles)}") from None
         if column.name == "predictions":
             refuse_absent_texts(rows, title or column.name)
         if column.name in ("predictions", "references"):
@@ -97,13 +97,13 @@ def named_column(rows: Rows, title: str, argument: str) -> list[Any]:
     """Return the cells of a column that the user named with an argument.
 
     Raises:
-        MissingColumn: If a row lacks the column. The message names the argument and suggests similar column names.
+        MissingColumnError: If a row lacks the column. The message names the argument and suggests similar column names.
     """
     try:
         return take_column(rows, title)
-    except MissingColumn as error:
+    except MissingColumnError as error:
         near = meant(title, map(str, rows[0]))
-        raise MissingColumn(f"{error}; choose another with {as_option(argument)}{near and ', ' + near}") from None
+        raise MissingColumnError(f"{error}; choose another with {as_option(argument)}{near and ', ' + near}") from None
 
 
 def row_groups(rows: Rows, ids: Sequence[Any], title: str | None) -> RowGroups | None:

@@ -86,7 +86,7 @@ def compute_all(
 
     Raises:
         ImportError: If packages of a metric are known to be missing. The message names the packages of all metrics.
-        SourcesMissing: If weights are missing.
+        SourcesMissingError: If weights are missing.
         ValueError: If a metric cannot score a row or has no details. With several metrics, the message names the
             metric.
     """

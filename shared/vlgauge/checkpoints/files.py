@@ -82,7 +82,7 @@ def joint_digest(paths: Sequence[Path]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-class SourcesMissing(WeightsNotFoundError):
+class SourcesMissingError(WeightsNotFoundError):
     """Raised if a metric requires sources that were not passed or do not exist."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.torch_runtime import missing_packages
 from vlgauge.core.errors import MissingExtraError, UsageError
 
@@ -52,17 +52,17 @@ class Preflight:
 
         Raises:
             ImportError: If packages are not installed.
-            SourcesMissing: If sources were not passed or do not exist.
+            SourcesMissingError: If sources were not passed or do not exist.
         """
         told = [missing_packages(self.metric, self._packages, self._extra), *dict.fromkeys(self._unusable)]
         if lacking := "; ".join(filter(None, told)):
             raise MissingExtraError(lacking)
         if len(self.sources) == 1:
-            raise SourcesMissing(self.sources[0])
+            raise SourcesMissingError(self.sources[0])
         if self.sources:
             # Use a list, because several sentences on one line are hard to read.
             listed = "\n".join(f"({i}) {source}" for i, source in enumerate(self.sources, start=1))
-            raise SourcesMissing(f"{self.metric} lacks {len(self.sources)} of its sources:\n{listed}")
+            raise SourcesMissingError(f"{self.metric} lacks {len(self.sources)} of its sources:\n{listed}")
 
 
 def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = None) -> None:
@@ -75,7 +75,7 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
 
     Raises:
         ImportError: If packages are not installed. The message covers all metrics.
-        SourcesMissing: If weights are not available. The message covers all metrics and names the affected ones.
+        SourcesMissingError: If weights are not available. The message covers all metrics and names the affected ones.
         ValueError: If a metric lacks a column.
     """
     packages: list[str] = []
@@ -90,7 +90,7 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
                 look(**{name: (columns or {}).get(name) for name in wanted}).end()
             except ImportError as error:
                 packages.append(str(error))
-            except SourcesMissing as error:
+            except SourcesMissingError as error:
                 sources.setdefault(str(error), []).append(metric.name)
             except UsageError as error:
                 raise error.with_message(f"{metric.name}: {error}") from error
@@ -98,4 +98,6 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
         raise MissingExtraError("; ".join(dict.fromkeys(packages)))
     if sources:
         several = len(metrics) > 1
-        raise SourcesMissing("; ".join(f"{', '.join(of)}: {told}" if several else told for told, of in sources.items()))
+        raise SourcesMissingError(
+            "; ".join(f"{', '.join(of)}: {told}" if several else told for told, of in sources.items())
+        )

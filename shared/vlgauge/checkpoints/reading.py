@@ -132,11 +132,11 @@ def check_stored(tensors: Mapping[str, torch.Tensor], source: Path) -> None:
             )
 
 
-class RefusedModel(UsageError):
+class RejectedModelError(UsageError):
     """Raised if a model does not load."""
 
 
-def refused(expected: str, name: str, why: str) -> RefusedModel:
+def refused(expected: str, name: str, why: str) -> RejectedModelError:
     """Create the error for a model that does not load.
 
     Args:
@@ -144,12 +144,14 @@ def refused(expected: str, name: str, why: str) -> RefusedModel:
         name: Name of the model.
         why: Message of the failure.
     """
-    return RefusedModel(f"{expected}, got {name!r}, which fails with: {why}")
+    return RejectedModelError(f"{expected}, got {name!r}, which fails with: {why}")
 
 
 @contextmanager
 def loading(expected: str, name: str, kept: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Convert errors of a library that loads a file to RefusedModel. Invalid files can raise nearly any exception.
+    """Convert errors of a library that loads a file to RejectedModelError.
+
+    Invalid files can raise nearly any exception.
 
     Args:
         expected: See `refused`.

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import vlgauge
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.cli.terminal import within_terminal
 from vlgauge.core.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
 from vlgauge.core.files import Limits, limits
@@ -244,7 +244,7 @@ def one_line(error: Exception, options: argparse.Namespace | None = None) -> str
 
     Several missing sources have one line each. An error about a setting names it as ``--set NAME=...``.
     """
-    if isinstance(error, SourcesMissing):
+    if isinstance(error, SourcesMissingError):
         return "\n".join(map(printable, str(error).splitlines()))
     text = describe(error)
     name = error.argument if isinstance(error, UsageError) and hasattr(options, "set") else None

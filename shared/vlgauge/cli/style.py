@@ -10,7 +10,7 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import to_json, to_table
 from vlgauge.families.style import StyleTable
-from vlgauge.inputs.media.tables import MissingColumn
+from vlgauge.inputs.media.tables import MissingColumnError
 from vlgauge.research.studies.style_corpora import READERS, StyledCaptions, read_table
 from vlgauge.research.studies.style_report import parted_by_group, style_report
 
@@ -149,7 +149,7 @@ def _corpus(options: argparse.Namespace, path: str, group: str | None) -> Styled
     if options.kind == "table":
         try:
             return read_table(path, options.caption or "caption", options.style or "style", group, options.input_format)
-        except MissingColumn as error:
+        except MissingColumnError as error:
             choices = "--caption and --style" + (" and --group-column" if group else "")
             raise UsageError(f"{error}; choose columns with {choices}, or --kind for a published corpus") from error
     for option in ("caption", "style", "input_format"):

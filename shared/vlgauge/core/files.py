@@ -80,7 +80,7 @@ class Limits:
 _LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 (frozen)
 
 
-class TooMuch(UsageError):
+class FileLimitError(UsageError):
     """Raised if a file exceeds a limit."""
 
 
@@ -126,8 +126,8 @@ def unpacked_limit(size: int) -> int:
 
 
 def refuse(name: str, limit: int, what: str, option: str, shown: object) -> NoReturn:
-    """Raise TooMuch, with a message that says how to raise the limit."""
-    raise TooMuch(
+    """Raise FileLimitError, with a message that says how to raise the limit."""
+    raise FileLimitError(
         f"{name} must have at most {limit:,} {what}, got more in {str(shown)!r}; raise the limit with "
         f"--{option.replace('_', '-')}, in Python with vlgauge.core.files.limits({option}=...)"
     )
@@ -278,7 +278,7 @@ def read_json(path: FilePath, name: str = "`path`") -> Any:
     return parse_json(read_text(path, name), name, path)
 
 
-class _Refused(UsageError):
+class _RefusedError(UsageError):
     """Raised if valid JSON is not accepted. The message is the requirement."""
 
 
@@ -303,7 +303,7 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
         raise UsageError(
             f"{name} must contain JSON, got {error.msg} in line {line}, column {error.colno} of {str(shown)!r}"
         ) from None
-    except _Refused as error:
+    except _RefusedError as error:
         wanted = str(error)
     except RecursionError:
         wanted = _SHALLOW
@@ -318,14 +318,14 @@ def parse_json(text: str, name: str, shown: object, first_line: int = 1) -> Any:
 
 def _whole_number(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise _Refused(f"have whole numbers of at most {_MAX_DIGITS} digits, got more")
+        raise _RefusedError(f"have whole numbers of at most {_MAX_DIGITS} digits, got more")
     return int(text)
 
 
 def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Refused(f"have each key once, got {first_repeated([key for key, _ in pairs])!r:.60} more than once")
+        raise _RefusedError(f"have each key once, got {first_repeated([key for key, _ in pairs])!r:.60} more than once")
     return found
 
 

@@ -15,7 +15,7 @@ from vlgauge.core.errors import MissingExtraError
 version = cache(importlib.metadata.version)
 
 
-class WrongVersion(MissingExtraError):
+class VersionError(MissingExtraError):
     """Raised if the installed version of a package is too old for an operation."""
 
 
@@ -42,10 +42,10 @@ def check_version(package: str, least: str, what: str) -> None:
     """Check the version of a package that only some calls need. See `too_old` for the arguments.
 
     Raises:
-        WrongVersion: If the installed version is too old.
+        VersionError: If the installed version is too old.
     """
     if told := too_old(package, least, what):
-        raise WrongVersion(f'{told}; run: pip install "{package}>={least}"')
+        raise VersionError(f'{told}; run: pip install "{package}>={least}"')
 
 
 def not_importable(missing: str, error: ImportError) -> str:

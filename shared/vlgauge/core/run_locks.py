@@ -14,7 +14,7 @@ LOCK = ".run.lock"
 """Name of the lock file in the output folder of a run. For an output file, it is appended to the name of the file."""
 
 
-class AnotherRun(UsageError):
+class RunInProgressError(UsageError):
     """Raised if another run is writing to the same output."""
 
 
@@ -32,7 +32,7 @@ def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[P
         beside: Other files that the run writes, outside of the folder.
 
     Raises:
-        AnotherRun: If another run has the lock.
+        RunInProgressError: If another run has the lock.
     """
     is_new = folder and not output.exists()
     if folder:
@@ -41,7 +41,7 @@ def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[P
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise AnotherRun(
+        raise RunInProgressError(
             f"{name} must be written by one run at a time, got {str(output)!r}, to which another one writes; wait "
             "for its end, or name another output"
         ) from None

@@ -28,7 +28,7 @@ _DISK = {*_FULL, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.ENOENT
 _NUMBER = re.compile(r"os error (\d+)|errno (\d+)", re.IGNORECASE)
 
 
-class Unwritable(UsageError):
+class NotWritableError(UsageError):
     """Raised if no file can be written to a path."""
 
 
@@ -52,26 +52,26 @@ def checked_target(
         The path without links.
 
     Raises:
-        Unwritable: If no file can be written there.
+        NotWritableError: If no file can be written there.
     """
     shown = os.fspath(path)
     try:
         target = Path(os.path.realpath(path))
     except ValueError as error:  # null byte or lone surrogate
-        raise Unwritable(f"{name} must be the path of a file, got {shown!r} ({error})") from None
+        raise NotWritableError(f"{name} must be the path of a file, got {shown!r} ({error})") from None
     if target.is_symlink():
-        raise Unwritable(
+        raise NotWritableError(
             f"{name} must be a file in an existing folder, got a link that leads back to itself: {shown!r}"
         )
     for source in sources:
         if _is_same(target, source):
-            raise Unwritable(f"{name} must be another file than {source_name}, got {shown!r} for both")
+            raise NotWritableError(f"{name} must be another file than {source_name}, got {shown!r} for both")
     if not target.parent.is_dir() or target.is_dir() or not target.name:
-        raise Unwritable(f"{name} must be a file in an existing folder, got {shown!r}")
+        raise NotWritableError(f"{name} must be a file in an existing folder, got {shown!r}")
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        raise Unwritable(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
+        raise NotWritableError(f"{name} must be a regular file, got a pipe or a device: {shown!r}")
     if not os.access(target.parent, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise Unwritable(f"{name} must be a file that may be written, got {shown!r}")
+        raise NotWritableError(f"{name} must be a file that may be written, got {shown!r}")
     return target
 
 
@@ -82,11 +82,11 @@ def refuse_shared(targets: Sequence[tuple[str, str]]) -> None:
         targets: Name in error messages, and path, of each target.
 
     Raises:
-        Unwritable: If two targets are the same file, including through links.
+        NotWritableError: If two targets are the same file, including through links.
     """
     for (first, path), (name, other) in combinations(targets, 2):
         if first != name and _is_same(path, other):
-            raise Unwritable(f"{name} must be another file than that of {first}, got {other!r} for both")
+            raise NotWritableError(f"{name} must be another file than that of {first}, got {other!r} for both")
 
 
 def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
@@ -114,7 +114,7 @@ def replacing(
             more files next to it. If the process is killed, the name of the folder identifies the target.
 
     Raises:
-        Unwritable: If no file can be written there.
+        NotWritableError: If no file can be written there.
         OSError: If the disk is full or fails. The message names the target, and the existing file is kept.
     """
     target = checked_target(path, name)
@@ -152,7 +152,7 @@ def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`",
 
     Raises:
         UsageError: If the text has a lone surrogate, half of a broken character pair, which UTF-8 cannot encode.
-        Unwritable: If no file can be written there.
+        NotWritableError: If no file can be written there.
         OSError: If the disk is full or fails. The existing file is kept.
     """
     try:

@@ -24,7 +24,7 @@ Key: TypeAlias = tuple[str | None, ...]
 """Unique key of a record: metric, signature, model and dataset."""
 
 
-class NoRecord(UsageError):
+class InvalidRecordError(UsageError):
     """Raised if content is not a valid record."""
 
 
@@ -36,7 +36,7 @@ Check: TypeAlias = Callable[[str, Any], Any]
 def _must_be(expected: str, is_it: Callable[[Any], object]) -> Check:
     def check(name: str, value: Any) -> Any:
         if not is_it(value):
-            raise NoRecord(f"`{name}` must be {expected}, got {shown(value)}")
+            raise InvalidRecordError(f"`{name}` must be {expected}, got {shown(value)}")
         return value
 
     return check
@@ -48,7 +48,7 @@ def _matching(pattern: str, expected: str) -> Check:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise NoRecord(f"`{name}` must be a finite number, got {shown(value)}")
+        raise InvalidRecordError(f"`{name}` must be a finite number, got {shown(value)}")
     return float(value)
 
 
@@ -56,7 +56,7 @@ def _signature(name: str, value: Any) -> str:
     try:
         parse_signature(_text(name, value))
     except ValueError as error:
-        raise NoRecord(f"`{name}` must be the signature of a result: {error}") from None
+        raise InvalidRecordError(f"`{name}` must be the signature of a result: {error}") from None
     return str(value)
 
 
@@ -64,13 +64,15 @@ def _date(name: str, value: Any) -> str:
     try:
         datetime.fromisoformat(_text(name, value))
     except ValueError:
-        raise NoRecord(f"`{name}` must be a date by ISO 8601, such as 2026-11-20, got {shown(value)}") from None
+        raise InvalidRecordError(
+            f"`{name}` must be a date by ISO 8601, such as 2026-11-20, got {shown(value)}"
+        ) from None
     return str(value)
 
 
 def _address(name: str, value: Any) -> str:
     if not re.fullmatch(r"https?://[^\s<>\"]+", _text(name, value)):
-        raise NoRecord(f"`{name}` must begin with https:// and have no blanks, got {shown(value)}")
+        raise InvalidRecordError(f"`{name}` must begin with https:// and have no blanks, got {shown(value)}")
     return str(value)
 
 
@@ -85,7 +87,9 @@ def _built(kind: type[Any]) -> Check:
 def _confidence(name: str, value: Any) -> Any:
     found = _build(Confidence, name, value)
     if found.low > found.high or not 0 < found.level < 1:
-        raise NoRecord(f"`{name}` must have its low end first and a level between 0 and 1, got {shown(value)}")
+        raise InvalidRecordError(
+            f"`{name}` must have its low end first and a level between 0 and 1, got {shown(value)}"
+        )
     return found
 
 
@@ -111,10 +115,10 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
         **more: Checks of additional required keys that are not attributes.
 
     Raises:
-        NoRecord: If a key is missing or unknown, or a value is invalid.
+        InvalidRecordError: If a key is missing or unknown, or a value is invalid.
     """
     if not isinstance(content, dict):
-        raise NoRecord(f"`{name}` must be an object, got {shown(content)}")
+        raise InvalidRecordError(f"`{name}` must be an object, got {shown(content)}")
     # An attribute with a default may be null or absent.
     checks = more | {
         one.name: one.metadata["check"] if one.default is MISSING else _or_null(one.metadata["check"])
@@ -126,7 +130,7 @@ def _build(kind: type[Any], name: str, content: Any, **more: Check) -> Any:
     if lacking or unknown:
         told = [f"lacks {', '.join(lacking)}"] if lacking else []
         told += [f"has {', '.join(map(shown, unknown))}, which is none of its keys"] if unknown else []
-        raise NoRecord(f"`{name}` {' and '.join(told)}")
+        raise InvalidRecordError(f"`{name}` {' and '.join(told)}")
     prefix = "" if kind is Record else f"{name}."
     values = {key: checks[key](f"{prefix}{key}", value) for key, value in content.items()}
     return kind(**{key: value for key, value in values.items() if key not in more})
@@ -293,11 +297,11 @@ def _refuse_others(record: Record, told: Mapping[str, Any], of: str = "the signa
     """Check that values of a record match the values in its signature or in the catalog.
 
     Raises:
-        NoRecord: If a value differs.
+        InvalidRecordError: If a value differs.
     """
     for key, value in told.items():
         if value != getattr(record, key):
-            raise NoRecord(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
+            raise InvalidRecordError(f"`{key}` must be that of {of}, {shown(value)}, got {shown(getattr(record, key))}")
 
 
 def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
@@ -305,7 +309,7 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
     try:
         facts = score_facts(record.metric)
     except UsageError as error:
-        raise NoRecord(f"`metric` {str(error).removeprefix('`name` ')}") from error
+        raise InvalidRecordError(f"`metric` {str(error).removeprefix('`name` ')}") from error
     told = {"title": score_title(record.metric), "higher_is_better": facts.higher_is_better}
     _refuse_others(record, told, record.metric)
     low, high = facts.bounds_for(signed)
@@ -314,7 +318,7 @@ def _check_facts(record: Record, signed: Mapping[str, str]) -> None:
         if (low is not None and number < low - _ROUNDING) or (high is not None and number > high + _ROUNDING):
             least = "" if low is None else f"at least {low:g}"
             most = "" if high is None else f"at most {high:g}"
-            raise NoRecord(
+            raise InvalidRecordError(
                 f"`{name}` must be {' and '.join(filter(None, (least, most)))}, as every score of {record.metric} is "
                 f"with these settings, got {shown(number)}"
             )
@@ -324,17 +328,19 @@ def _check_numbers(record: Record) -> None:
     """Check the consistency of the numbers and the names of a record."""
     ci, n, source = record.ci, record.n, record.source
     if source is not None and source.user and source.org:
-        raise NoRecord("`source` must name a user or an org, got both")
+        raise InvalidRecordError("`source` must name a user or an org, got both")
     if not 0 < n <= MOST_EXAMPLES - record.undefined:
-        raise NoRecord(
+        raise InvalidRecordError(
             f"`n` must be at least 1, the value is of them, and with `undefined` at most {MOST_EXAMPLES:,}, got "
             f"{shown(n)} and {shown(record.undefined)}"
         )
     if ci is None:
         return
     if not ci.low - _ROUNDING <= record.value <= ci.high + _ROUNDING:
-        raise NoRecord(f"`value` must lie in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}")
+        raise InvalidRecordError(
+            f"`value` must lie in its interval, {ci.low:.6g} to {ci.high:.6g}, got {record.value:.6g}"
+        )
     if n < 2:
-        raise NoRecord(f"`ci` must be null for fewer than 2 rows, got one for {n}")
+        raise InvalidRecordError(f"`ci` must be null for fewer than 2 rows, got one for {n}")
     if ci.groups is not None and not 2 <= ci.groups <= n:
-        raise NoRecord(f"`ci.groups` must be at least 2 and at most `n`, {n}, got {shown(ci.groups)}")
+        raise InvalidRecordError(f"`ci.groups` must be at least 2 and at most `n`, {n}, got {shown(ci.groups)}")

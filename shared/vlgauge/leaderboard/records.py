@@ -22,7 +22,7 @@ from vlgauge.core.signatures import parse_signature
 from vlgauge.core.validation import warn
 from vlgauge.core.writing import write
 from vlgauge.families.aggregation import corpus_interval, corpus_value, row_counts
-from vlgauge.leaderboard.record import Confidence, Dataset, Key, Model, NoRecord, Record, Source, parse_record
+from vlgauge.leaderboard.record import Confidence, Dataset, InvalidRecordError, Key, Model, Record, Source, parse_record
 from vlgauge.leaderboard.recorded_scores import scores_digest
 from vlgauge.leaderboard.runs import RowGroups, groups_of_run, numbers
 
@@ -155,7 +155,7 @@ def _records(text: str, path: str | Path) -> list[Record]:
             )
         try:
             record = parse_record(parse_json(line, FILE, path, number))
-        except NoRecord as error:
+        except InvalidRecordError as error:
             raise UsageError(
                 f"FILE must contain one record per line, line {number} of {str(path)!r}: {error}"
             ) from None

@@ -13,7 +13,7 @@ import pytest
 import spice_stand_in
 
 import vlgauge
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.families.scene_graphs import SpiceProgram, spice_program
 
@@ -114,7 +114,7 @@ def test_a_program_that_fails(java, jars, caption, message):
 
 # -- Missing files -----------------------------------------------------------------------------------------------------
 def refused(metric, message):
-    with pytest.raises(SourcesMissing, match=message):
+    with pytest.raises(SourcesMissingError, match=message):
         metric.compute(predictions=["a dog"], references=[["a dog"]])
 
 

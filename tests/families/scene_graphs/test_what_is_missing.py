@@ -3,7 +3,7 @@
 import pytest
 
 import vlgauge
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 
 ROWS = [{"predictions": "a dog", "references": ["a dog runs"]}, {"predictions": "a cat", "references": ["a cat"]}]
 COLUMNS = {name: [row[name] for row in ROWS] for name in ("predictions", "references")}
@@ -25,7 +25,7 @@ def refused(*_, **__):
 @pytest.mark.parametrize("name", ["soft_spice", "capture", "aloha"])
 def test_the_pipeline_and_the_encoder_are_told_together(name):
     metric = vlgauge.load(name, pipeline="no_such_pipeline", encoder=ENCODER)
-    with pytest.raises(SourcesMissing, match=rf"^{name} lacks 2 of its sources:\n") as caught:
+    with pytest.raises(SourcesMissingError, match=rf"^{name} lacks 2 of its sources:\n") as caught:
         metric.compute(**COLUMNS)
     first, second = str(caught.value).splitlines()[1:]
     assert first.startswith("(1) `pipeline` names the spaCy pipeline 'no_such_pipeline', which is not installed here")
@@ -49,14 +49,14 @@ def test_capture_without_vectors_wants_no_encoder():
 )
 def test_other_encoders_are_looked_for(encoder, told):
     metric = vlgauge.load("soft_spice", parser=Refusing(), encoder=encoder)
-    with pytest.raises(SourcesMissing, match=told):
+    with pytest.raises(SourcesMissingError, match=told):
         metric.compute(**COLUMNS)
 
 
 def test_no_metric_scores_before_all_were_asked(monkeypatch):
     metrics = [vlgauge.load("bleu"), *(vlgauge.load(one, parser=Refusing(), encoder=ENCODER) for one in NEEDY)]
     monkeypatch.setattr(metrics[0], "_compute", refused)
-    with pytest.raises(SourcesMissing, match=rf"^soft_spice, aloha: {ENCODER} \(.*or pass a folder as `encoder`$"):
+    with pytest.raises(SourcesMissingError, match=rf"^soft_spice, aloha: {ENCODER} \(.*or pass a folder as `encoder`$"):
         vlgauge.score(ROWS, metrics)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
-from vlgauge.core.files import TooMuch
+from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.sandbox import EvictedError, SandboxError, reading, run, stop_idle, stream, workers
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
@@ -108,7 +108,7 @@ def test_a_task_that_nobody_can_watch_is_not_done_and_the_next_one_is(monkeypatc
     ("deed", "kind", "why"),
     [
         ("value", UsageError, "^`x` must be y$"),
-        ("too much", TooMuch, "^too much$"),
+        ("too much", FileLimitError, "^too much$"),
         ("os", OSError, "^gone$"),
         ("odd", UsageError, "k"),
         ("network", NetworkError, "^the server is silent$"),

@@ -11,7 +11,7 @@ import pytest
 
 from vlgauge.inputs.text import word_vector_table, word_vectors
 from vlgauge.inputs.text.word_lookup import look_up, write_vectors
-from vlgauge.inputs.text.word_vector_table import BrokenTable, WordTable
+from vlgauge.inputs.text.word_vector_table import BrokenTableError, WordTable
 from vlgauge.inputs.text.word_vectors import WordVectorFile, read_rows
 
 N_WORDS, WIDTH = 300, 7
@@ -85,7 +85,7 @@ def test_another_text_has_another_table(text, tables):
     vectors = opened(text)
     vectors.rows(["w1"])
     assert WordTable(vectors.table_path, vectors.sha256).shape == (N_WORDS, WIDTH)
-    with pytest.raises(BrokenTable, match="was made of other word vectors"):
+    with pytest.raises(BrokenTableError, match="was made of other word vectors"):
         WordTable(vectors.table_path, "0" * 64)
     text.write_text("w1 1 2\n")
     assert opened(text).rows(["w1"])["w1"].tolist() == [1.0, 2.0]

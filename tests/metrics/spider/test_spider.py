@@ -10,7 +10,7 @@ import spice_stand_in
 from graph_parsers import WordParser
 
 import vlgauge
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.core.errors import UsageError
 from vlgauge.core.signatures import parse_signature
 from vlgauge.families.base.parts import merge_partial_results
@@ -120,7 +120,7 @@ def test_graphs_of_the_program_of_spice(tmp_path):
 
 def test_what_is_missing_is_told_under_its_own_name(tmp_path):
     metric = loaded(parser="spice-1.0", java=tmp_path / "no_java", jars=tmp_path)
-    with pytest.raises(SourcesMissing, match=r"^spider lacks 3 of its sources:\n"):
+    with pytest.raises(SourcesMissingError, match=r"^spider lacks 3 of its sources:\n"):
         metric.compute(predictions=["a"], references=[["a"]])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from vlgauge.core.errors import UsageError
 
 
-class RunTooLarge(UsageError):
+class RunTooLargeError(UsageError):
     """Raised if the images and videos of a run exceed its limits."""
 
 
@@ -24,7 +24,7 @@ class KeptFiles:
         """Write a new file and return its path.
 
         Raises:
-            RunTooLarge: If there is not enough disk space.
+            RunTooLargeError: If there is not enough disk space.
         """
         self._n_files += 1
         try:
@@ -34,7 +34,7 @@ class KeptFiles:
             path = self._folder / str(self._n_files)
             path.write_bytes(content)
         except OSError as error:
-            raise RunTooLarge(
+            raise RunTooLargeError(
                 f"the folder for temporary files must have room for {len(content):,} bytes more, got: {error.strerror}"
             ) from error
         return str(path)

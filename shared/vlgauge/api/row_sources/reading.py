@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.row_sources.kept_files import KeptFiles, RunTooLarge
+from vlgauge.api.row_sources.kept_files import KeptFiles, RunTooLargeError
 from vlgauge.api.row_sources.source import Source
 from vlgauge.core.errors import UsageError, is_of_item
 from vlgauge.families.base.columns import Column, Images
@@ -143,7 +143,7 @@ class RowReader:
             self._n_bytes = before
             told = files.forgotten(str(error))
             is_of_row = is_of_item(error) or (isinstance(error, OSError) and not isinstance(error, UsageError))
-            if isinstance(error, RunTooLarge) or not is_of_row:
+            if isinstance(error, RunTooLargeError) or not is_of_row:
                 raise
             self.left_out.append(LeftOut(name, " ".join(told.split())))
             return
@@ -209,7 +209,7 @@ class RowReader:
             raise UsageError.about(place, f"must be a file of at most {most_bytes:,} bytes, got a larger one")
         self._n_bytes += len(content)
         if self._n_bytes > self.limits.run_bytes:
-            raise RunTooLarge(
+            raise RunTooLargeError(
                 f"`{place}` must have at most {self.limits.run_bytes:,} bytes in all rows, got more at row "
                 f"{self.next_row}; take fewer rows, or raise `run_bytes`"
             )

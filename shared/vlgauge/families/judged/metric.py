@@ -79,7 +79,7 @@ class JudgeMetric(Metric):
             own: Whether to load a separate copy that will be trained.
 
         Raises:
-            SourcesMissing: If a package or model is missing.
+            SourcesMissingError: If a package or model is missing.
         """
         self.look_for_sources().end()
         return judge_of(

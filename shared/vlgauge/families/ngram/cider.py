@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.core.files import TooMuch, unpacked_lines
+from vlgauge.core.files import FileLimitError, unpacked_lines
 from vlgauge.core.progress import Progress, reported
 from vlgauge.core.signatures import named
 from vlgauge.core.validation import meant, shown, warn
@@ -140,7 +140,7 @@ class DocumentFrequency:
             if n_rows != header["entries"]:
                 raise UsageError(f"{n_rows} of {header['entries']} entries")
             return cls(counts, header["documents"], _OTHER if header["version"] == 1 else str(header["tokens"]))
-        except TooMuch:
+        except FileLimitError:
             raise
         except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
             raise UsageError(

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
-from vlgauge.core.files import TooMuch, read_bytes
+from vlgauge.core.files import FileLimitError, read_bytes
 from vlgauge.core.writing import replacing
 from vlgauge.families.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS
@@ -128,7 +128,7 @@ def _read(path: str | PathLike[str], shown: str) -> tuple[dict[str, Any], pa.Tab
     data = read_bytes(path, "`table`")
     try:
         content = parquet_table(data, "`table`", os.fspath(path), _FREE_BYTES + _BYTES_PER_BYTE * len(data))
-    except (TooMuch, SandboxError) as error:
+    except (FileLimitError, SandboxError) as error:
         raise _too_large(shown, len(data)) from error
     except ValueError as error:
         why = str(error).partition("which fails with: ")[2]

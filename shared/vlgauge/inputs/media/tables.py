@@ -153,7 +153,7 @@ def _with_line(row: dict[str, Any], line: int) -> CsvRow:
     return placed
 
 
-class MissingColumn(UsageError):
+class MissingColumnError(UsageError):
     """Raised if a column is missing in a row."""
 
 
@@ -161,14 +161,14 @@ def take_column(rows: Rows, column: str) -> list[Any]:
     """Return the cells of a column.
 
     Raises:
-        MissingColumn: If a row lacks the column. The message names the row and its columns.
+        MissingColumnError: If a row lacks the column. The message names the row and its columns.
         ValueError: If a cell is a list as printed by Python.
     """
     for number, row in enumerate(rows):
         if column not in row:
             there = ", ".join(f"{title:.{_SHOWN_CHARACTERS}}" for title in map(str, [*row][:_SHOWN_COLUMNS])) or "none"
             more = f" and {len(row) - _SHOWN_COLUMNS} more" if len(row) > _SHOWN_COLUMNS else ""
-            raise MissingColumn(
+            raise MissingColumnError(
                 f"{name_of_rows()} must have the column {column!r} in every row, row {number} has: {there}{more}"
             )
         if is_python_list(row[column]):
@@ -282,7 +282,7 @@ def take_columns(rows: Rows, title: str) -> list[Any]:
     """Return the cells of a column, or the joined cells of several columns whose names are separated by commas.
 
     Raises:
-        MissingColumn: If a row lacks a column.
+        MissingColumnError: If a row lacks a column.
         ValueError: If a cell is a list as printed by Python.
     """
     titles = split_titles(title, rows[0])

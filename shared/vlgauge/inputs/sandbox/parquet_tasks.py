@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import TooMuch, first_repeated, refuse
+from vlgauge.core.files import FileLimitError, first_repeated, refuse
 
 _BATCH_ROWS, _BATCH_BYTES = 4096, 16 * 2**20
 _BYTES_PER_CHARACTER = 4
@@ -23,7 +23,7 @@ def batches(settings: dict[str, Any], data: bytes) -> Iterator[tuple[dict[str, A
     try:
         found = list(_of_stream(data, settings) if settings["form"] == "Arrow" else _of_parquet(data, settings))
         yield from (({}, arrow_stream(batch)) for batch in found)
-    except (TooMuch, MemoryError):
+    except (FileLimitError, MemoryError):
         raise
     except Exception as error:
         # A damaged file can raise nearly any error, because the reader trusts the content of the file.

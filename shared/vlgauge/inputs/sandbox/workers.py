@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from vlgauge.core import errors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.files import TooMuch
+from vlgauge.core.files import FileLimitError
 from vlgauge.inputs.sandbox.messages import receive, send
 
 MEGABYTE = 2**20
@@ -275,7 +275,7 @@ def _parts(
 
 def _raised(error: Mapping[str, Any]) -> Exception:
     """Return the error of a function as an instance of its most specific class that is known here."""
-    known = {"TooMuch": TooMuch, "OSError": OSError} | {
+    known = {"FileLimitError": FileLimitError, "OSError": OSError} | {
         name: kind for name, kind in vars(errors).items() if isinstance(kind, type)
     }
     made: Exception = next((known[name] for name in error["kinds"] if name in known), UsageError)(error["message"])

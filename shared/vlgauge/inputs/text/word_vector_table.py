@@ -30,7 +30,7 @@ _END = np.dtype(
 )
 
 
-class BrokenTable(UsageError):
+class BrokenTableError(UsageError):
     """Raised if a file is truncated, altered, or not a table of these word vectors."""
 
 
@@ -45,7 +45,7 @@ class WordTable:
         shape: Number of rows, and number of values per row.
 
     Raises:
-        BrokenTable: If the file is truncated, altered, or not a table of that text.
+        BrokenTableError: If the file is truncated, altered, or not a table of that text.
         OSError: If the file cannot be read.
     """
 
@@ -58,13 +58,13 @@ class WordTable:
             self.shape = int(end["rows"]), int(end["width"])
             start, n_bytes = 4 * self.shape[0] * self.shape[1], _ENTRY.itemsize * int(end["words"])
             if end["schema"] != SCHEMA or start + n_bytes + _END.itemsize != size or not start or not n_bytes:
-                raise BrokenTable("is truncated or not a table of word vectors")
+                raise BrokenTableError("is truncated or not a table of word vectors")
             if end["source"] != source.encode():
-                raise BrokenTable("was made of other word vectors")
+                raise BrokenTableError("was made of other word vectors")
             stream.seek(start)
             content = stream.read(n_bytes)
         if hashlib.sha256(content).hexdigest().encode() != end["entries"]:
-            raise BrokenTable("has corrupted entries")
+            raise BrokenTableError("has corrupted entries")
         entries = np.frombuffer(content, _ENTRY)
         self._path = path
         self._keys, self._rows, self._checks = (np.ascontiguousarray(entries[name]) for name in _ENTRY.names or ())
@@ -81,7 +81,7 @@ class WordTable:
             Vectors by word, shape ``(width,)``, float32. NaN if the text has values that are not finite numbers.
 
         Raises:
-            BrokenTable: If a vector differs from its checksum.
+            BrokenTableError: If a vector differs from its checksum.
             OSError: If the file does not exist any more.
         """
         wanted = np.array([_key(word.encode("utf-8", "surrogatepass")) for word in words], self._keys.dtype)
@@ -92,7 +92,7 @@ class WordTable:
             if is_known:
                 found[word] = np.array(mapped[self._rows[i]], dtype=np.float32)
                 if zlib.crc32(found[word].tobytes()) != self._checks[i]:
-                    raise BrokenTable("has a corrupted vector")
+                    raise BrokenTableError("has a corrupted vector")
         return found
 
 
@@ -106,7 +106,7 @@ def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray
 
     Raises:
         OSError: If the disk is full or the folder cannot be created.
-        Unwritable: If no file can be written in the folder.
+        NotWritableError: If no file can be written in the folder.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries, n_rows, width = bytearray(), 0, 0

@@ -19,8 +19,8 @@ from vlgauge.core.files import open_file, unpacked_lines
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.validation import warn
-from vlgauge.core.writing import Unwritable
-from vlgauge.inputs.text.word_vector_table import SUFFIX, BrokenTable, WordTable, write_table
+from vlgauge.core.writing import NotWritableError
+from vlgauge.inputs.text.word_vector_table import SUFFIX, BrokenTableError, WordTable, write_table
 
 UNKNOWN = "unk"
 LONGEST_LINE = 2**20  # bytes; a file without line breaks is not a table
@@ -195,11 +195,11 @@ class WordVectorFile:
                 return self._table.rows(words), self._table.shape[1]
             except FileNotFoundError:
                 pass
-            except BrokenTable as error:
+            except BrokenTableError as error:
                 warn(f"{self.table_path} {error}; it is created again")
             self._table = self._converted()
             return self._table.rows(words), self._table.shape[1]
-        except (OSError, Unwritable, BrokenTable) as error:
+        except (OSError, NotWritableError, BrokenTableError) as error:
             warn(
                 f"the table of {self.path.name} cannot be stored in {self.table_path.parent}, so the text is read each "
                 f"time: {error}"

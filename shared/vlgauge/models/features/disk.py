@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.validation import warn
-from vlgauge.core.writing import PART, STALE_SECONDS, Unwritable, write
-from vlgauge.models.features.shards import BrokenShard, Shard, as_keys, bytes_of, shard_bytes
+from vlgauge.core.writing import PART, STALE_SECONDS, NotWritableError, write
+from vlgauge.models.features.shards import BrokenShardError, Shard, as_keys, bytes_of, shard_bytes
 
 LAYOUT = "v1"
 MAX_BYTES = 2 * 2**30
@@ -202,7 +202,7 @@ class DiskStore:
         """Remove a shard that is broken, and forget one that is missing or not readable."""
         try:
             yield
-        except BrokenShard as error:
+        except BrokenShardError as error:
             self._opened.shards.pop(path, None)
             remove([path])
             self._warn("broken", f"{path} {error}; it was removed, and what it held is computed again")
@@ -214,7 +214,7 @@ class DiskStore:
         """Warn instead of raising an error if the disk is not writable."""
         try:
             yield
-        except (OSError, Unwritable) as error:
+        except (OSError, NotWritableError) as error:
             self._warn("write", f"features cannot be kept in {self.folder}, scoring goes on without: {error}")
 
     def _warn(self, kind: str, message: str) -> None:

@@ -20,7 +20,7 @@ Keys = npt.NDArray[np.bytes_]
 Rows = npt.NDArray[np.intp]
 
 
-class BrokenShard(UsageError):
+class BrokenShardError(UsageError):
     """Raised if a file is not a valid shard of its folder, such as a truncated one or one of other weights."""
 
 
@@ -51,7 +51,7 @@ class Shard:
         """Read the index of a shard, and check its metadata.
 
         Raises:
-            BrokenShard: If the file is invalid, or its metadata differ.
+            BrokenShardError: If the file is invalid, or its metadata differ.
             OSError: If the file cannot be read.
         """
         try:
@@ -65,7 +65,7 @@ class Shard:
                 for name, n_bytes in (("keys", n * KEY_BYTES), ("checks", 4 * n), ("values", 4 * n * width)):
                     begin, end = header[name]["data_offsets"]
                     if not (n > 0 < width and 0 <= begin == end - n_bytes and start + end <= size):
-                        raise BrokenShard("is cut short, or has another layout")
+                        raise BrokenShardError("is cut short, or has another layout")
                     begins[name] = start + begin
                 stream.seek(begins["keys"])
                 keys = np.frombuffer(stream.read(n * KEY_BYTES), f"S{KEY_BYTES}")
@@ -73,10 +73,10 @@ class Shard:
                 checks = np.frombuffer(stream.read(4 * n), "<u4").astype(np.uint32)
         except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise (
-                error if isinstance(error, BrokenShard) else BrokenShard("has a header that cannot be read")
+                error if isinstance(error, BrokenShardError) else BrokenShardError("has a header that cannot be read")
             ) from error
         if any(found.get(name) != value for name, value in {**metadata, "schema": SCHEMA}.items()):
-            raise BrokenShard("was made by other weights, preprocessing or another version")
+            raise BrokenShardError("was made by other weights, preprocessing or another version")
         order = np.argsort(keys, kind="stable")
         return cls(path, keys[order], order, checks, begins["values"], width, size)
 
@@ -101,11 +101,11 @@ class Shard:
             ``(n_keys,)``.
 
         Raises:
-            BrokenShard: If the size of the file has changed.
+            BrokenShardError: If the size of the file has changed.
             OSError: If the file cannot be read.
         """
         if self.path.stat().st_size != self.n_bytes:
-            raise BrokenShard("was altered after it was written")
+            raise BrokenShardError("was altered after it was written")
         index = np.arange(len(self.keys)) if index is None else index
         table = np.memmap(self.path, "<f4", "r", self.offset, (len(self.keys), self.width))
         values = np.array(table[self.rows[index]], np.float32)

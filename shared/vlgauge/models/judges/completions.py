@@ -23,7 +23,7 @@ _DIGIT = re.compile("[0-9]")
 _SEVERAL_DIGITS = re.compile(r"\s*[0-9]{2,}\s*")
 
 
-class Unreadable(UsageError):
+class InvalidResponseError(UsageError):
     """Raised if a response is not an answer with probabilities.
 
     The message continues a sentence that begins with the name of the server.
@@ -76,11 +76,11 @@ class ToldToken:
         """Return the probability of the token with this spelling, or None if it was not returned.
 
         Raises:
-            Unreadable: If two tokens have that spelling.
+            InvalidResponseError: If two tokens have that spelling.
         """
         found = [chance for text, chance in self.likeliest if text == spelled]
         if len(found) > 1:
-            raise Unreadable(f"returned two tokens with the spelling {spelled!r} at one position")
+            raise InvalidResponseError(f"returned two tokens with the spelling {spelled!r} at one position")
         return found[0] if found else None
 
 
@@ -109,29 +109,33 @@ def read_completion(told: Any, longest: int) -> Completion:
         longest: Maximum number of tokens that were requested.
 
     Raises:
-        Unreadable: If the response does not have this form.
+        InvalidResponseError: If the response does not have this form.
     """
     choice = _first(told, "choices")
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else None
     if not isinstance(text, str):
-        raise Unreadable("returned an answer without text")
+        raise InvalidResponseError("returned an answer without text")
     reason = choice.get("finish_reason")
     if reason not in ("stop", "length"):
-        raise Unreadable(f"returned the finish reason {str(reason)[:40]!r}, expected 'stop' or 'length'")
+        raise InvalidResponseError(f"returned the finish reason {str(reason)[:40]!r}, expected 'stop' or 'length'")
     logprobs = choice.get("logprobs")
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(rows, list):
-        raise Unreadable("returned no log-probabilities; make it return the 20 most likely tokens of each position")
+        raise InvalidResponseError(
+            "returned no log-probabilities; make it return the 20 most likely tokens of each position"
+        )
     if len(rows) > longest + 1:
-        raise Unreadable(f"returned {len(rows)} tokens, but at most {longest} were requested")
+        raise InvalidResponseError(f"returned {len(rows)} tokens, but at most {longest} were requested")
     tokens = [_token(row) for row in rows]
     spelled = _letters([text])
     # Some servers also return the end token.
     if tokens and reason == "stop" and spelled != _letters(one.text for one in tokens):
         tokens.pop()
     if spelled != _letters(one.text for one in tokens):
-        raise Unreadable("returned tokens that do not spell the answer; disable its reasoning parser, or its reasoning")
+        raise InvalidResponseError(
+            "returned tokens that do not spell the answer; disable its reasoning parser, or its reasoning"
+        )
     names = tuple(one for one in (told.get("model"), told.get("system_fingerprint")) if isinstance(one, str) and one)
     written = _HALF_A_LETTER.sub("\N{REPLACEMENT CHARACTER}", text).strip()
     return Completion(written, tuple(tokens), reason == "stop", names)
@@ -140,7 +144,7 @@ def read_completion(told: Any, longest: int) -> Completion:
 def _first(told: Any, name: str) -> dict[str, Any]:
     rows = told.get(name) if isinstance(told, dict) else None
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
-        raise Unreadable("returned JSON that is not a chat completion")
+        raise InvalidResponseError("returned JSON that is not a chat completion")
     return rows[0]
 
 
@@ -148,16 +152,18 @@ def _token(row: Any) -> ToldToken:
     text, own = _spelled(row)
     others = row.get("top_logprobs")
     if not isinstance(others, list) or not others:
-        raise Unreadable("returned no alternative tokens; make it return the 20 most likely tokens of each position")
+        raise InvalidResponseError(
+            "returned no alternative tokens; make it return the 20 most likely tokens of each position"
+        )
     likeliest = tuple(_spelled(one) for one in others)
     total = sum(chance for _, chance in likeliest)
     if total > 1 + _ROUNDING:
-        raise Unreadable("returned probabilities of one position that sum to more than 1")
+        raise InvalidResponseError("returned probabilities of one position that sum to more than 1")
     if total + _MOST_TOKENS * min(chance for _, chance in likeliest) < 1 - _ROUNDING:
-        raise Unreadable("returned probabilities of one position that cannot sum to 1")
+        raise InvalidResponseError("returned probabilities of one position that cannot sum to 1")
     best = max(likeliest, key=lambda one: one[1])
     if own < best[1] * (1 - _ROUNDING):
-        raise Unreadable(
+        raise InvalidResponseError(
             f"returned {text[:20]!r} although {best[0][:20]!r} was more likely, so it samples or penalizes tokens; "
             "configure it for greedy decoding"
         )
@@ -168,10 +174,10 @@ def _spelled(row: Any) -> tuple[str, float]:
     """Return the spelling and the probability of a token."""
     text, value = (row.get("token"), row.get("logprob")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise Unreadable("returned a token without spelling or log-probability")
+        raise InvalidResponseError("returned a token without spelling or log-probability")
     # A very large integer cannot be converted to float.
     if not (value <= 1e-4 and value >= -1e9):
-        raise Unreadable(f"returned an impossible log-probability, {str(value)[:20]}")
+        raise InvalidResponseError(f"returned an impossible log-probability, {str(value)[:20]}")
     return text, min(1.0, math.exp(value))
 
 

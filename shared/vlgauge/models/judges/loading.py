@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.files import SourcesMissing
+from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.checkpoints.reading import RefusedModel, loading, refused
+from vlgauge.checkpoints.reading import RejectedModelError, loading, refused
 from vlgauge.checkpoints.torch_runtime import check_torch, resolved_device
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import check_version, importing
@@ -64,7 +64,7 @@ def judge_of(
         own: Whether to load a separate copy that is not shared with metrics, because it will be trained.
 
     Raises:
-        SourcesMissing: If CLIP-FlanT5 has no `tower`.
+        SourcesMissingError: If CLIP-FlanT5 has no `tower`.
         WeightsNotFoundError: If the files of a model cannot be found.
         ValueError: If a setting is invalid or not supported by the model.
     """
@@ -84,7 +84,7 @@ def judge_of(
     seeing = None
     if is_clip_t5(files.config):
         if tower is None:
-            raise SourcesMissing(
+            raise SourcesMissingError(
                 "`tower` is missing: CLIP-FlanT5 needs the folder or pinned id of its image tower, "
                 f"{files.config['mm_vision_tower']} (owner/name@COMMIT)"
             )
@@ -144,7 +144,7 @@ def _loaded(
         with loading(_EXPECTED, files.name):
             numbers = stored_numbers(files.folder)
         refuse_too_large(files.name, numbers, dtype, device)
-    own = loading(_EXPECTED, files.name, (ImportError, RefusedModel))
+    own = loading(_EXPECTED, files.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         if tower is not None:
             parts = load_clip_t5(files, tower, getattr(torch, dtype), device)
@@ -228,7 +228,7 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
         device: Torch device.
 
     Raises:
-        RefusedModel: If they do not fit.
+        RejectedModelError: If they do not fit.
     """
     free = free_bytes(device)
     needed = n_numbers * BYTES[dtype]
@@ -236,7 +236,7 @@ def refuse_too_large(name: str, n_numbers: int, dtype: str, device: str) -> None
         announce(f"{name} takes {needed / 1e9:.1f} GB in {dtype} of {free / 1e9:.1f} GB free on {device}", logged=False)
     if free is not None and needed > free:
         smaller = f"dtype='bfloat16' ({2 * n_numbers / 1e9:.1f} GB), " if BYTES[dtype] > 2 else ""
-        raise RefusedModel(
+        raise RejectedModelError(
             f"`model` must fit into the memory of {device}, of which {free / 1e9:.1f} GB are free, got {name!r} of "
             f"{needed / 1e9:.1f} GB in {dtype}; pass {smaller}device_map='auto' for several devices, or a smaller model"
         )

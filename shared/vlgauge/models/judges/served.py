@@ -22,7 +22,7 @@ from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import finite_number, shown, warn
 from vlgauge.inputs.media.pictures import Picture
-from vlgauge.models.judges.completions import MOST_UNTOLD, Completion, Unreadable, digits_of, read_completion
+from vlgauge.models.judges.completions import MOST_UNTOLD, Completion, InvalidResponseError, digits_of, read_completion
 from vlgauge.models.judges.questions import Answer, Floats, Opening, Question
 
 Result = TypeVar("Result")
@@ -239,7 +239,7 @@ class ServedJudge:
             raise NetworkError(f"{host_of(self._url)} returned no token, but one was requested")
         try:
             chance = told.tokens[0].chance_of(answer)
-        except Unreadable as error:
+        except InvalidResponseError as error:
             raise self._unreadable(error) from None
         if chance is None:
             return -math.inf if told.tokens[0].untold <= MOST_UNTOLD else math.nan
@@ -252,12 +252,12 @@ class ServedJudge:
         told = complete(self._url, body, key_from=self._key_from, seconds=self._seconds)
         try:
             found = read_completion(told, longest)
-        except Unreadable as error:
+        except InvalidResponseError as error:
             raise self._unreadable(error) from None
         self._names.update(found.names)
         return found
 
-    def _unreadable(self, error: Unreadable) -> NetworkError:
+    def _unreadable(self, error: InvalidResponseError) -> NetworkError:
         return NetworkError(f"{host_of(self._url)} {error}")
 
 

@@ -39,7 +39,7 @@ class PairProbabilities:
     truncated: npt.NDArray[np.bool_]
 
 
-class PairTooLong(UsageError):
+class PairTooLongError(UsageError):
     """Raised if a pair has more tokens than the maximum of the model."""
 
     def __init__(self, pair: Pair, n_tokens: int, maximum: int) -> None:
@@ -126,7 +126,7 @@ class LoadedScorer:
             progress: Progress bar setting. See `vlgauge.core.progress`.
 
         Raises:
-            PairTooLong: If a pair is too long and `cut` is None.
+            PairTooLongError: If a pair is too long and `cut` is None.
         """
         check_fork()
         index = self.label_index(label)
@@ -164,7 +164,7 @@ class LoadedScorer:
             truncated = np.array([len(ids) > self.maximum for ids, _ in inputs])
             for i in np.flatnonzero(truncated).tolist():
                 if cut is None:
-                    raise PairTooLong(pairs[i], len(inputs[i][0]), self.maximum)
+                    raise PairTooLongError(pairs[i], len(inputs[i][0]), self.maximum)
                 inputs[i] = self._cut(pairs[i], cut)
         return inputs, truncated
 

@@ -13,10 +13,10 @@ from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.signatures import named
 from vlgauge.models.clip.toy import tell_of_stories
-from vlgauge.models.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLong
+from vlgauge.models.pairs.classifier import LoadedScorer, Pair, PairProbabilities, PairTooLongError
 from vlgauge.models.pairs.models import EMBEDDED, find_pair_model, look_for_base, look_for_model
 
-__all__ = ["GivenScorer", "PairProbabilities", "PairTooLong", "look_for_scorer", "pair_scorer"]
+__all__ = ["GivenScorer", "PairProbabilities", "PairTooLongError", "look_for_scorer", "pair_scorer"]
 
 
 def pair_scorer(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from vlgauge.checkpoints import known_tensors
-from vlgauge.checkpoints.files import SourcesMissing, hub_folder, hub_folder_here, joint_digest
+from vlgauge.checkpoints.files import SourcesMissingError, hub_folder, hub_folder_here, joint_digest
 from vlgauge.checkpoints.first_values import without_first_values
-from vlgauge.checkpoints.reading import RefusedModel, check_stored, loading, read_torch_object, refused
+from vlgauge.checkpoints.reading import RejectedModelError, check_stored, loading, read_torch_object, refused
 from vlgauge.core.errors import UsageError, WeightsNotFoundError, as_setting
 from vlgauge.core.files import DATA, read_json
 from vlgauge.core.optional_dependencies import importing
@@ -105,7 +105,7 @@ def look_for_base(model: str | None, base: str | None, profile: str) -> None:
     if base is not None:
         _here("base", base, profile, SETTINGS_FILES, hub_folder_here)
     elif Path(model).is_file():
-        raise SourcesMissing(_no_base())
+        raise SourcesMissingError(_no_base())
 
 
 def _no_model() -> str:
@@ -178,7 +178,7 @@ def load_pair_model(found: PairModel) -> tuple[Any, Any]:
         import torch
         import transformers  # noqa: F401
 
-    own = loading(_EXPECTED, found.name, (ImportError, RefusedModel))
+    own = loading(_EXPECTED, found.name, (ImportError, RejectedModelError))
     with quiet_transformers(), torch.random.fork_rng(devices=[]), own:
         tokenizer = _tokenizer_of(found)
         classifier = _of_folder(found) if found.checkpoint is None else _of_checkpoint(found, found.checkpoint)
@@ -211,7 +211,7 @@ def _tokenizer_of(found: PairModel) -> Any:
     first = (written.get("pre_tokenizer") or {}).get("add_prefix_space", False)
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file), add_prefix_space=first, **words)
     if json.loads(made.backend_tokenizer.to_str()) != written:
-        raise RefusedModel(
+        raise RejectedModelError(
             f"`model` must have a tokenizer that transformers {transformers.__version__} reads as it was written, got "
             f'one of transformers 5 in {found.name!r} that comes out changed; run: pip install "transformers>=5"'
         )
@@ -247,7 +247,7 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
 
     kind = read_json(found.folder / "config.json", "`base`").get("model_type")
     if kind != "albert":
-        raise RefusedModel(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
+        raise RejectedModelError(f"`base` must be a configuration of ALBERT, got {kind!r} in {str(found.folder)!r}")
     state = read_authors_checkpoint(path)
     kinds: dict[str, Any] = {"attn_implementation": ATTENTION, "num_labels": 2}
     config = AlbertConfig.from_pretrained(str(found.folder), local_files_only=True, **kinds)
@@ -262,7 +262,7 @@ def _of_checkpoint(found: PairModel, path: Path) -> Any:
         ("of other sizes than `base` in", wrong),
     ):
         if keys:
-            raise RefusedModel(
+            raise RejectedModelError(
                 f"`model` must be a whole checkpoint of `base`, got {path.name!r} {what} {_listed(keys)}"
             )
     classifier.load_state_dict(state)
@@ -284,10 +284,12 @@ def read_authors_checkpoint(path: Path) -> dict[str, Any]:
         content = read_torch_object(path, allowed=[argparse.Namespace])
     except ValueError as error:
         why = " ".join(str(error).split())[:200]
-        raise RefusedModel(f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}") from error
+        raise RejectedModelError(
+            f"`model` must be a checkpoint that can be read safely, got {path.name!r}: {why}"
+        ) from error
     state = content.get("model") if isinstance(content, dict) else None
     if not isinstance(state, dict) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise RefusedModel(
+        raise RejectedModelError(
             f"`model` must be a checkpoint with its weights under 'model', got {path.name!r} without them"
         )
     check_stored(state, path)

@@ -154,7 +154,7 @@ def system_values(
 
     Raises:
         ValueError: If `metric_scores` would raise it.
-        SourcesMissing: If weights are missing.
+        SourcesMissingError: If weights are missing.
     """
     checked = [
         (metric, {name: checked_columns(metric, own, missing) for name, own in systems.columns.items()})

@@ -67,7 +67,7 @@ def metric_scores(
     Raises:
         ValueError: If a metric requires a column that the protocol does not have, lower scores of a metric are better,
             files are missing, or a metric rejects a row.
-        SourcesMissing: If weights are missing.
+        SourcesMissingError: If weights are missing.
     """
     one_of("missing", missing, MISSING)
     checked = [checked_columns(metric, columns, missing) for metric in metrics]

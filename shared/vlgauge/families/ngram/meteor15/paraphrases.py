@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vlgauge.checkpoints.files import cache_folder, sha256_of
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import unpacking
-from vlgauge.core.writing import Unwritable, replacing
+from vlgauge.core.writing import NotWritableError, replacing
 from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, ranges
 
 Hashes = npt.NDArray[np.uint64]
@@ -195,7 +195,7 @@ class ParaphraseTable:
         with suppress(OSError, ValueError):
             return Paraphrases.mapped(path)
         pairs = self._read()
-        with suppress(OSError, ValueError, Unwritable):  # the next process then reads the table again
+        with suppress(OSError, ValueError, NotWritableError):  # the next process then reads the table again
             pairs.write(path)
             return Paraphrases.mapped(path)
         return pairs
