@@ -38,11 +38,12 @@ lowest: .venv/.installed-test  ## run the tests with the lowest versions of what
 newest: .venv/.installed-test  ## run the tests with the newest versions of everything
 	.venv/bin/python scripts/test_versions.py newest all
 
-check: .venv/.installed-test  ## lint, formatting, types, spelling
+check: .venv/.installed-test  ## lint, formatting, types, spelling, odd English
 	.venv/bin/python -m ruff check
 	.venv/bin/python -m ruff format --check
 	.venv/bin/python -m mypy
 	.venv/bin/python -m codespell_lib
+	.venv/bin/python scripts/check_english.py
 
 format: .venv/.installed-test  ## mend lint and formatting, write README's table of metrics anew
 	.venv/bin/python -m ruff check --fix

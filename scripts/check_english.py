@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("shared", "metrics", "spaces", "scripts")
-LIMIT = 3.0  # hits per 1,000 words
+LIMIT = 1.0  # hits per 1,000 words
 # Patterns with few false alarms; CONTRIBUTING has the rules behind them.
 PATTERNS = {
     "where for if": r"\bwhere (?:there|it|they|no|none|nobody|this|that) ",
