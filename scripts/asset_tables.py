@@ -8,7 +8,7 @@ from vlgauge.core.catalog import metric_names
 
 CACHE = "~/.cache/vlgauge"
 HEADING = "### Files from Outside"
-_HEAD = "| file | from | size | licence | known by | who brings it |\n|---|---|---|---|---|---|\n"
+_HEAD = "| file | from | size | license | known by | fetched by |\n|---|---|---|---|---|---|\n"
 _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
 # A new section is inserted before this heading.
 _NEXT = "### Inputs\n"
@@ -24,11 +24,11 @@ def section(name: str) -> str:
     said = (
         'The default settings need these files; `profile="embedded"` needs none.\n'
         f'The first call, or `vlgauge prefetch {name}`, fetches those marked "vlgauge".\n'
-        f"[Weights by hand]({_BY_HAND}) has commits,\n"
-        "digests, and how to get the others.\n"
+        f"[Manual downloads]({_BY_HAND}) has commits,\n"
+        "digests, and instructions for the others.\n"
     )
     rows = "".join(f"| {cells} |\n" for cells in map(_of_card, assets))
-    return f"{HEADING}\n\n{said}\n| file | size | licence | fetched by |\n|---|---|---|---|\n{rows}\n"
+    return f"{HEADING}\n\n{said}\n| file | size | license | fetched by |\n|---|---|---|---|\n{rows}\n"
 
 
 def with_section(card: str, name: str) -> str:
