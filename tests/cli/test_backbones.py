@@ -1,4 +1,4 @@
-"""`vlgauge backbones`: what it tells of each, and whether it is here."""
+"""`vlgauge backbones`: the facts of each backbone, and whether it is cached."""
 
 import json
 

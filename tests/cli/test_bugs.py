@@ -1,4 +1,4 @@
-"""A bug keeps its class and traceback, in whichever layer it is; what a user can fix is one line."""
+"""A bug in any layer keeps its class and traceback, and an error that the user can fix is one line."""
 
 import errno
 import json

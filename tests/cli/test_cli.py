@@ -53,7 +53,7 @@ WRITERS = {"jsonl": write_jsonl, "json": write_json, "csv": write_csv, "tsv": wr
 
 
 def error_of(capsys, *arguments):
-    """The one line on standard error of a call that fails."""
+    """Return the one line on standard error of a call that fails."""
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -128,7 +128,7 @@ def test_mmd_bert_on_the_examples(capsys):
     out, error = capsys.readouterr()
     assert "`mmd_bert` is a mean over sets of 3 sizes" in error
     assert "profile:embedded" in out
-    # The test of the corpus leads, and the excess stands with both ends of its interval.
+    # The test of the corpus comes first, and the excess has both ends of its interval.
     numbers = [line.split() for line in out.split("\n\n")[1].splitlines()]
     assert numbers[0] == ["result", "value", "95", "%", "from", "to", "better", "range"]
     assert [row[0] for row in numbers[2:5]] == ["mmd_bert_pvalue", "mmd_bert_excess", "mmd_bert"]
@@ -404,7 +404,7 @@ def test_means_have_intervals_and_directions(capsys):
 
 
 def numbers_of(results):
-    """Cells of the table of numbers, without its titles."""
+    """Return the cells of the table of numbers, without its header."""
     lines = score.summary(results, [0, 1], ["a", "b"], 0).split("\n\n")[1].splitlines()
     return [re.split("  +", line.rstrip()) for line in lines[2:]]
 

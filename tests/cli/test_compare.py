@@ -181,7 +181,7 @@ def test_scores_of_unequal_sets_are_refused(tmp_path, monkeypatch, capsys, endin
         capsys, "trm", f"four.{ending}", f"three.{ending}"
     )
     assert compared(capsys, "trm", f"four.{ending}", "four.jsonl", "--names", "a,b")["metrics"][0]["value"] == "score"
-    # Of what is scored here as many are drawn as the file of scores has; the other way round nothing can be drawn.
+    # Captions are sampled from rows that are scored here, as many as in the file of scores, but not from scores.
     assert compared(capsys, "trm", f"three.{ending}", "four.jsonl")["metrics"][0]["value"] == "score"
     assert "--captions-per-row 3" in refused(capsys, "trm", f"four.{ending}", "three.jsonl")
 
@@ -292,7 +292,7 @@ def test_rows_that_cannot_be_joined_are_refused_before_any_is_scored(files, caps
 
 
 def cards(page):
-    """Tone and headline of each card of a page, in its order."""
+    """Return the tone and headline of each card of a page, in page order."""
     return re.findall(r'<article class="card (\w+)"><h3>(.*?)</h3>', page)
 
 

@@ -76,7 +76,7 @@ def test_random_pairs_command_normalizes_as_the_metric(run, data, tmp_path):
 
 
 def test_idf_of_a_corpus_is_that_of_lower_case(run, data, tmp_path):
-    """Phrases are in lower case, the corpus is not: "A" at the start of a sentence is the word of "a red dog"."""
+    """Check that phrases are lowercase and the corpus is not: an initial "A" matches the word of "a red dog"."""
     target = tmp_path / "out.json"
     assert run("ablations", "--random", "1", "--output", str(target))[0] == 0
     found = json.loads(target.read_text("utf-8"))["variants"]["GROOViST (-C +idf)"]["scores"]["own"]

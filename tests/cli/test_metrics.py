@@ -44,7 +44,7 @@ def test_both_forms_give_the_results_of_each_metric_alone(files, capsys, words):
 
 
 def without(words):
-    """The words without the references, which onlystyle has too but does not need."""
+    """Return the words without the references, which onlystyle accepts but does not need."""
     place = words.index("--references")
     return words[:place] + words[place + 2 :]
 

@@ -1,4 +1,4 @@
-"""Files that commands write: their forms, and what is refused before any work."""
+"""Output files of commands: their formats, and errors before any work."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ STORIES = [
 
 @pytest.fixture
 def stories(tmp_path, monkeypatch):
-    """A file of three stories in the working folder; the second has no score."""
+    """A file of three stories in the working folder. The second story has no score."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in STORIES), encoding="utf-8")
     return tmp_path

@@ -47,7 +47,10 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """Flickr8k-Expert and FOIL of drawn scenes: right captions are rated 4, one with a wrong colour 2, another's 1."""
+    """Return a folder with Flickr8k-Expert and FOIL of synthetic scenes, and rating 4 for correct captions.
+
+    A caption with a wrong color is rated 2, and a caption of another scene is rated 1.
+    """
     folder = tmp_path_factory.mktemp("drawn")
     shown = scenes.scenes(8, seed=5, split="test")
     content, foil, coco = {}, {"images": [], "annotations": []}, []

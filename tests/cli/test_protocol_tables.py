@@ -1,4 +1,4 @@
-"""`vlgauge protocol` with several metrics: one pass, the published rows beside, differences, numbers of references."""
+"""`vlgauge protocol` with several metrics: one pass, the published rows, differences, numbers of references."""
 
 import json
 import math
@@ -23,7 +23,7 @@ N = 6
 
 @pytest.fixture(autouse=True)
 def few_documents():
-    """CIDEr-D of so few rows warns."""
+    """Ignore the warning of CIDEr-D for a small number of rows."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "CIDEr-D takes document frequencies")
         yield
@@ -31,7 +31,10 @@ def few_documents():
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """Flickr8k-Expert of drawn scenes: two ratings of a right caption, one of another scene's."""
+    """Return a folder with Flickr8k-Expert of synthetic scenes.
+
+    Each correct caption has two ratings, and a caption of another scene has one.
+    """
     folder = tmp_path_factory.mktemp("drawn")
     shown = scenes.scenes(N, seed=5, split="test")
     content = {}
@@ -47,7 +50,7 @@ def drawn(tmp_path_factory):
 
 @pytest.fixture
 def protocol(drawn, capsys, monkeypatch, tmp_path):
-    """`protocol(*words)`: what the command prints of the drawn data."""
+    """`protocol(*words)`: the output of the command for the synthetic data."""
     monkeypatch.chdir(tmp_path)
 
     def call(*words, code=0, name="flickr8k_expert", data=drawn):
@@ -106,7 +109,7 @@ def test_parts_of_a_metric_are_no_metrics_of_their_own(protocol, tmp_path):
 
 def test_many_pairs_take_as_many_samples_as_they_need(protocol):
     words = ("--metric", "length,meteor,cider,rouge_l,bleu")
-    # Of 15 pairs no p-value could be below .05 with 500 samples.
+    # With 500 samples, no p-value of 15 pairs could be below 0.05.
     told = protocol(*words, "--resamples", 500, code=2)
     assert "`resamples` must be at least 599 for 15 tests at level 0.95" in told
     assert "got 500; leave it out for 1198" in told
@@ -203,7 +206,7 @@ def test_captions_whose_references_are_gone_are_undefined_and_counted(protocol, 
 
 def test_all_that_is_missing_is_told_before_anything_is_scored(protocol, monkeypatch):
     def score(*anything, **everything):
-        """What evaluate adds its own words to."""
+        """Fail in the function to whose errors evaluate adds a prefix."""
         raise AssertionError("scored")
 
     monkeypatch.setattr("vlgauge.families.base.metric.Metric.compute", score)

@@ -12,7 +12,7 @@ WORDS = ["--record", "results.jsonl", "--model", "org/teller", "--dataset", "org
 
 @pytest.fixture(autouse=True)
 def stories(tmp_path, monkeypatch):
-    """A file of stories in the working folder."""
+    """Write a file of stories to the working folder."""
     monkeypatch.chdir(tmp_path)
     rows = [
         {"id": i, "predictions": text} for i, text in enumerate(("A dog ran. A dog sat.", "One.", "We left. We ate."))
@@ -133,7 +133,7 @@ def checked(capsys, *words):
 
 
 def rewritten(folder, **values):
-    """The one record with other values."""
+    """Rewrite the one record with other values."""
     path = folder / "results.jsonl"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values) + "\n", encoding="utf-8")
 

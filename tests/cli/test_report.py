@@ -1,4 +1,4 @@
-"""`vlgauge score --report`: the page, what is printed and written beside it, and what is refused."""
+"""`vlgauge score --report`: the page, the printed output, the other files, and errors."""
 
 import json
 import re

@@ -15,7 +15,7 @@ TRM = ["--metrics", "trm:distance=rouge_l", "--no-progress"]
 
 @pytest.fixture
 def file(tmp_path):
-    """Three images with 8 captions by people, and samples of a system at two temperatures."""
+    """Three images with 8 human captions, and samples of a system at two temperatures."""
     rng = np.random.default_rng(0)
     rows = []
     for i in range(3):

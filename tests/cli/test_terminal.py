@@ -1,4 +1,4 @@
-"""What commands print on a terminal: no line wider than it; whole lines everywhere else."""
+"""Output of commands: lines fit the width of a terminal, and are whole elsewhere."""
 
 import io
 import json

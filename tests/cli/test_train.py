@@ -1,4 +1,4 @@
-"""`vlgauge train`: the recipes, their help, what is checked first, and the commands that are written down."""
+"""`vlgauge train`: the recipes, their help, early checks, and the commands in the documentation."""
 
 import os
 import re

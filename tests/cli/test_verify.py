@@ -1,4 +1,4 @@
-"""`vlgauge verify`: published numbers beside ours, what could not be checked and why, and the list of all tables."""
+"""`vlgauge verify`: published and computed numbers, unchecked numbers with reasons, and the list of all tables."""
 
 import dataclasses
 import gzip
@@ -29,7 +29,7 @@ KNOWN = {"one": ["A square that is red .", "Red square ."], "two": ["The dog run
 
 @pytest.fixture(autouse=True)
 def few_documents():
-    """CIDEr-D of so few rows warns."""
+    """Ignore the warning of CIDEr-D for a small number of rows."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "CIDEr-D takes document frequencies")
         yield
@@ -162,7 +162,7 @@ def test_stories_that_only_their_authors_have(verified, tmp_path):
     assert record["compared"][0]["ours"] != found["ours"]
 
 
-# -- real data, where it is -------------------------------------------------------------------------------------------
+# -- real data, if available ------------------------------------------------------------------------------------------
 def test_the_demo_of_the_caption_evaluation_is_met(verified, shared_folder, tmp_path):
     given = json.loads(gzip.decompress((shared_folder / "oracles" / "coco_fakecap.json.gz").read_bytes()))
     known = zip(given["ids"], given["references"], strict=True)
@@ -237,7 +237,7 @@ def test_weights_are_fetched_and_their_numbers_compared(verified, tmp_path, monk
         assert (family, "bad captions") in found
 
 
-# -- what is shown ----------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 def test_text_and_markdown(capsys, tmp_path):
     write_example(tmp_path)
     assert main(["verify", "bleu", "--data", str(tmp_path), "--output", str(tmp_path / "all.json")]) == 1
@@ -295,7 +295,7 @@ def test_a_command_that_is_not_there_yet_is_marked(capsys):
 
 
 def options_of(parser):
-    """The options of a command and of its experiments."""
+    """Return the options of a command and of its experiments."""
     found = set(parser._option_string_actions)
     for action in parser._actions:
         for inner in (action.choices or {}).values() if isinstance(action.choices, dict) else ():
@@ -304,7 +304,7 @@ def options_of(parser):
 
 
 def test_listed_commands_have_their_options():
-    """What the list tells to call can be called."""
+    """Check that the commands in the list can be called."""
     known: dict = {}
     for one in published_tables():
         for name, words in re.findall(r"vlgauge ([a-z-]+)([^;]*)", one.command or ""):

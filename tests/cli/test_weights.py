@@ -21,7 +21,7 @@ def run(capsys, *arguments):
 # -- convert ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    """Files: the base, a PAC-S of it, one whose backbone differs too, a PAC-S++."""
+    """Return files: the base, a PAC-S of it, one with a different backbone, and a PAC-S++."""
     folder, base = tmp_path_factory.mktemp("weights"), tiny_state()
     heads = rand_clip().to_torch(rand_clip().make_adapter("tiny", 0, 0.8))
     lora = rand_clip().to_torch(rand_clip().make_lora("tiny"))

@@ -22,10 +22,10 @@ def rows(tmp_path, monkeypatch):
 
 
 def told(capsys, *words):
-    """The one line of a command that is refused."""
+    """Return the one line of a command that fails."""
     try:
         code = main(list(words))
-    except SystemExit as ended:  # of argparse
+    except SystemExit as ended:  # raised by argparse
         code = ended.code
     assert code == 2
     (line,) = capsys.readouterr().err.splitlines()
