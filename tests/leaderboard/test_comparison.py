@@ -264,7 +264,7 @@ def test_rounding_is_a_tie():
 
 # -- Rows that a system lacks -----------------------------------------------------------------------------------------
 def hard_and_easy(metric="meteor"):
-    """A system that has no score of the ten hard rows, and one that is better in all others."""
+    """Return a system without scores of the ten hard rows, and one that is better in all other rows."""
     easy, hard = np.linspace(0.7, 0.9, 30), np.linspace(0.1, 0.2, 10)
     return {
         "silent": made_run([*(easy - 0.003), *[NAN] * 10], metric),
@@ -278,7 +278,7 @@ def test_means_are_of_the_rows_that_every_system_defines():
     ):
         compared = only(compare(hard_and_easy(), ["meteor"]))
     honest, silent = compared.systems
-    # By the means over its own rows alone the silent one was the best.
+    # The mean over its scored rows only would rank the silent system first.
     assert silent.own_value > honest.own_value
     assert (honest.name, honest.groups, honest.bold, silent.groups, silent.bold) == ("honest", (1,), True, (2,), False)
     assert (honest.value, silent.value) == (pytest.approx(0.8), pytest.approx(0.797))
@@ -343,7 +343,7 @@ def test_no_common_row_is_refused():
 
 # -- Enough samples, enough rows --------------------------------------------------------------------------------------
 def ladder(systems, rows=40, step=3.0, metric="rovist_nr"):
-    """Systems each of which is far better than the next, all rows differ."""
+    """Return systems each of which is far better than the next one. All rows differ."""
     rng = np.random.default_rng(systems)
     return {f"s{i:02}": made_run(rng.normal(size=rows) - step * i, metric) for i in range(systems)}
 
@@ -399,7 +399,7 @@ def test_too_few_rows_that_differ(systems, few):
         compared = only(compare({name: made_run(own) for name, own in scores.items()}, ["rovist_nr"]))
         assert {(pair.n_differing, pair.too_few) for pair in compared.pairs} == {(differing, differing == few)}
         assert {pair.better is None for pair in compared.pairs} == {differing == few}
-        # No test could support what is bold.
+        # No test could support any bold value.
         assert sum(one.bold for one in compared.systems) == (0 if differing == few else 1)
 
 
@@ -431,7 +431,7 @@ def test_groups_that_differ_count():
 
 
 def test_a_level_is_read_as_it_is_written():
-    # Nine of ten sums of signs are smaller: p = .1 exactly, which 1 - .9 as a float is less than.
+    # Nine of ten sums of signs are smaller: p = 0.1 exactly, and the float 1 - 0.9 is less.
     runs = {"a": made_run(range(1, 41)), "b": made_run([0] * 40)}
     pair = the_pair(runs, resamples=9, level=0.9)
     assert (pair.pvalue, pair.better) == (0.1, "a")
@@ -449,7 +449,7 @@ def test_one_seed_gives_the_same_pvalues_in_any_order_of_systems_and_rows():
 
     expected = pvalues("abcdefgh", np.arange(40))
     assert pvalues("gbhafecd", rng.permutation(40)) == expected
-    # Up to 50 pairs the samples are as many, and a pair has the same p-value beside others.
+    # Up to 50 pairs have the same number of samples, and other pairs do not change a p-value.
     some = pvalues("dgb", np.arange(40))
     assert {pair: p for pair, (p, _) in some.items()} == {pair: expected[pair][0] for pair in some}
 
@@ -535,7 +535,7 @@ def test_unknown_sizes_warn():
 # -- BLEU, of which counts are added ----------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def by_bleu():
-    """Two systems that differ, one that is as good as the first, and what they said of."""
+    """Return two systems that differ, one that is as good as the first."""
     captions, references = random_examples(30, 5)
     rng = np.random.default_rng(5)
 
@@ -662,7 +662,7 @@ def test_counts_that_are_not_those_of_the_scores_are_refused(change, message):
         compare(runs, ["bleu"])
 
 
-# -- What is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("runs", "options", "message"),
     [

@@ -1,4 +1,4 @@
-"""Exports: golden files, read back by the classes of the Hub's library; directions; what is refused."""
+"""Exports: golden files, results of the Hub library that reads them, directions, and errors."""
 
 import dataclasses
 import io
@@ -38,7 +38,7 @@ def records():
 
 @pytest.fixture
 def paper(records):
-    """Those of the paper profile."""
+    """Records of the paper profile."""
     return [record for record in records if record.profile == "paper"]
 
 
@@ -53,7 +53,7 @@ def only(exports):
 
 @pytest.fixture
 def skipping():
-    """What is told of records that are left out."""
+    """Expected warning about omitted records."""
     with pytest.warns(UserWarning, match="left out, because the Hub ranks from high to low and lower is better here"):
         yield
 
@@ -135,7 +135,7 @@ def test_model_index_comes_back_through_the_hubs_classes(paper):
         assert name == own[0].model.name
         for result, record in zip(results, own, strict=True):
             assert isinstance(result, EvalResult)
-            # Raw, whatever the direction.
+            # Raw values in both directions.
             assert (result.metric_value, result.metric_type) == (record.value, f"vlgauge/{record.metric}")
             assert result.metric_args == {"signature": record.signature}
             assert (result.dataset_type, result.dataset_split) == (record.dataset.id, record.dataset.split)
@@ -174,7 +174,7 @@ def test_a_table_is_sorted_in_the_direction_of_its_metric(paper):
 
 
 def complete(records):
-    """Records of which every row has a score, by sets of one size."""
+    """Return records with a score in every row, by sets of one size."""
     signatures = {"trm": "|sets:5v5"}
     return [
         dataclasses.replace(
@@ -185,13 +185,13 @@ def complete(records):
 
 
 def worse(records):
-    """The same records in the other order of their values."""
+    """Return the same records with their values in reverse order."""
     return [dataclasses.replace(one, value=-one.value) for one in records]
 
 
 def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
     table = records_table(paper)
-    # By GROOViST, both lack three stories, which may be others; by TRM, one has them all.
+    # Both lack three stories by GROOViST, which may differ, and one has all stories by TRM.
     assert [row[0].text for row in table.rows] == ["-", "-"]
     assert not any(cell.bold for row in table.rows for cell in row)
     assert table.bold == ""
@@ -361,7 +361,7 @@ def test_scores_of_no_record_are_refused(records):
         dataset_card(records, CARD, {"org/other": [made_run([1], "rovist_nr")]})
 
 
-# -- What is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("export", [eval_results, model_index, eval_yaml])
 def test_embedded_results_are_refused(records, export):
     with pytest.raises(

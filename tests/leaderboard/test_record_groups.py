@@ -1,4 +1,4 @@
-"""Rank groups of records: what the comparison warns of is told, and what cannot be compared is left out."""
+"""Rank groups of records: warnings of the comparison, and records that cannot be compared."""
 
 import dataclasses
 import io
@@ -47,7 +47,7 @@ def test_the_first_group_is_bold_as_it_is_in_a_comparison():
 
 
 def lacking():
-    """Three systems that each lack other rows: the worst on the rows of all leaves out what is hard."""
+    """Return three systems that each lack other rows. The worst on the common rows omits the hard rows."""
     rng = np.random.default_rng(3)
     hard = np.where(np.arange(60) < 40, 0.8, 0.2) + 0.02 * rng.normal(size=60)
     scores = {"best": hard + 0.1, "good": hard + 0.05, "silent": hard}

@@ -98,7 +98,7 @@ def test_swapped_scores_of_the_same_mean_are_refused():
 def test_a_record_without_a_digest_is_compared_and_unsigned():
     record = dataclasses.replace(recorded(made_run(SCORES)), scores_sha256=None)
     assert check_scores(record, made_run(SCORES)).record.scores_sha256 is None
-    # It is what numbers can tell, and no more.
+    # Numbers alone do not show the order of the rows.
     assert check_scores(record, made_run([SCORES[1], SCORES[0], *SCORES[2:]]))
     with pytest.raises(ValueError, match="must have the value of the record"):
         check_scores(record, made_run([0.5, *SCORES[1:]]))
@@ -118,7 +118,7 @@ def test_a_record_without_a_digest_is_compared_and_unsigned():
 )
 def test_why_an_interval_is_not_checked_is_said(changed, why):
     record = recorded(made_run(SCORES))
-    # It would be refused if it were checked.
+    # A check would raise an error.
     ci = dataclasses.replace(record.ci, high=0.75, **changed)
     assert check_scores(dataclasses.replace(record, ci=ci), made_run(SCORES)).interval.startswith(why)
     none = dataclasses.replace(record, ci=None)
@@ -140,7 +140,7 @@ def test_every_file_of_a_model_belongs_to_a_record():
         scores_of_records(records, {"org/teller": [made_run([0.1, 0.2])]})
     with pytest.raises(ValueError, match="got only other ones for org/teller"):
         scores_of_records(records, {"org/teller": [made_run([0.1], "trm")]})
-    # Of two metrics in a file, one is recorded.
+    # One of two metrics in a file is recorded.
     both = {**made_run([0.1] * 5, "trm"), **runs[0]}
     assert [one.record for one in scores_of_records(records, {"org/teller": [both]})] == records[:1]
 

@@ -97,7 +97,7 @@ def test_another_signature_of_the_same_result_is_told_once(tmp_path):
         assert append_records(path, [other]) == [other]
     (message,) = (str(one.message) for one in told)
     assert f"{record().signature} and {other.signature};" in message
-    # What is there already is not told again, nor another split.
+    # Existing signatures are not repeated in the warning, and neither is another split.
     moved = dataclasses.replace(other, dataset=dataclasses.replace(DATASET, split="val"))
     assert append_records(path, [other, moved]) == [moved]
 
@@ -141,7 +141,7 @@ def of_metric(name, value, **more):
 
 
 def of_score(name, title):
-    """A record that says that higher is better."""
+    """Return a record of a metric for which higher is better."""
     return changed(metric=name, title=title, signature=f"{name}|v:0.1.0|profile:paper", ci=None)
 
 

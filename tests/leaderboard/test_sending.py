@@ -1,4 +1,4 @@
-"""Sending: dry by default, a pull request always, faults in words; the Hub is on this machine."""
+"""Sending: a dry run by default, always a pull request, and readable errors, with a Hub on this machine."""
 
 import json
 
@@ -150,7 +150,7 @@ def test_scores_that_are_no_longer_there_go_with_the_pull_request(hub, tmp_path)
 
 
 BOMB = "a0: &a0 {k: 1}\n" + "".join(f"a{i + 1}: &a{i + 1} {{<<: [{', '.join([f'*a{i}'] * 9)}]}}\n" for i in range(12))
-# PyYAML 6.0.4 takes equal keys of merged mappings once, so that it is no bomb any more.
+# PyYAML 6.0.4 merges duplicate keys once, so that this is not a bomb any more.
 TOO_NEW = Version(yaml.__version__) >= Version("6.0.4")
 BROKEN = [
     pytest.param(BOMB, marks=pytest.mark.skipif(TOO_NEW, reason="no bomb for this PyYAML")),

@@ -180,7 +180,7 @@ def test_a_pvalue_at_its_floor_is_a_bound():
     for form, text in (("text", "  ≤ 1.0e-04  "), ("markdown", " | ≤ 1.0e-04 | "), ("html", ">≤ 1.0e-04<")):
         assert text in render(pairs_table(compare(runs, ["rovist_nr"])), form)
     assert "$\\le$ 1.0e$-$04 &" in render(pairs_table(compare(runs, ["rovist_nr"])), "latex")
-    # All signs of ten rows: a p-value by counting, not a bound.
+    # All signs of ten rows are enumerated: the p-value is exact, not a bound.
     few = {name: made_run(run["rovist_nr_scores"][:10]) for name, run in runs.items()}
     assert "≤" not in render(pairs_table(compare(few, ["rovist_nr"], resamples=1024)), "text")
 

@@ -29,7 +29,7 @@ def test_every_command_runs_and_the_table_of_the_readme_is_true(tmp_path, monkey
         assert main(words) == 0, line
         printed[line] = capsys.readouterr().out
     assert printed[lines[-1]] == text
-    # What the text says of the systems, by both metrics.
+    # Groups of the systems in the text, by both metrics.
     first = printed[lines[0]].splitlines()[2:5]
     groups = {cells[0]: (cells[4], cells[8]) for cells in (line.replace("* ", "").split() for line in first)}
     assert groups == {"sampler": ("1", "1"), "wanderer": ("1", "1"), "greedy": ("2", "2")}
