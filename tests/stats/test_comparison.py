@@ -88,7 +88,7 @@ def test_where_all_scores_tie_nothing_is_told_apart():
     assert (test.pvalue, test.difference) == (1.0, 0.0)
     scores = np.linspace(0.3, 0.5, 20)
     assert paired_test(scores + 1e-13, scores).pvalue == 1.0
-    # Of other items the differences count as before.
+    # The differences of other items count as before.
     mixed = [*scores[:19], 0.9]
     assert paired_test(mixed, scores + 1e-13).pvalue == paired_test(mixed, scores).pvalue
 
@@ -122,7 +122,7 @@ def test_lists_with_undefined_items_come_close_to_each_alone():
     columns[1, :15] = columns[2, 10:110] = columns[3, 1:] = math.nan
     together = bootstrap_intervals(columns)
     assert [one is None for one in together] == [False, False, False, True]
-    # More than a tenth is undefined: samples of its own.
+    # More than a tenth is undefined, so that separate samples are used.
     assert together[2] == bootstrap_interval(columns[2])
     alone = bootstrap_interval(columns[1])
     assert (together[1].low, together[1].high) == pytest.approx((alone.low, alone.high), abs=0.01)
@@ -130,7 +130,7 @@ def test_lists_with_undefined_items_come_close_to_each_alone():
 
 # -- several systems --------------------------------------------------------------------------------------------------
 def made_systems(rng, rows=60, systems=5):
-    """Scores of systems that are close to each other, some of which tie in some rows, shape ``(systems, rows)``."""
+    """Return scores of similar systems with ties in some rows, shape ``(systems, rows)``."""
     scores = rng.normal(size=rows) + 0.4 * rng.normal(size=(systems, rows)) + np.linspace(0, 0.2, systems)[:, None]
     scores[1, :20] = scores[0, :20]
     scores[2, 20:30] = scores[0, 20:30] * (1 + 1e-13)  # ties, but is not equal
@@ -189,7 +189,7 @@ def test_few_items_that_differ_among_many_are_enumerated():
     scores = np.zeros((2, 400))
     scores[0, [5, 80, 210, 333]] = [1.0, 2.0, 3.0, -0.5]
     (test,) = paired_tests(scores, [(0, 1)])
-    # All differences turned to plus, and the sum as it is: 2 of 8 with the first sign fixed.
+    # All differences positive, and the observed sum: 2 of 8 with the first sign fixed.
     assert (test.pvalue, test.exact, test.n_differing) == (4 / 16, True, 4)
     assert paired_test(*scores) == test
 

@@ -11,7 +11,10 @@ SCORES = RNG.normal(0.3, 1.0, size=40)
 
 
 def ends_by_loops(effects, times, level):
-    """Ends by the definition, less the statistic: effects of mean 0, and how often each sample has each of them."""
+    """Return the ends by the definition, minus the statistic.
+
+    `effects` have mean 0, and `times` are the counts of each effect in each sample.
+    """
     n = len(effects)
     variance = sum(u * u for u in effects) / n
     studentised = []
@@ -82,7 +85,7 @@ def test_an_interval_ends_where_values_do():
 
 def test_a_cut_interval_holds_its_value():
     found = bootstrap_interval([0.0, 1.0], resamples=9)
-    # By a last bit beyond an end; far beyond it, as of scores of another version.
+    # A rounding error beyond an end, then a value far beyond it, from scores of another version.
     assert found.within((0.0, 1.0), 1.0 + 1e-9).high == 1.0 + 1e-9
     assert found.within((0.0, 1.0), 1.2) == found
     assert found.within((0.7, 1.0), 0.5) == found

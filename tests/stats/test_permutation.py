@@ -213,7 +213,7 @@ def test_set_test_by_hand():
     assert summary["zscores"] == pytest.approx([math.sqrt(3 / 2), math.nan], nan_ok=True)
     assert summary["null_mean"] == pytest.approx(3.5)
     assert summary["z"] == pytest.approx((8 - 7) / math.sqrt(2 / 3))
-    assert summary["pvalue"] == 1 / 3  # of the one that varies
+    assert summary["pvalue"] == 1 / 3  # only the p-value of the varying one
 
 
 def test_set_test_summarises_its_pvalues_and_excess():

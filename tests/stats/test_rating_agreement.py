@@ -59,7 +59,7 @@ def test_values_and_intervals_are_those_of_scipy(ties, classes, monkeypatch):
 
 # -- p-values ---------------------------------------------------------------------------------------------------------
 def share_of_pairings(name, scores, ratings):
-    """The share of all pairings in which the coefficient is at least as far from 0, one by one."""
+    """Return the share of all pairings in which the coefficient is at least as far from 0, by enumeration."""
     observed = abs(SCIPY[name](scores, ratings).statistic)
     order = itertools.permutations(ratings)
     return np.mean([abs(SCIPY[name](scores, own).statistic) >= observed - 1e-9 for own in order])
@@ -84,7 +84,7 @@ def test_pvalues_of_few_rows_are_those_of_all_pairings(scores, ratings):
 def test_the_least_pvalue_of_three_rows():
     found = agreement([1, 2, 3], [1, 2, 3], resamples=0).correlations
     assert [one.pvalue for one in found.values()] == pytest.approx([1 / 3] * 4)
-    # By the normal distribution .0367.
+    # The normal distribution gives 0.0367.
     assert agreement([1, 2, 3, 4, 5], [1, 1, 2, 2, 3]).correlations["tau_b"].pvalue == pytest.approx(1 / 15)
 
 
@@ -209,7 +209,7 @@ def test_wrong_options():
 
 
 def coverage(runs, n):
-    """How often the interval of each coefficient holds its value in a large sample of the same kind."""
+    """Return how often the interval of each coefficient contains the value of a large sample of the same kind."""
     truth = {name: one.value for name, one in agreement(*drawn_scores(200_000, 9), resamples=0).correlations.items()}
     held = dict.fromkeys(COEFFICIENTS, 0)
     for seed in range(runs):

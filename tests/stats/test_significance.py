@@ -38,7 +38,7 @@ def test_a_level_is_read_as_it_is_written():
 def test_samples_of_many_tests(n_tests, level, sides, enough):
     assert enough_resamples(n_tests, level) == enough
     least = least_resamples(n_tests, level, sides=sides)
-    # The least p-value of so many samples is significant, and of one less it is not.
+    # The minimum p-value with `least` samples is significant, and with one sample less it is not.
     assert is_significant(n_tests * sides / (least + 1), level)
     assert least == 1 or not is_significant(n_tests * sides / least, level)
     check_enough_resamples(least, n_tests, level, by_default=enough, sides=sides)

@@ -1,4 +1,4 @@
-"""Statistics of added counts: by hand, as plain loops, properties, what is refused, and simulations."""
+"""Statistics of summed counts: worked examples, plain loops, properties, errors, and simulations."""
 
 import itertools
 import math
@@ -15,12 +15,12 @@ NAN = math.nan
 
 
 def ratio(sums):
-    """Matches of guesses, a statistic of two counts."""
+    """Return matches divided by guesses, a statistic of two counts."""
     return sums[..., 0] / sums[..., 1]
 
 
 def made_counts(rng, shape, quality=0.7):
-    """Counts of BLEU of made-up rows, which are hard or easy, with the shape ``(*shape, n_rows, 10)``."""
+    """Return BLEU counts of random rows, which are hard or easy, with the shape ``(*shape, n_rows, 10)``."""
     n_rows = shape[-1]
     length = rng.integers(6, 14, shape)
     chance = rng.beta(8 * quality, 8 * (1 - quality), n_rows)  # the same for all systems
@@ -37,8 +37,8 @@ def test_two_rows_by_hand():
     (test,) = summed_tests([a, b], [(0, 1)], ratio)
     assert (test.difference, test.pvalue, test.n_items, test.n_dropped, test.exact) == (0.5, 0.5, 2, 0, True)
     assert summed_value(a, ratio) == 0.75
-    # Without the first row a is 1/2, without the second 2/2: effects of 1/4 and -1/4, of variance 1/8 as of n - 1. The
-    # difference is 1/2 without either.
+    # If the first row is omitted, a is 1/2, and 2/2 if the second row is omitted. The effects are 1/4 and -1/4, with a
+    # variance of 1/8 (divisor n - 1). The difference is 1/2 in both cases.
     ends = summed_intervals([a, b], [(0,), (0, 1)], ratio)
     reach = scipy.stats.t.ppf(0.975, 1) * math.sqrt(1 / 8 / 2)
     assert [one.low for one in ends] == pytest.approx([0.75 - reach, 0.5])
@@ -125,7 +125,7 @@ def test_the_order_of_the_rows_changes_nothing(grouped):
 
     ends, others = found(np.arange(50)), found(rng.permutation(50))
     assert ends == pytest.approx(others, rel=1e-12)
-    # A system beside others has the interval that it has alone.
+    # A system has the same interval with and without other systems.
     alone = summed_intervals(counts[2:], [(0,)], summed_bleu_4, resamples=300, groups=labels if grouped else None)
     assert (alone[0].low, alone[0].high) == pytest.approx(ends[2], rel=1e-12)
 
@@ -234,7 +234,7 @@ def test_wrong_arguments(call, message):
 
 # -- simulations ------------------------------------------------------------------------------------------------------
 def share_rejected(n_pairs, seed):
-    """How often two systems of equal quality are told apart at .05."""
+    """Return how often two systems of equal quality differ significantly at 0.05."""
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(n_pairs):
         (test,) = summed_tests(made_counts(rng, (2, 60)), [(0, 1)], summed_bleu_4, resamples=400)
@@ -243,7 +243,7 @@ def share_rejected(n_pairs, seed):
 
 
 def shares_covered(n_runs, seed):
-    """How often 200 rows cover the BLEU of all rows that there could be, and the difference of two systems."""
+    """Return how often 200 rows cover the BLEU of all possible rows, and the difference of two systems."""
     rng = np.random.default_rng(seed)
 
     def systems(n_rows):

@@ -1,4 +1,4 @@
-"""One thread for linear algebra, for as long as anybody wants it."""
+"""One thread for linear algebra while at least one caller requires it."""
 
 import sys
 import threading
