@@ -1,4 +1,4 @@
-"""The workbench on the loopback; skipped where gradio is missing."""
+"""The workbench on the loopback. These tests are skipped if gradio is missing."""
 
 import gc
 import importlib
@@ -27,7 +27,7 @@ _LEFT_OPEN = (
 
 
 def pytest_collection_modifyitems(items):
-    """The garbage collector finds what Gradio left open wherever it happens to run, also in tests of no page."""
+    """Ignore objects that Gradio left open, which the garbage collector may find during any test."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings(_LEFT_OPEN))
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_of_gradio_is_left():
-    """What a file of tests left open is no matter of the next one."""
+    """Collect the garbage after each file, so that no file of tests affects the next one."""
     yield
     with loops_of_gradio_left_open():
         pass  # at its end the garbage is collected
@@ -43,7 +43,7 @@ def nothing_of_gradio_is_left():
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
-    """Address of a workbench, which ends with the tests."""
+    """Yield the URL of a workbench, which ends with the tests."""
     import vlgauge_workbench
 
     with pytest.MonkeyPatch.context() as patched:
@@ -73,7 +73,7 @@ def wait_until():
 
 @pytest.fixture(scope="session")
 def built():
-    """`built(...)`: the page of a workbench that is not served; it takes seconds to make."""
+    """Return `built(...)`, which builds the page of a workbench without serving it. A page takes seconds."""
     import vlgauge_workbench
 
     def build(**options):
@@ -85,13 +85,13 @@ def built():
 
 @pytest.fixture(scope="session")
 def page(built):
-    """The page as it is made without options, for tests that look at it and change nothing of it."""
+    """Return the page without options, for tests that do not change it."""
     return built()
 
 
 @pytest.fixture(scope="module")
 def client(served):
-    """A caller of the API."""
+    """Yield a client of the API."""
     from gradio_client import Client
 
     with loops_of_gradio_left_open():

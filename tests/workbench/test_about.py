@@ -1,4 +1,4 @@
-"""What the last tab says: models, citations, and calls that work as they stand."""
+"""The last tab: models, citations, and calls that run unchanged."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ CALLED = [("rovist_nr", ""), ("clip_s", "image"), ("clip_s", "video")]
 
 
 def asked(address, *headers):
-    """A request as the queue gets it from a page at an address."""
+    """Return a request as the queue receives it from a page at an address."""
     parts = urllib.parse.urlsplit(address)
     sent = [(b"host", parts.netloc.encode()), *headers]
     scope = {"type": "http", "method": "POST", "path": "/gradio_api/queue/join", "headers": sent, "query_string": b""}

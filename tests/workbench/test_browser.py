@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
   one => one.offsetWidth && one.contentDocument.documentElement.scrollWidth > one.offsetWidth).length"""
 
-# What a finger cannot hit well; small buttons of Gradio in its labels are left out.
+# Targets that are too small for a finger. Small buttons of Gradio in its labels are excluded.
 SMALL_TARGETS = """() => [...document.querySelectorAll(
   "[role=tab], button.lg, .pick, .card, .acts button, [role=option], .form .wrap-inner, .form textarea:enabled"
 )].filter(one => one.checkVisibility() && one.offsetHeight < 34).map(one => [one.offsetHeight, one.outerHTML])"""
@@ -31,7 +31,7 @@ SMALL_TARGETS = """() => [...document.querySelectorAll(
 
 @contextmanager
 def visited(chromium, address, width, scheme):
-    """The page at an address; nothing but this machine is asked, and no script fails."""
+    """Yield the page at an address, and check that it sends no requests to other machines and that no script fails."""
     with watched(chromium, address, width, scheme) as page:
         page.locator(".res .big:visible").wait_for()
         yield page
@@ -53,7 +53,7 @@ def show_in(page, scheme):
 
 
 def check_looks(page, **schemes):
-    """Everything can be read and has a name, and nothing stands out of the page: wide, and on a phone."""
+    """Check that texts are readable, that elements have names, and that the page fits a wide window and a phone."""
     for width, kind in ((1280, "wide"), (390, "phone")):
         page.set_viewport_size({"width": width, "height": 1000})
         show_in(page, schemes[kind])
@@ -65,7 +65,7 @@ def check_looks(page, **schemes):
     assert page.evaluate(SMALL_TARGETS) == []
 
 
-# What Gradio draws is there, and mended.
+# Gradio has rendered all elements, and the page has fixed them.
 AT_REST = """() => !document.documentElement.classList.contains('opening') && !document.querySelector('p.loading')
   && ![...document.querySelectorAll('[data-testid=status-tracker]')].some(
     one => one.checkVisibility({opacityProperty: true}))
@@ -149,7 +149,7 @@ def test_a_leaderboard_is_sorted_copied_and_short_on_a_phone(served, chromium, t
     made = []
     for name, value in (("low", 1.0), ("high", 3.0), ("other high", 3.0)):
         own = {"model": first["model"] | {"id": f"org/{name.replace(' ', '-')}", "name": name}, "value": value}
-        # A dataset of their own, in which no row is undefined: such models are ranked.
+        # A separate dataset, in which every row is defined: such models are ranked.
         own |= {"dataset": first["dataset"] | {"id": "org/own", "name": "Own"}, "undefined": 0, "ci": None}
         made.append(json.dumps(first | own))
     (tmp_path / "made.jsonl").write_text("\n".join(made) + "\n", encoding="utf-8")
@@ -320,7 +320,7 @@ def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium)
         page.goto(copied)
         page.get_by_text("wanderer is better by two of two metrics.").wait_for()
         assert page.locator(".duel > summary").all_inner_texts() == told
-        # Files of a visitor take their place, and a refusal leaves nothing.
+        # Uploaded files replace the examples, and an error leaves no result.
         board = EXAMPLES / "leaderboard"
         page.get_by_text("Or systems of your own").click()
         files = page.locator("#versus input[type=file]").first

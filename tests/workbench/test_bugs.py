@@ -1,4 +1,4 @@
-"""A bug is logged with its traceback under the number that the page shows; no detail of it reaches the page."""
+"""A bug is logged with its traceback under the number on the page, and the page shows no detail of it."""
 
 import logging
 import re

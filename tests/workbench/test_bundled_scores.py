@@ -1,4 +1,4 @@
-"""Where the score of one example lies among those of the bundled ones."""
+"""Position of the score of one example among the scores of the bundled ones."""
 
 import html
 import math
@@ -60,7 +60,7 @@ def test_the_page_says_it():
     ("score", "ends", "higher", "axis"),
     [
         (0.6, (0.0, 4 / 3), True, (0.0, 4 / 3)),
-        (1.6, (0.0, 4 / 3), True, (0.0, 1.6)),  # by settings with a larger range
+        (1.6, (0.0, 4 / 3), True, (0.0, 1.6)),  # settings with a larger range
         (0.4, (0.0, None), False, (0.0, 1.3)),
         (2.0, (None, None), True, (-0.6, 2.6)),
         (-3.0, (None, 1.0), True, (-4.0, 1.0)),

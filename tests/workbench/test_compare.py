@@ -27,7 +27,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def shown(metrics, files, predictions="predictions", *, pictures=None, most_rows=None, **titles):
-    """What the page shows of files."""
+    """Return the page for files."""
     shared = [titles.get(name, NONE) for name in SHARED]
     own = [predictions] if isinstance(predictions, str) else predictions
     paths = [str(one) for one in files]
@@ -49,7 +49,7 @@ def written(path, rows):
 
 @pytest.fixture(scope="module")
 def captions():
-    """Captions of two systems of four rows, and references."""
+    """Return captions of two systems for four rows, and references."""
     refs = [["a dog ran home", "the dog ran"], ["a cat sat"], ["two birds sing"], ["a red car"]]
     first = ["a dog ran home", "a cat sat down", "birds", "a red car"]
     second = ["the dog", "a cat sat", "two birds sing", "a red car"]
@@ -89,7 +89,7 @@ def numbers_of(comparison):
 
 
 def check_copies(found, folder, monkeypatch, capsys):
-    """What is copied, run where the files lie, gives the same numbers."""
+    """Check that the copied code gives the same numbers if it runs in the folder of the files."""
     monkeypatch.chdir(folder)
     expected = numbers_of(found.compared.comparison)
     copied = compare_snippets(found.asked)

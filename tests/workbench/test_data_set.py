@@ -54,13 +54,13 @@ def tab_of(hosting):
 
 @pytest.fixture(scope="module")
 def space():
-    """The tab as a Space has it."""
+    """Return the tab with the limits of a Space."""
     return tab_of(SPACE)
 
 
 @pytest.fixture(scope="module")
 def begin():
-    """`begin(source, ...)`: `Score` pressed, on a machine of one's own."""
+    """Return `begin(source, ...)`, which presses `Score` with the limits of a user's machine."""
     tab = tab_of(OWN_MACHINE)
 
     def press(source, metric="clip_s", config="image", **changed):
@@ -85,7 +85,7 @@ def run_over(source, titles, *, metric=CLIP, first=0, rows=None, hosting=OWN_MAC
 
 
 def kept(run, model=""):
-    """The page, the table, and the paths of the files by name."""
+    """Return the page, the table, and the paths of the files by name."""
     paths = []
     usual = data_set.written
 
@@ -206,7 +206,7 @@ def clips_of(hub, n):
     clip = (examples.PICTURES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
     captions = [f"A star moves to the {side}." for side in ("left", "right", "top", "left")[:n]]
-    commit = f"{n:040x}"  # of other files, as workers keep what they read of a commit
+    commit = f"{n:040x}"  # unique, because workers keep the files of a commit
     hub.repositories["org/clips"] = Repository({commit: {"data/test-0.parquet": parquet_of_clips(cells, captions)}})
     return clip, captions[:-1]
 
@@ -236,7 +236,7 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     # The worst first.
     assert [row[1] for row in table["data"]] == sorted(round(score, 4) for score in expected["pac_s_scores"])
     assert "must be a readable video, got 7 bytes" in page
-    assert "data:image/" in page  # of frames
+    assert "data:image/" in page  # frames
     with pytest.raises(gr.Error, match="must have a run that ended before all rows were read"):
         data_set._gone_on(run)
 
@@ -298,7 +298,7 @@ def test_where_it_is_served_decides_what_may_be_asked_for(monkeypatch):
 
 
 def test_the_call_scores_a_data_set(hub, monkeypatch):
-    monkeypatch.setattr(images, "decoded_image", None)  # of strangers no picture is decoded here
+    monkeypatch.setattr(images, "decoded_image", None)  # this process decodes no untrusted image
     call = score_dataset_of(SPACE)
     answer = call("clip_s", "org/pictures", "test", rows=3, first_row=1)
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer
@@ -443,13 +443,13 @@ def test_what_cannot_be_recorded_is_shown_and_kept_nevertheless(tmp_path):
 
 
 def test_numbers_below_the_least_are_told_in_our_words(page):
-    """Gradio has words of its own for what is below a minimum."""
+    """Check that Gradio does not replace the message for numbers below a minimum."""
     numbers = [one for one in page.blocks.values() if isinstance(one, gr.Number)]
     assert [one.preprocess(-3) for one in numbers] == [-3, -3]
 
 
 def test_a_list_that_is_left_as_it_was_opens_nothing(pictures):
-    """Gradio tells that like a choice, and the columns and scores would be gone."""
+    """Check that an unchanged choice, which Gradio reports like a new one, keeps the columns and scores."""
     with pytest.raises(gr.Error) as refused:
         data_set._refuse_same("org/pictures ", "default", "test", pictures)
     assert not refused.value.visible
@@ -467,7 +467,7 @@ def test_the_configuration_of_another_metric_is_none(pictures, begin):
 
 
 def test_a_run_that_failed_can_be_followed_by_another(page):
-    """In gradio 6.31 `then` does not follow what failed."""
+    """Check that a run can follow a failed one, although `then` does not follow a failure in gradio 6.31."""
     named = {number: one.fn.__name__ for number, one in page.fns.items() if one.fn is not None}
     rested = [one for one in page.fns.values() if one.fn is not None and one.fn.__name__ == "_rested"]
     after = {(named[one.trigger_after], one.trigger_only_on_failure) for one in rested}
@@ -566,7 +566,7 @@ def test_a_row_of_an_archive_may_be_a_line_of_its_table(tmp_path):
     titles = {"predictions": ["caption"], "images": ["image"], "id": ["id"]}
     run, _ = run_over(archive_rows(str(tmp_path / "rows.zip"), RowLimits()), titles)
     assert list(run.scored().ids) == ["r0", "r1", "r2"]
-    # The same beside a table.
+    # The same with a table.
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
     beside, _ = run_over(uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "rows.zip")]), titles)
     assert beside.scored().result["clip_s_scores"] == run.scored().result["clip_s_scores"]
@@ -722,7 +722,7 @@ def test_where_nobody_tells_how_many_rows_there_are_it_is_said(tmp_path):
     for rows, extent in ((20, "more rows than were read, the first 20 scored"), (99, "")):
         run, _ = run_over(unknown, CAPTIONS, metric=("rouge_l", "", "embedded"), rows=rows)
         assert run.extent == extent
-    # What a card declares may be wrong.
+    # The number of rows on a card may be wrong.
     unknown.n_rows = 10
     run, _ = run_over(unknown, CAPTIONS, metric=("rouge_l", "", "embedded"), rows=20)
     assert run.extent == "more rows than were read, the first 20 scored"

@@ -42,7 +42,7 @@ pytestmark = [
 
 
 def rows_of(name):
-    """Forty captions of twenty images; each system has another one without a score by rovist_nr."""
+    """Return forty captions of twenty images. Each system has a different caption without a score by rovist_nr."""
     images = ("A brown dog runs over the green grass", "Two cats sleep on the red couch", "A man rides a horse")
     rows = []
     for row in range(40):
@@ -74,7 +74,7 @@ def found(files):
 
 
 def on_the_page(metrics, files):
-    """What the Compare page of the workbench shows."""
+    """Return the comparison and the text of the Compare page of the workbench."""
     titles = {"references": "references", "id": "id"}
     shared = [titles.get(name, page.NONE) for name in ("references", "styles", "images", "videos", "id")]
     shown = page.compared(metrics, "embedded", list(files.values()), None, ["predictions"], *shared)
@@ -87,7 +87,7 @@ def printed(capsys, *words):
 
 
 def texts(content):
-    """What a page shows, without its marks."""
+    """Return the text of a page without its markup."""
     return " ".join(re.sub("<style.*?</style>|<[^>]*>", " ", html.unescape(content), flags=re.DOTALL).split())
 
 
@@ -173,7 +173,7 @@ def test_the_leaderboard_has_the_values_of_the_comparison(files, found):
     assert shown == {row[0].text: [(row[place].text, row[place].bold) for place in places] for row in expected.rows}
     assert [row[1].text for row in table.rows] == [row[0].text for row in expected.rows]
     assert "Each metric is tested by itself: that any of 3 metrics errs is likelier than 0.05." in table.notes
-    # Without the scores of the rows nobody knows which rows are common.
+    # The common rows are unknown without the scores of the rows.
     alone = records_table(records)
     assert [row[0].text for row in alone.rows] == ["-", "-"]
     assert not any(row[2].bold for row in alone.rows)
@@ -242,7 +242,7 @@ def test_captions_that_add_nothing_count_in_every_front_end(tmp_path, capsys):
 # -- Sets of several sizes --------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Twelve rows; the second system wrote more captions, in one row a single one."""
+    """Return twelve rows of each system. The second system has more captions, but only one caption in one row."""
     folder, systems = tmp_path_factory.mktemp("sets"), {}
     said = ["a dog ran", "the brown dog ran home", "dogs at home", "one brown dog", "a puppy plays", "the dog is out"]
     people = ["a dog runs", "the dog runs home", "a brown dog", "dogs outside"]

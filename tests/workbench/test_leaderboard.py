@@ -1,4 +1,4 @@
-"""Records in tables, as they are uploaded or were given to the command."""
+"""Tables of records that were uploaded or passed to the command."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ RESULTS = str(TESTS / "golden" / "leaderboard" / "results.jsonl")
 
 
 def shown(page):
-    """The page in a frame, without the second escape."""
+    """Return the page in a frame, unescaped once."""
     return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"').replace("&amp;", "&")
 
 
@@ -26,12 +26,12 @@ def records():
 
 @pytest.fixture(scope="module")
 def page_of_records(built):
-    """A page that has records from the start."""
+    """Return a page with records from the start."""
     return built(results=[RESULTS])
 
 
 def written(folder, name, **changed):
-    """The first record with other values, in a file."""
+    """Write the first record with other values to a file, and return its path."""
     line = json.loads(Path(RESULTS).read_text("utf-8").splitlines()[0])
     (folder / name).write_text(json.dumps(line | changed) + "\n", encoding="utf-8")
     return str(folder / name)
@@ -87,11 +87,11 @@ def test_a_data_set_that_was_refused_leaves_what_was_there(page_of_records):
     emptied, fetched = (next(one for one in functions if one.name == name) for name in ("emptied", "fetched"))
     with pytest.raises(gr.Error, match="`Results on the Hub` must be OWNER/NAME of a data set, got nothing"):
         fetched.fn(" ", "")
-    # Not after it: what a refusal empties may be the board of the next data set.
+    # Not after the request: the emptied table after an error may belong to the next dataset.
     assert (fetched.trigger_after, fetched.trigger_only_on_success) == (emptied._id, True)
     results, commit, *_, page = emptied.fn(None)
     assert (results.records, commit) == ((), "")
-    assert "GROOViST" in page  # of the records that were there
+    assert "GROOViST" in page  # records that were there before
 
 
 def test_only_https_is_linked(tmp_path):
@@ -126,7 +126,7 @@ def test_markup_in_a_name_is_shown_and_not_obeyed(tmp_path):
 
 
 def many(folder, n, **changed):
-    """So many records of as many models, whose values descend, in a file; `changed` are functions of the number."""
+    """Write `n` records of `n` models with descending values to a file. `changed` are functions of the number."""
     line = json.loads(Path(RESULTS).read_text("utf-8").splitlines()[0])
     lines = []
     for number in range(n):
@@ -156,7 +156,7 @@ def test_a_table_of_too_many_cells_is_told_in_a_sentence(tmp_path, monkeypatch):
 
 
 def test_the_work_for_a_table_grows_with_its_rows(tmp_path, monkeypatch):
-    """Ten times the rows are some ten times the steps, and not a hundred times."""
+    """Check that ten times the rows require some ten times the steps, not a hundred times."""
 
     def steps(n):
         records = leaderboard.merged((), [many(tmp_path, n)])

@@ -1,4 +1,4 @@
-"""What visitors cannot do: too much at once, files and addresses of the server, each other's numbers."""
+"""Limits of clients: too much work at once, files and URLs of the server, and numbers of other clients."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ from vlgauge_workbench import downloads, scoring
 
 
 def bomb(width, height):
-    """A small PNG that would unpack to very many pixels."""
+    """Return a small PNG that would decompress to a very large number of pixels."""
 
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -91,7 +91,7 @@ def called(address, path, call, headers=MappingProxyType({})):
 
 
 def joined(address, number, data, session="attack"):
-    """What the page would get for an event with this data; a minute is enough, also where others are busy."""
+    """Return the answer that the page would receive for this data. A minute is enough, even under load."""
     called(address, "queue/join", {"data": data, "fn_index": number, "session_hash": session})
     end = time.monotonic() + 60
     with urllib.request.urlopen(f"{address}gradio_api/queue/data?session_hash={urllib.parse.quote(session)}") as stream:
@@ -104,7 +104,7 @@ def joined(address, number, data, session="attack"):
 
 
 def uploaded(address, picture, headers=MappingProxyType({})):
-    """Path that the server gives to an uploaded picture."""
+    """Upload an image, and return its path on the server."""
     head = b'--end\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=end", **headers}
     asked = urllib.request.Request(f"{address}gradio_api/upload", head + picture + b"\r\n--end--\r\n", headers)
@@ -117,14 +117,14 @@ FILE = {"_type": "gradio.FileData"}
 
 
 def form_with(file, caption=None):
-    """The values of the form with this file as its picture."""
+    """Return the values of the form with this file as its image."""
     pictures = None if file is None else [{"image": file, "caption": caption}]
     return ["clip_s", None, "embedded", "A dog.", "", "", pictures, None, None]
 
 
 @contextmanager
 def files_opened_here():
-    """Paths of the files that this process opens meanwhile."""
+    """Yield the paths of the files that this process opens in the block."""
     found, is_on = [], [True]
 
     def hook(event, arguments):
@@ -139,7 +139,7 @@ def files_opened_here():
 
 
 def forged_files(address, own, secret):
-    """What a caller may write for the picture of the form to name another file or another server."""
+    """Yield values for the image of the form that name another file or another server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         inside = f"http://127.0.0.1:{listener.getsockname()[1]}/x.png"
         for file in (
@@ -155,7 +155,7 @@ def forged_files(address, own, secret):
             {},
         ):
             yield {**file, "meta": FILE}
-            yield file  # Gradio checks only what says that it is a file
+            yield file  # Gradio checks only values that are marked as files
         listener.settimeout(0.2)
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -172,7 +172,7 @@ def test_a_file_that_was_not_uploaded_is_not_opened_and_no_address_asked(served,
     with files_opened_here() as opened:
         for file in forged_files(served, path, secret):
             if (answer := joined(served, number, form_with(file)))["success"]:
-                assert file["path"] == path  # the address beside an upload is not asked
+                assert file["path"] == path  # the URL of an upload is not requested
             assert "hostname" not in json.dumps(answer)
         for place in (f"gradio_api/file={secret}", f"gradio_api/file={path}/../../../../../..{secret}"):
             with pytest.raises(urllib.error.HTTPError, match=r"403|404"):
@@ -182,7 +182,7 @@ def test_a_file_that_was_not_uploaded_is_not_opened_and_no_address_asked(served,
 
 
 def test_an_upload_above_the_limit_is_refused():
-    """The limit is that of the page, here a small one."""
+    """Check the limit of the page, here a small one."""
     with loops_of_gradio_left_open():
         with gr.Blocks() as page:
             pass
@@ -231,7 +231,7 @@ def test_a_call_of_another_page_is_refused(served, site, status):
 
 
 def test_every_field_of_text_holds_a_text_from_the_start(page):
-    """The page sends null for one that never had a value."""
+    """Check the initial values, because the page sends null for a field without any value."""
     given = {block._id: block for one in page.fns.values() for block in one.inputs if isinstance(block, gr.Textbox)}
     assert [one.label for one in given.values() if not isinstance(one.value, str)] == []
 
@@ -256,7 +256,7 @@ def test_forged_values_are_answered_and_none_ends_the_server(served):
 
 
 def test_a_session_is_answered_again_and_again(served, page_number):
-    """The stream of a session ends with its last event, and another begins with the next."""
+    """Check that a new stream of a session begins with the next event after the last one ended."""
     data = ["bleu", "A dog ran.", ["A dog sat."], *EMPTY]
     answers = [joined(served, page_number("score"), data, "one session")["output"]["data"] for _ in range(12)]
     assert len({json.dumps(one) for one in answers}) == 1
@@ -277,7 +277,7 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
 
 
 def test_four_visitors_at_once_get_the_numbers_of_one(served, page_number):
-    """Two of the form, and two of the API."""
+    """Check two clients of the form and two of the API."""
     story, other = ["We ran home.", "We ran home again."], ["She sat by the sea.", "A bird sang all day long."]
     captions, dogs = ["A dog ran.", "A dog sat.", "Dogs ran home."], ["A dog ran home today.", ["A dog ran home now."]]
     form, api = page_number("scored"), page_number("score")

@@ -23,7 +23,7 @@ FORMS = [(name, config) for name in metric_names() for config in scoring.metric_
 
 
 def form_of(name, config, number=0):
-    """What the form sends for a bundled example."""
+    """Return the values that the form sends for a bundled example."""
     cells = one._filled(name, config, number)
     texts = [cells[column] for column in one.TEXTS]
     return [*texts, [(path, None) for path in cells["images"]], cells["videos"]]

@@ -1,4 +1,4 @@
-"""What the page shows before, and when, a metric is chosen."""
+"""The page before a metric is selected, and during the selection."""
 
 import gradio as gr
 import pytest

@@ -21,7 +21,7 @@ FRAMES_TOO_WIDE = """() => [...document.querySelectorAll('iframe')].filter(
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A workbench with the limits of a Space, and a Hub of its own."""
+    """Yield the URL of a workbench with the limits of a Space and with a separate Hub."""
     import vlgauge_workbench
 
     home = tmp_path_factory.mktemp("home")
@@ -41,7 +41,7 @@ def address(tmp_path_factory):
 
 @contextmanager
 def tab(chromium, address, width=1280, scheme="light"):
-    """The tab; nothing but this machine is asked, and no script fails."""
+    """Yield the tab, and check that it sends no requests to other machines and that no script fails."""
     with watched(chromium, address, width, scheme) as page:
         page.get_by_role("tab", name="Data set", exact=True).click()
         yield page
@@ -50,7 +50,7 @@ def tab(chromium, address, width=1280, scheme="light"):
 
 
 def named(page, name):
-    """Ask for a data set by its whole name, which is pasted."""
+    """Request a dataset by its full name, which is pasted."""
     box = page.get_by_label("Data set", exact=True)
     box.click()
     box.fill(name)
@@ -64,7 +64,7 @@ def opened(page, name):
 
 
 def chosen(page, title):
-    """Wait until a list of columns has this one, beside which its first value stands."""
+    """Wait until this column is selected in a list, which then shows the first value of the column."""
     page.wait_for_function(
         "title => [...document.querySelectorAll('input')].some(one => one.value.startsWith(`${title}: `))", arg=title
     )
@@ -105,7 +105,7 @@ def test_from_typing_to_the_files_that_are_kept(address, chromium):
             "![...document.querySelectorAll('.every-row td')].some(one => one.innerText === 'A green square.')"
         )
         page.locator(".every-row").get_by_text("A yellow square.").first.wait_for(state="attached")
-        # Another metric clears what was scored.
+        # Another metric clears the scores.
         page.locator(".pick:visible").click()
         page.get_by_role("option", name="ROUGE-L").click()
         page.wait_for_function("!document.querySelector('iframe.vlgauge-page')")

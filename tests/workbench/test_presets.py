@@ -1,4 +1,4 @@
-"""Known data sets: their split and columns are chosen where they are there, and guessed as usual where not."""
+"""Known datasets: their split and columns are selected if they exist, and guessed as usual otherwise."""
 
 import json
 from hashlib import sha1
@@ -27,8 +27,8 @@ def hub(tmp_path_factory):
 
 
 def chosen(hub, **row):
-    """Split, and titles of predictions, references and ids, as they are when the known set is opened."""
-    commit = sha1(repr(row).encode()).hexdigest()  # of other files, as workers keep what they read of a commit
+    """Return the split and the columns of predictions, references and ids when the known dataset is opened."""
+    commit = sha1(repr(row).encode()).hexdigest()  # unique, because workers keep the files of a commit
     hub.repositories[KNOWN] = Repository({commit: files(**row)})
     split = data_set._splits_of(pinned(KNOWN), "default").value
     source = runs.opened(KNOWN, None, split, None, "", OWN_MACHINE)
@@ -56,7 +56,7 @@ def test_pictures_without_a_type_and_columns_of_another_kind():
     kinds = dict.fromkeys(("GT_Caption_GPT4O", "GT_Caption_GPT4V", "GT_Caption_Gemini15Pro", "image"), "text")
     found = presets.preset_titles(identity, metric_of("clip_s").columns, kinds | {"binary": "other"})
     assert found == preset.columns
-    # Sets of captions are no single captions.
+    # Caption sets are not single captions.
     assert "predictions" not in presets.preset_titles(identity, metric_of("trm").columns, kinds)
     assert presets.preset_titles("org/other", metric_of("clip_s").columns, kinds) == {}
 

@@ -1,4 +1,4 @@
-"""The leaderboard of a results data set of the Hub: its records, whose token opens it, and what is refused."""
+"""The leaderboard of a results dataset of the Hub: its records, the token that opens it, and errors."""
 
 import html
 import math
@@ -26,13 +26,13 @@ BROKEN = ("other mean", "swapped", "other number", "no table", "too large", "oth
 
 
 def record_of_run(name, run, split="test"):
-    """The record of a run by a system."""
+    """Return the record of a run by a system."""
     on = Dataset("org/vist", "VIST", "default", split, "c" * 40)
     return record_of(run, "rovist_nr", Model(f"org/{name.replace(' ', '-')}", name), on, date="2026-11-22")
 
 
 def ranked():
-    """Three systems and their scores; some whose files are wrong; two with unlike rows, one whose file is missing."""
+    """Return three systems with scores, some with wrong files, two with different rows, and one without its file."""
     systems = three_systems(rows=20, middle=0.5, scale=0.1)
     records = [record_of_run(name, run) for name, run in systems.items()]
     runs = {record.model.id: [run] for record, run in zip(records, systems.values(), strict=True)}
@@ -147,7 +147,7 @@ def test_rank_groups_are_those_of_the_comparison_of_the_scores(ranks):
         "Systems that share a group are not told apart by paired sign-flip tests (Holm's correction for 3 pairs, "
         "0.05) of the 3 systems whose scores of each row are there."
     ) in html.unescape(page)
-    # Of one model alone its group stays that among all.
+    # If only one model is shown, its group among all models is kept.
     alone = html.unescape(leaderboard.page_of(ranks.records, model="low too", groups=ranks.groups))
     assert f'<td data-label="group" style="text-align: right">{expected["low too"]}</td>' in alone
 

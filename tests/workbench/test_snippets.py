@@ -1,4 +1,4 @@
-"""What is copied scores what is shown: from Python, from the command line, by the address."""
+"""Copied code gives the scores of the page: from Python, from the command line, and by URL."""
 
 import html
 import json

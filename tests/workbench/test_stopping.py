@@ -1,4 +1,4 @@
-"""Work ends at its next report of progress when its visitor stops it or goes away, and leaves the next score right."""
+"""Work ends at its next report of progress if its client stops it or disconnects, and the next score is correct."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ def batches():
 
 
 async def begun(handler, batches):
-    """The next value of a handler in a task, once its work has begun."""
+    """Return the next value of a handler in a task, once its work has begun."""
     task = asyncio.ensure_future(anext(handler))
     while not batches.begun.is_set():
         await asyncio.sleep(0.001)
@@ -161,7 +161,7 @@ def posted(served, path, call):
 
 @contextlib.contextmanager
 def told_of(served, event):
-    """What becomes of a call, while it lasts."""
+    """Yield the stream of events of a call."""
     with contextlib.closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=60)) as connection:
         connection.request("GET", f"/gradio_api/call/score/{event}")
         with connection.getresponse() as stream:

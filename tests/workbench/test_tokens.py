@@ -1,4 +1,4 @@
-"""An error never repeats a token: not where it was meant, nor where it was pasted by mistake."""
+"""Errors never repeat a token, neither from its field nor from a field into which it was pasted by mistake."""
 
 import gradio as gr
 import pytest
