@@ -20,7 +20,7 @@ METRICS = "rouge_l,bleu"
 
 
 def wide(n=24):
-    """Two systems, of which one leaves words out."""
+    """Return two systems, one of which omits words."""
     people = [f"a brown dog number {i} runs over the green grass of the park" for i in range(n)]
     return pd.DataFrame(
         {
@@ -43,7 +43,7 @@ def compared(rows, metrics=METRICS, **how):
 
 
 def numbers(comparison):
-    """What was found, whatever the order of systems and rows."""
+    """Return the results, independent of the order of systems and rows."""
     pairs = comparison.pairs.to_dict("records")
     return comparison.systems.sort_index().to_json(), json.dumps(pairs)
 

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn, of which numbers, in which direction; that they are written."""
+"""Figures: content, values, direction, and files."""
 
 import math
 import sys
@@ -28,7 +28,7 @@ def scores(frame):
 
 
 def lines(axes):
-    """Where vertical lines stand."""
+    """Return the positions of vertical lines."""
     return [line.get_xdata()[0] for line in axes.get_lines() if len(set(line.get_xdata())) == 1]
 
 

@@ -14,7 +14,7 @@ LOW, HIGH, MIXED = [0.1] * 30, [0.9] * 30, [0.1, 0.9] * 15
 
 
 def compared(first, second):
-    """Two systems by two metrics, of which lower is better by the second."""
+    """Return a comparison of two systems by two metrics. Lower is better by the second metric."""
     runs = {}
     for name, scores in (("one", first), ("two", second)):
         noise = [[score + 0.001 * (i % 7) for i, score in enumerate(own)] for own in scores]
@@ -44,7 +44,7 @@ def test_right_is_better_for_the_first_also_where_lower_is_better():
     assert page.count('class="for"') == 2
     assert "one better by<small>" in page
     assert re.findall(r'data-label="one better by"><b>(.)', page) == ["+", "+"]
-    # The names that people know, as on the chips beside.
+    # The names are the display names, as on the chips.
     assert re.findall(r'scope="row"[^>]*>([^<]*)', page) == ["RoViST-NR ↑", "d_HM ↓"]
     page = str(forest(compared((LOW, LOW), (HIGH, HIGH)), "one", "two", ("A", "B")))
     dots = [float(one) for one in re.findall(r'<circle cx="([0-9.]+)%"', page)]
@@ -80,7 +80,7 @@ def test_two_equal_systems_are_rarely_told_apart_by_ten_metrics():
             for name in runs:
                 runs[name] |= made_run(rng.normal(size=25), metric)
         told += not finding_of_two(compare(runs, metrics, resamples=999), "one", "two").startswith("Neither")
-    assert told <= 5  # 8 where each metric is corrected by itself
+    assert told <= 5  # 8 if each metric is corrected separately
 
 
 def test_names_of_systems_are_shown_and_not_obeyed():

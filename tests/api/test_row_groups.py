@@ -23,7 +23,7 @@ RECORD = ["--record", "results.jsonl", "--model", "org/teller", "--dataset", "or
 
 
 def captions(seed=0, n=N_IMAGES, each=EACH, copies=False):
-    """Five captions of each image, which are alike: of an easy image all are near their references."""
+    """Return five similar captions of each image. In an easy image, all are similar to their references."""
     rng = np.random.default_rng(seed)
     rows = []
     for image in range(n):
@@ -147,7 +147,7 @@ def test_a_record_names_its_groups_and_is_checked_with_its_scores(folder, ending
     assert (record.ci.groups, record.ci.grouped_by) == (N_IMAGES, "image")
     assert main(["record", "check", "results.jsonl", "--scores", f"org/teller=scores{ending}"]) == 0
     assert "1 of these with their interval" in capsys.readouterr().out
-    # Without the groups nobody can draw them again.
+    # The groups cannot be sampled again if they are not passed.
     assert main(["score", "chrf", "rows.jsonl", "--output", "alone.json"]) == 0
     assert main(["record", "check", "results.jsonl", "--scores", "org/teller=alone.json"]) == 0
     assert "24 groups of rows were drawn, which scores do not show" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`vlgauge.score`: the numbers of `compute` and of the command, from any table, and what is made of them."""
+"""`vlgauge.score`: the numbers of `compute` and of the command, from any table, and its outputs."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from vlgauge.leaderboard import read_records
 from vlgauge.leaderboard.runs import read_run
 from vlgauge.models.clip.encoder import ClipEncoder
 
-# By what a metric reads; every metric is scored on one of them.
+# Data by the inputs of a metric. Every metric is scored on one of them.
 BUNDLED = {
     **dict.fromkeys(("rovist", "rovist_c", "rovist_nr", "rovist_vg", "groovist"), "drawn_stories.jsonl"),
     **dict.fromkeys(("trm", "mmd_bert", "frechet_bert"), "caption_sets.jsonl"),
@@ -32,7 +32,7 @@ OWN_FILES = {"d_hm", "onlystyle", "stylecider"}  # a configuration, or two files
 
 
 def texts(n=6):
-    """Captions with references, under the titles of somebody else's table."""
+    """Return captions with references, with column names of another table."""
     columns = apart_cases.captioned()
     return pd.DataFrame({"caption": columns["predictions"], "refs": columns["references"]})[:n]
 
@@ -42,7 +42,7 @@ def columned(**more):
 
 
 def told(result):
-    """A result as a text, in which NaN equals NaN and every bit of a number is to be seen."""
+    """Return a result as a string in which NaN equals NaN and all bits of a number are visible."""
     return json.dumps({key: value for key, value in result.items() if not key.endswith("_signature")})
 
 
@@ -56,7 +56,7 @@ def test_a_frame_gives_the_numbers_of_compute_to_the_last_bit(case):
     read = {column.name for column in metric.columns}
     own = {key: cells for key, cells in columns.items() if key in read}
     n_rows = len(columns["predictions"])
-    # Labels that repeat, and a column that nobody reads.
+    # Duplicate labels, and an unused column.
     frame = pd.DataFrame({**columns, "other": range(n_rows)}, index=[f"row {i // 2}" for i in range(n_rows)])
     scores = vlgauge.score(frame, metric)
     assert told(scores.results[name]) == told(metric.compute(**own))
@@ -195,7 +195,7 @@ def test_an_archive_is_read_as_the_command_reads_it(tmp_path, capsys):
 
 
 def apart_samples():
-    """Members of an archive: three pictures, each with its caption."""
+    """Return members of an archive: three images, each with its caption."""
     rows = apart_cases.drawn(3)
     pairs = zip(rows["images"], rows["predictions"], strict=True)
     return [
@@ -281,7 +281,7 @@ def test_a_report_is_that_of_the_command(tmp_path, monkeypatch):
     words = ["score", "rouge_l", "rows.jsonl", "--predictions", "caption", "--references", "refs", "--quiet"]
     assert main([*words, "--report", "there.html"]) == 0
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # what was told once is not told again
+        warnings.simplefilter("error")  # warnings are not repeated
         vlgauge.score("rows.jsonl", "rouge_l", **columned()).report("here.html")
     assert (tmp_path / "here.html").read_text("utf-8") == (tmp_path / "there.html").read_text("utf-8")
 

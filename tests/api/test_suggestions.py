@@ -1,4 +1,4 @@
-"""Columns that are suggested where none is named: what can be it, never what names or numbers rows."""
+"""Suggested columns if no column is named: possible columns, never names or numbers of rows."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def run(capsys, *arguments):
 
 # -- prefetch ---------------------------------------------------------------------------------------------------------
 class FakeHub:
-    """Stands for the functions that list and fetch, and keeps files as those do."""
+    """Replacement of the functions that list and fetch files, with the same cache layout."""
 
     def __init__(self, folder, files):
         self.folder = folder
@@ -37,13 +37,13 @@ class FakeHub:
         self.digests = {}
 
     def listing(self, repository, revision, patterns):
-        """What it tells before anything is fetched."""
+        """Return the commit and the files before anything is fetched."""
         self.calls.append(("listing", repository, revision, tuple(patterns)))
         return revision or COMMIT, {name: ListedFile(len(content), None) for name, content in self.files.items()}
 
     def fetch(self, repository, revision, patterns, sha256, tell):
-        """The folder with the files."""
-        assert tell is None  # it was asked for, and is told by the command
+        """Return the folder with the files."""
+        assert tell is None  # progress was requested, and the command prints it
         self.calls.append(("fetch", repository, revision, tuple(patterns)))
         self.digests = sha256
         snapshot = self.folder / repository.replace("/", "--") / "snapshots" / (revision or COMMIT)
@@ -60,7 +60,7 @@ class FakeHub:
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A hub that answers; its files may be changed before a call."""
+    """A hub that answers. Its files may be changed before a call."""
     fake = FakeHub(tmp_path / "hub", {HUB_FILE: b"weights" * 300_000})
     monkeypatch.setattr("vlgauge.api.prefetch.fetching.hub_listing", fake.listing)
     monkeypatch.setattr("vlgauge.checkpoints.hub.hub_folder", fake.fetch)

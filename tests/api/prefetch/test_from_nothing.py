@@ -47,7 +47,7 @@ PICTURED = {**STORIES, "images": [[GREY, GREY.T.copy().reshape(40, 40, 3)]]}
 CAPTIONS = {"predictions": ["A black dog on green grass."], "references": [["A dog runs over the grass."]]}
 SETS = {"predictions": [["A dog.", "Two cats."]], "references": [["A dog runs.", "A puppy.", "Cats sleep."]]}
 SEEN = {"predictions": ["a dog"], "images": [GREY]}
-# What a metric is given, and settings without a default.
+# Data of each metric, and settings without a default.
 CASES = {
     "aloha": (CAPTIONS, {}),
     "capture": (CAPTIONS, {}),
@@ -69,7 +69,7 @@ CASES = {
     "vqascore": (SEEN, {}),
 }
 LONG_CONFIG = {**MICRO_CONFIG, "text_cfg": {**MICRO_CONFIG["text_cfg"], "context_length": 248}}
-N_VALUES = 30  # of a word vector
+N_VALUES = 30  # per word vector
 BROUGHT = ("rovist", "rovist_c", "rovist_vg")
 DETECTING = ("groovist", "rovist", "rovist_vg")
 TORCHVISION = "torchvision/models"
@@ -87,7 +87,7 @@ SMALL_DETECTOR = "ssdlite320_mobilenet_v3_large"
 
 @pytest.fixture(scope="module")
 def repositories(tmp_path_factory):
-    """What the Hub has: a small CLIP, a small MiniLM, and what surrounds a small ALBERT."""
+    """Return the repositories of the Hub: a small CLIP, a small MiniLM, and the other files of a small ALBERT."""
     folder = tmp_path_factory.mktemp("hub")
     (folder / "clip").mkdir()
     untrained(MICRO_CONFIG, folder / "clip" / HUB_FILE)
@@ -114,9 +114,9 @@ def repositories(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """What `spacy download` installs: the small pipeline, under the name and in the version of the paper's.
+    """Return the files that `spacy download` installs, here the small pipeline with the name and version of the paper.
 
-    It is read once for all tests; nothing of it is fetched.
+    It is loaded once for all tests, and nothing is fetched.
     """
     folder = tmp_path_factory.mktemp("site")
     package = folder / PAPER_PIPELINE
@@ -136,7 +136,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def detector_file(tmp_path_factory):
-    """A small detector that finds something in any picture, under a name with its digest."""
+    """Return a small detector that finds something in any image, in a file with its digest in the name."""
     torch.manual_seed(0)
     model = torchvision.models.get_model(SMALL_DETECTOR, weights=None, weights_backbone=None)
     for layer in model.head.classification_head.module_list:
@@ -148,7 +148,7 @@ def detector_file(tmp_path_factory):
 
 @pytest.fixture
 def machine(repositories, site, detector_file, tmp_path, monkeypatch):
-    """A machine with empty caches, whose Hub is on loopback; `machine()` takes the Hub away.
+    """A machine with empty caches, whose Hub is on loopback. `machine()` removes the Hub.
 
     Its pipeline and its detector are small, and have the names of the published ones.
     """
@@ -200,7 +200,7 @@ def machine(repositories, site, detector_file, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def downloads(tmp_path_factory, repositories):
-    """What a user fetches in a browser."""
+    """Return the files that a user downloads with a browser."""
     folder = tmp_path_factory.mktemp("downloads")
     words = {"text_encoder.linear.weight": torch.randn(WIDTH, N_VALUES, generator=torch.Generator().manual_seed(0))}
     write_authors(folder / "r2p_model_epoch2.pth.tar", **words)
@@ -228,7 +228,7 @@ def test_no_metric_that_needs_files_is_left_out():
 
 
 def converted(name, downloads):
-    """The commands that the documentation names between fetching and scoring."""
+    """Run the commands that the documentation lists between fetching and scoring."""
     if name == "pac_s":
         assert main(["convert", str(downloads / "clip_ViT-B-32.pth"), "--backbone", "ViT-B/32"]) == 0
     if name == "polos":
@@ -260,7 +260,7 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
 
 
 def by_hand(name, downloads):
-    """The metric by the calls of the how-to, with the files that a user downloads."""
+    """Return the metric by the calls of the how-to, with the files that a user downloads."""
     table = downloads / "idf.json"
     assert main(["idf", str(table), "--pickle", str(downloads / "idf.pkl")]) == 0
     grounding = {"checkpoint": str(downloads / "r2p_model_epoch2.pth.tar"), "idf": str(table)}

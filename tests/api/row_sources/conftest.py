@@ -8,14 +8,14 @@ from made_data_sets import repositories
 
 @pytest.fixture(scope="session")
 def within():
-    """Address of a server within, and what it was asked."""
+    """Yield the URL of a server on the loopback, and the paths of its requests."""
     from http.server import BaseHTTPRequestHandler
 
     asked = []
 
     class Within(BaseHTTPRequestHandler):
         def log_message(self, *arguments):
-            """Say nothing."""
+            """Do not log."""
 
         def do_GET(self):
             asked.append(self.path)
@@ -36,6 +36,6 @@ def made(within):
 
 @pytest.fixture(scope="module")
 def hub(made, tmp_path_factory):
-    """The Hub of a file of tests, with an empty cache at first; those of other folders are offline."""
+    """Yield the Hub of a file of tests, with an initially empty cache. Tests of other folders are offline."""
     with hub_of_data_sets(tmp_path_factory.mktemp("home"), **made) as served:
         yield served

@@ -1,4 +1,4 @@
-"""Data sets of the Hub whose files are changed at random, from a fixed seed: one sentence for what is broken."""
+"""Hub datasets whose files are changed at random with a fixed seed. Errors are one sentence."""
 
 import io
 import json
@@ -42,7 +42,7 @@ ROWS = "".join(json.dumps({"caption": row["caption"]}) + "\n" for row in LINES).
 
 
 def zipped():
-    """Rows in an archive."""
+    """Return rows in an archive."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("rows.jsonl", ROWS)
@@ -61,11 +61,11 @@ FILES = {
 
 
 def fuzz(hub, name, rounds, folder):
-    """What happened to changed data sets of a form."""
+    """Return the outcomes of changed datasets in one format."""
     path, data, others = FILES[name]
 
     def read(content):
-        commit = sha1(content).hexdigest()  # of other files, as workers keep what they read of a commit
+        commit = sha1(content).hexdigest()  # unique, because workers keep the files of a commit
         hub.repositories["org/changed"] = Repository({commit: {path: content, **others}})
         try:
             source = hub_rows.HubRows(hub_rows.pinned("org/changed"), None, "test")

@@ -24,7 +24,7 @@ SMALL = RowLimits(clip_bytes=60_000)
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory):
-    """Three small clips by name, and one that is too large."""
+    """Return three small videos by name, and one that is too large."""
     folder = tmp_path_factory.mktemp("clips")
     made = {name: write_video(folder / name, 4).read_bytes() for name in ("a.mp4", "b.avi", "c.mp4")}
     made["c.mp4"] = made["c.mp4"] + bytes(8)  # another file of the same frames
@@ -33,7 +33,7 @@ def clips(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path, monkeypatch):
-    """Where temporary files go."""
+    """Return the folder of temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -41,7 +41,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 def ours(folder):
-    """What is in the folder beside the folders of workers."""
+    """Return the content of the folder without the folders of workers."""
     return [path for path in folder.iterdir() if not path.name.startswith("vlgauge-sandbox-")]
 
 

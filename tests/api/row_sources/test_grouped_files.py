@@ -1,4 +1,4 @@
-"""Archives and folders: their rows, and what in them would lead out."""
+"""Archives and folders: their rows, and members that would be outside."""
 
 import json
 import os
@@ -222,7 +222,7 @@ def test_a_key_that_comes_back_is_the_same_row_and_a_file_that_does_is_refused(t
 
 
 def together(n):
-    """Files of rows one after the other."""
+    """Return consecutive files of rows."""
     return [(f"{i:03}.{ending}", b"x") for i in range(n) for ending in ("png", "txt")]
 
 
@@ -269,7 +269,7 @@ def test_the_one_image_of_a_row_may_have_any_ending(tmp_path):
     both = read(source, {"predictions": ["txt"], "images": ["png", "jpg"]})
     assert both.columns["images"] == [*[red] * 30, blue]
     assert [one.reason for one in both.left_out] == ["`images` must be one image, got a list of 2"]
-    # An ending that every row has is the image, such as beside masks.
+    # The images have the suffix that every row has, even if there are masks.
     members = [
         (f"{i}.{ending}", content) for i in range(3) for ending, content in (("png", red), ("txt", b"A square."))
     ]
@@ -307,7 +307,7 @@ def test_columns_that_are_missing_are_told_all_at_once(tmp_path):
 
 
 def tar_header(name, kind=tarfile.REGTYPE, size=0):
-    """The block before a member, which says any size of it."""
+    """Return the header of a member with any size."""
     info = tarfile.TarInfo(name)
     info.type = kind
     block = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
