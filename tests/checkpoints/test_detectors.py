@@ -22,7 +22,7 @@ PINNED = f"me/my.detector/weights/small.safetensors@{COMMIT}"
 
 @pytest.fixture
 def online(monkeypatch):
-    """No offline switch is set; whoever asks for the network is noted."""
+    """No offline switch is set, and requests for the network are recorded."""
     asked = []
 
     def refuse(*arguments, **named):

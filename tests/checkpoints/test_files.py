@@ -1,4 +1,4 @@
-"""Where the weights of a sentence encoder come from, and what is refused."""
+"""Sources of the weights of a sentence encoder, and errors."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ def test_either_switch_is_offline(monkeypatch, switch, value, off):
 
 
 def rested(path, content, stamp=(10**18, 10**18)):
-    """A file with that content whose time of writing is long ago."""
+    """Write a file with a modification time that is long ago."""
     path.write_bytes(content)
     os.utime(path, ns=stamp)
     return path
@@ -62,7 +62,7 @@ def test_a_file_put_in_the_place_of_another_has_its_own_digest(tmp_path, settled
 
 
 def test_a_file_written_in_place_has_another_digest(tmp_path):
-    """At once, while the clock of the file system may stand still, with the same size and time of writing."""
+    """Check an immediate change with the same size and modification time, because the clock may be coarse."""
     path = tmp_path / "a.bin"
     for content in (b"one", b"two", b"six", b"ten"):
         assert files.sha256_of(rested(path, content)) == hashlib.sha256(content).hexdigest()

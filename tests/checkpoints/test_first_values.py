@@ -1,4 +1,4 @@
-"""What a file will fill is built without a draw, and what no file fills is computed all the same."""
+"""Parameters that a file fills are built without random values, and all others are computed."""
 
 import torch
 

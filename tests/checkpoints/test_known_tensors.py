@@ -1,4 +1,4 @@
-"""Every loader of every model refuses, by name, a file that lacks a tensor, whichever, or has one too much."""
+"""Every loader of every model raises an error with the name of any missing or extra tensor."""
 
 import json
 import re
@@ -29,18 +29,18 @@ EXTRA = "stranger.weight"
 
 
 def load_file(path):
-    """The tensors of a file, copied: those that are mapped from a file are gone where it is written over."""
+    """Return copies of the tensors of a file, because mapped tensors would change when it is overwritten."""
     return load(path.read_bytes())
 
 
-# What tells apart tensors of one kind, of which a loader that takes long is asked for the last alone.
+# Differences between names of tensors of one kind. Slow loaders are tested with the last tensor of each kind.
 OF_ONE_KIND = r"\d+|query|key|value|weight|bias|beta|gamma"
 
 
 def refusals(state, load, of_one_kind=r"\d+"):
-    """Messages by the name of the tensor that was left out, or was too much; None where the rest was loaded.
+    """Return messages by the name of the missing or extra tensor, None if the rest was loaded.
 
-    Of tensors whose names differ in the number of a layer, or in another pattern, the last is left out.
+    If names differ only in the number of a layer, or in another pattern, the last tensor is removed.
     """
     names = {re.sub(of_one_kind, "", name): name for name in sorted(state)}.values()
     changed = {name: {other: value for other, value in state.items() if other != name} for name in names}
@@ -61,7 +61,7 @@ def accepted(found):
 
 
 def unnamed(found, told=lambda name: name):
-    """Tensors whose message does not name them."""
+    """Return tensors whose message does not name them."""
     return sorted(name for name, message in found.items() if message is not None and told(name) not in message)
 
 
@@ -111,7 +111,7 @@ def test_low_rank_updates():
             left.append(pair)
         except ValueError as error:
             assert "must have a LoRA update of each layer, lacks that of" in str(error)  # noqa: PT017
-    # Those that the released forward does not use.
+    # Modules that the released forward does not use.
     assert left == [pair for pair in pairs if ".mlp." in pair]
 
 
@@ -139,7 +139,7 @@ def test_adapters(tmp_path, resnet):
 # -- sentences --------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def sentence_folder(tmp_path_factory):
-    """A tiny BERT with a mean, a layer and a norm behind it."""
+    """Return a tiny BERT with mean pooling, a layer and a normalization."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Transformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
@@ -173,7 +173,7 @@ def with_tensors(sentence_folder, tmp_path):
 def test_sentence_encoder(sentence_folder, with_tensors):
     state = load_file(sentence_folder / "model.safetensors")
     found = refusals(state, with_tensors, OF_ONE_KIND)
-    # transformers 5.0 writes the names of BERT's first files and tells today's.
+    # transformers 5.0 writes the names of BERT's first files and reports the current names.
     renamed = unnamed(found, lambda name: name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias"))
     # The mean is over the vectors of tokens, before the pooling layer.
     assert (accepted(found), renamed) == (["pooler.dense.weight"], [])
@@ -192,7 +192,7 @@ def test_what_a_sentence_encoder_may_lack_or_have_beside_changes_nothing(sentenc
     without = {name: value for name, value in state.items() if not name.startswith("pooler.")}
     for tensors in (without, {**without, "embeddings.position_ids": torch.arange(64)}):
         np.testing.assert_allclose(with_tensors(tensors), expected, rtol=1e-6)
-    # By the names that a model of another task gives them.
+    # The names in a model of another task.
     np.testing.assert_allclose(with_tensors({f"bert.{k}": v for k, v in state.items()}), expected, rtol=1e-6)
 
 
@@ -219,7 +219,7 @@ def word_list_model(folder):
 
 
 def without_modules(count):
-    """A folder in which only the first modules are left."""
+    """Return a change that keeps only the first modules of a folder."""
 
     def change(folder):
         entries = json.loads((folder / "modules.json").read_text())
@@ -286,7 +286,7 @@ def test_pair_classifier_of_the_authors(tmp_path):
     assert EXTRA in found[EXTRA]
 
 
-# -- pictures ---------------------------------------------------------------------------------------------------------
+# -- images -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("names", [dict, old_names])
 def test_vision_transformer(names):
     found = refusals(names(tiny_vit().state_dict()), build_vit)
@@ -349,7 +349,7 @@ def test_detectors(monkeypatch, name):
 
 # -- NaN and infinity -------------------------------------------------------------------------------------------------
 def stained(state, name, value=torch.nan):
-    """The tensors with another number at the end of one of them."""
+    """Return the tensors with another number at the end of one of them."""
     changed = state[name].clone()
     changed.view(-1)[-1] = value
     return {**state, name: changed}

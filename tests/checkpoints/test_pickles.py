@@ -1,4 +1,4 @@
-"""Pickles and MATLAB files that strangers made: data comes out, nothing is executed, nothing fills the memory."""
+"""Untrusted pickles and MATLAB files: data is returned, nothing is executed, and memory use is limited."""
 
 import collections
 import contextlib
@@ -161,7 +161,7 @@ def test_made_up_arrays_are_refused(tmp_path, made_up, message):
 
 
 def test_what_a_pickle_sets_does_not_outlive_it(tmp_path):
-    # BUILD with (None, {"code": ...}) sets attributes of what stands below it.
+    # BUILD with (None, {"code": ...}) sets attributes of the object below it.
     for function in (b"cnumpy\ndtype\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"c_codecs\nencode\n"):
         with pytest.raises(ValueError, match="must be a whole pickle"):
             read_pickle(written(tmp_path, function + b"(N(dVarray\nI1\nstb."))
@@ -196,7 +196,7 @@ def test_altered_pickles_are_data_or_refused(tmp_path):
             data[at : at + choose.randrange(3)] = choose.randbytes(choose.randrange(3))
         path = written(tmp_path, data)
         with warnings.catch_warnings(), contextlib.suppress(ValueError):
-            warnings.simplefilter("ignore")  # of escapes in texts of protocol 0
+            warnings.simplefilter("ignore")  # warnings about escapes in texts of protocol 0
             read_pickle(path)
             n_read += 1
     assert n_read > 10

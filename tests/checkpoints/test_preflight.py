@@ -48,7 +48,7 @@ PACKAGES = {
 
 @pytest.fixture
 def bare(monkeypatch, tmp_path):
-    """Nothing is cached, and whatever parses or reads weights fails."""
+    """Nothing is cached, and functions that parse or read weights fail."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("torch.hub.get_dir", lambda: str(tmp_path / "torch"))
     monkeypatch.setenv("VLGAUGE_HOME", str(tmp_path / "home"))
@@ -137,7 +137,7 @@ def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
 
 def test_nltk_itself_is_named_with_the_other_packages(monkeypatch):
     monkeypatch.setattr(torch_runtime, "find_spec", lambda module: None if module == "spacy" else module)
-    pytest.importorskip("nltk")  # what fails in the middle of its import leaves half of it behind
+    pytest.importorskip("nltk")  # an import that fails in the middle leaves half of the package behind
     monkeypatch.setitem(sys.modules, "nltk.tokenize.punkt", None)
     told = r"^groovist needs spacy, not installed here; run: .*; `sentences=\"punkt\"` needs NLTK, .*\[punkt\]\"$"
     with pytest.raises(ImportError, match=told):
@@ -186,7 +186,7 @@ def test_a_whole_clip_needs_no_backbone(tmp_path):
 
 @pytest.mark.parametrize("name", ["groovist", "rovist_vg", "rovist"])
 def test_the_embedded_profile_lacks_nothing(monkeypatch, name):
-    """It goes on to the first sentence, which no parser is there for."""
+    """Check that the call reaches the first sentence, for which no parser is there."""
     monkeypatch.setattr(noun_phrases, "found_folder", lambda: None)
     monkeypatch.setattr(noun_phrases, "english_pipeline", lambda: None)
     with pytest.raises(pytest.fail.Exception, match=r"^parsed$"):

@@ -1,4 +1,4 @@
-"""Files that are no weights are refused by name, and nothing in them is executed."""
+"""Files that are not weights raise an error with their name, and nothing in them is executed."""
 
 import argparse
 import pickle
@@ -60,11 +60,11 @@ def test_settings_of_a_training_run_are_refused_with_a_hint(tmp_path):
         read_tensors(path)
     assert read_torch_object(path, allowed=[argparse.Namespace])["opt"].lr == 1e-4
     with pytest.raises(ValueError, match=r"asks for argparse\.Namespace"):
-        read_torch_object(path)  # what was allowed once stays forbidden
+        read_torch_object(path)  # objects that were allowed once remain forbidden
 
 
 def wrapped(pickled, path, zipped=True):
-    """A file as torch.save writes it, with that pickle in the place of the tensors."""
+    """Write a file like torch.save, with this pickle in place of the tensors."""
     if zipped:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("archive/data.pkl", pickled)

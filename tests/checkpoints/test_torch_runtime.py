@@ -21,7 +21,7 @@ from vlgauge.models.grounding import model, vit
 from vlgauge.models.pairs import loading as pair
 from vlgauge.models.sentences import model as sentence
 
-# Imports find nothing of this name, as on a machine where it is not installed.
+# Imports do not find this name, as if it were not installed.
 HIDE = """
 import sys
 from importlib.machinery import PathFinder
@@ -60,7 +60,7 @@ EXTRAS = {
 
 
 def output_of(code, folder, **variables):
-    """Output of a process that must end by itself, and soon."""
+    """Return the output of a process, which must exit without being killed."""
     own = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1]), **variables}
     command = [sys.executable, "-c", code]
     done = subprocess.run(
@@ -71,7 +71,7 @@ def output_of(code, folder, **variables):
 
 
 def test_without_torch_every_metric_names_its_extra(tmp_path):
-    # The switches are off and nobody is at the address of the Hub: who asked there would say so.
+    # The offline switches are off and no server listens at the Hub's URL, so that any request would fail.
     offline = {"HF_HUB_OFFLINE": "0", "HF_EVALUATE_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:9"}
     code = f"HIDDEN, NAMES = ['torch'], {list(EXTRAS)}\n{HIDE}{SCORE}{TELL}"
     expected = [
@@ -117,7 +117,7 @@ def test_no_model_is_given_out_after_a_fork(monkeypatch, family):
 
 
 def held_models():
-    """Models of every family as somebody may have kept them."""
+    """Yield calls of models of every family that a user may have kept."""
     from vlgauge.models.detectors.torchvision_models import TorchvisionDetector
 
     toy = loading.clip_encoder(profile="embedded", device="cpu")
@@ -125,7 +125,7 @@ def held_models():
     yield lambda: toy.image_hidden([])
     yield lambda: toy.text_hidden(["a dog"])
     yield lambda: scorer.probabilities([("a", "b")])
-    # Of these no weights are needed to see that they do not start.
+    # No weights are required to check that these do not start.
     yield lambda: sentence.SentenceEncoder.encode(None, ["a dog"])
     yield lambda: vit.VisionEncoder.image_hidden(None, [])
     yield lambda: TorchvisionDetector.__call__(None, np.zeros((2, 2, 3)))
@@ -140,7 +140,7 @@ def test_no_held_model_runs_after_a_fork(monkeypatch):
             call()
 
 
-# Somebody runs torch in two threads, and what watches forks comes first in a process that is forked afterwards.
+# Torch runs in two threads, and the fork hook comes first in a process that is forked afterwards.
 FOREIGN = """
 import sys
 import multiprocessing
@@ -205,7 +205,7 @@ def test_a_forked_process_is_told_and_does_not_hang(tmp_path):
 
 
 def test_a_spawned_process_may_run_models():
-    """What the error after a fork advises."""
+    """Check the advice of the error after a fork."""
     pytest.importorskip("torch")
     torch_runtime.resolved_device("cpu")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -244,7 +244,7 @@ def test_a_device_that_computes_nothing_has_no_autocast_to_end():
         assert not torch.is_grad_enabled()
 
 
-# Those of torch 2.9 cannot be put back to what they are at first; each state has a process of its own.
+# The switches of torch 2.9 cannot be restored to their initial values, so that each state has a separate process.
 SWITCHES = """
 import os
 import torch

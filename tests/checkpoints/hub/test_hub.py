@@ -39,16 +39,16 @@ class Faulty(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_HEAD(self):
-        """Answer with headers alone."""
+        """Answer with headers only."""
         self.do_GET()
 
     def do_POST(self):
-        """Read what a client sends."""
+        """Read the body of a request."""
         self.rfile.read(int(self.headers["Content-Length"]))
         self.do_GET()
 
     def do_GET(self):
-        """Answer, or show the fault."""
+        """Send an answer, or simulate the fault."""
         hub = self.server
         hub.asked.append((self.command, self.path))
         hub.tokens.append(self.headers.get("Authorization"))
@@ -65,11 +65,11 @@ class Faulty(BaseHTTPRequestHandler):
             pass
 
     def tell(self, rows):
-        """Answer as the API does."""
+        """Send rows in the format of the API."""
         self.content(json.dumps(rows).encode(), Content_Type="application/json")
 
     def content(self, body=CONTENT, status=200, *, sent=None, **more):
-        """Send an answer; headers may be replaced or, with None, left out."""
+        """Send an answer, whose headers may be replaced or, with None, omitted."""
         headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
         headers |= {"Content-Length": str(len(body))} | {name.replace("_", "-"): value for name, value in more.items()}
         self.send_response(status)
@@ -142,7 +142,7 @@ WORDS = {
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A Hub on this machine with a fault, at first none; the cache is tmp_path / "cache"."""
+    """A Hub on this machine with a fault, initially none, and with the cache `tmp_path / "cache"`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Faulty)
     server.daemon_threads = True
     server.fault, server.whole, server.asked, server.tokens, server.resumed = "none", False, [], [], []
@@ -166,13 +166,13 @@ def hub(monkeypatch, tmp_path):
 
 
 def kept(cache):
-    """Files of the cache that count."""
+    """Return the blobs and snapshots of the cache."""
     found = sorted(path.relative_to(cache).as_posix() for path in cache.rglob("*") if not path.is_dir())
     return [name for name in found if "/blobs/" in name or "/snapshots/" in name]
 
 
 def fetch_file(**settings):
-    """One file at its commit."""
+    """Fetch one file at its commit."""
     return network.hub_file("me/model", NAME, COMMIT, **settings)
 
 
@@ -257,7 +257,7 @@ def test_many_fetch_one_file_at_once(hub):
     assert kept(hub.cache) == [f"{storage}/blobs/{DIGEST}", f"{storage}/snapshots/{COMMIT}/{NAME}"]
 
 
-# -- What is told -----------------------------------------------------------------------------------------------------
+# -- messages ---------------------------------------------------------------------------------------------------------
 UNASKED = {
     "file": lambda: hub_file_at("me/model", [NAME], COMMIT, lambda folder, why: why),
     "folder": lambda: hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder"),
@@ -324,7 +324,7 @@ except FileNotFoundError as error:
     assert "; fetch it on a machine with network: hf download me/model" in done.stdout
 
 
-# -- What goes well ---------------------------------------------------------------------------------------------------
+# -- success ----------------------------------------------------------------------------------------------------------
 def test_a_folder_is_complete_for_the_hubs_client(hub):
     from huggingface_hub import snapshot_download, try_to_load_from_cache
 
@@ -419,7 +419,7 @@ def test_content_is_read_within_its_bound_and_not_kept(hub, monkeypatch):
     assert kept(hub.cache) == []
 
 
-# -- What is here already ---------------------------------------------------------------------------------------------
+# -- cached files -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fault", ["cut at once", "500"])
 def test_the_table_that_is_here_serves_while_the_hub_breaks_off(hub, fault):
     path = fetched("me/data", "default.parquet", None)
@@ -434,7 +434,7 @@ def test_a_table_that_the_hub_has_no_more_is_told(hub):
         fetched("me/data", "default.parquet", None)
 
 
-# -- What others ask --------------------------------------------------------------------------------------------------
+# -- requests of other libraries --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fault", ["cut at once", "401", "403", "429", "500"])
 def test_errors_of_the_hubs_own_client_become_words(hub, fault):
     hub.fault = fault
@@ -500,11 +500,11 @@ FETCHING = {
     *("hf_hub_download", "snapshot_download", "cached_download", "get_hf_file_metadata", "get_session", "http_get"),
     *("download_url_to_file", "load_state_dict_from_url", "urlopen", "urlretrieve", "load_dataset", "push_to_hub"),
 }
-# May be imported from the Hub's client: what asks nobody; what asks only where `hub_requests` is.
+# Allowed imports from the Hub's client: names without requests, and names with requests only in `hub_requests`.
 QUIET = {"constants", "errors", "get_token", "try_to_load_from_cache", "get_cached_repo_tree"}
 QUIET |= {"CommitOperationAdd", "CommitOperationDelete"}
 OF_THE_DOOR = {"HfApi", "HfFileSystem", "load_dataset"}
-# What makes cards and entries of text. A card can also ask the Hub, by `load`, `validate` and `push_to_hub`.
+# Names that build cards and entries of text. A card can also send requests, by `load`, `validate` and `push_to_hub`.
 QUIET |= {"EvalResult", "EvalResultEntry", "ModelCard", "ModelCardData", "eval_result_entries_to_yaml"}
 ASKING = {"load", "validate"}
 # A file without any of these words need not be parsed.

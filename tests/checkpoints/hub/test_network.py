@@ -21,7 +21,7 @@ WAYS = (
 )
 
 
-# Says what each way says, in a copy of a process that has asked nothing yet.
+# Print the message of each way in a copy of a process that has sent no request yet.
 TOLD = f"""
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
@@ -41,12 +41,12 @@ for way in {WAYS!r}:
 
 
 class Down(BaseHTTPRequestHandler):
-    """What stands where the Hub should be, and has no way to it."""
+    """Server at the URL of the Hub that cannot reach the Hub."""
 
     asked: list
 
     def do_HEAD(self):
-        """Nothing but an error."""
+        """Send an error."""
         self.asked.append((self.command, self.path))
         self.send_response(503)
         self.send_header("Content-Length", "0")
@@ -55,7 +55,7 @@ class Down(BaseHTTPRequestHandler):
     do_GET = do_HEAD
 
     def log_message(self, *arguments):
-        """Say nothing."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def hub():
 
 
 def output_of(code, address, home, **more):
-    """Output of a process whose Hub is at an address; it must end by itself and say nothing else."""
+    """Return the output of a process whose Hub is at a URL, and which must exit with no other message."""
     own = own_environment(address, home, **more)
     done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
