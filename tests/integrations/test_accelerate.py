@@ -1,4 +1,4 @@
-"""Rows of one process; several are in test_two_processes.py."""
+"""Rows of one process. The tests of several are in test_two_processes.py."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Texts that are no captions, paid with and without the guards: the table of docs/howto/rewards.md."""
+"""Texts that are not captions, rewarded with and without the guards: the table of docs/howto/rewards.md."""
 
 import json
 import re
@@ -28,12 +28,12 @@ ATTACKS = {
     "caption, eighty words more": lambda caption: f"{caption} {MANY_WORDS}",
     "`an image of a picture`": lambda caption: "an image of a picture",
 }
-# What reads like a caption, and only a look at the picture would tell.
+# Texts that read like captions, so that only the image would reveal them.
 NOT_GUARDED = {"the caption itself", "`an image of a picture`"}
 
 
 def attack_rows(name):
-    """Per attack: mean reward, and how many texts beat the caption that they stand for, without and with guards."""
+    """Return per attack the mean reward, and the number of texts that beat their caption, without and with guards."""
     lines = (EXAMPLES / "captioned_scenes.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     captions = [row["predictions"] for row in rows]
@@ -50,7 +50,7 @@ def attack_rows(name):
 
 
 def table_of_the_page(name):
-    """The numbers of one metric in the table of the page, which are without guards."""
+    """Return the values of one metric in the table of the page, which are without guards."""
     place = {"clip_s": 0, "pac_s": 2}[name]
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in re.split(r"\|", line)[1:-1]] for line in lines]

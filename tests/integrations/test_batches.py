@@ -1,4 +1,4 @@
-"""Rows that are scored in batches of any sizes and order: the result is that of `compute`."""
+"""Rows that are scored in batches of any sizes and order: the result equals the result of `compute`."""
 
 import json
 import math
@@ -26,7 +26,7 @@ from vlgauge.models.judges.served import ServedJudge
 
 
 def forget():
-    """Nothing is remembered, so that every picture and text is encoded anew."""
+    """Forget all features, so that every image and text is encoded again."""
     with patch.object(process_memory, "max_bytes", 0):
         process_memory.put({})
     for encoder in pool._encoders.values():
@@ -36,7 +36,7 @@ def forget():
 
 
 def cut(columns, ids, sizes, seed, kind=dict):
-    """The rows in batches, shuffled."""
+    """Return the rows in batches, shuffled."""
     order = list(range(len(ids)))
     random.Random(seed).shuffle(order)
     batches = []
@@ -55,7 +55,7 @@ def score(scorer, batches):
 
 
 def assert_close(found, expected, place="", gap=1e-6):
-    """Equality of results; of floats up to a gap, because a model rounds differently in other batches."""
+    """Assert that results are equal, with a gap for floats because a model rounds differently in other batches."""
     if isinstance(expected, float):
         assert found == pytest.approx(expected, rel=gap, abs=gap, nan_ok=True), place
     elif isinstance(expected, dict):
@@ -90,7 +90,7 @@ def test_batches_of_any_sizes_and_order_have_the_result_of_compute(case):
         if (sizes := found.pop("sizes", None)) is not None:
             pairs = zip(columns["predictions"], columns["references"], strict=True)
             assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
-            # As `vlgauge score` signs them.
+            # Signatures as in `vlgauge score`.
             expected |= signed_sizes(expected, sizes, range(n))
             assert "|sets:" in found[f"{name}_signature"]
         assert_close(found, expected, gap=1e-6 if "profile" in settings else 1e-11)

@@ -1,4 +1,4 @@
-"""Guards of rewards: what they hit, and whom they leave alone."""
+"""Guards of rewards: texts that they catch, and texts that they leave alone."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def hits(text):
 
 
 def bundled():
-    """All captions that people wrote or that are drawn scenes told, and the stories that do not repeat themselves."""
+    """Yield all human captions, all captions of synthetic scenes, and the stories that do not repeat themselves."""
     for name in ("caption_sets", "captioned_scenes", "captioned_clips"):
         for line in (EXAMPLES / f"{name}.jsonl").read_text("utf-8").splitlines():
             row = json.loads(line)
@@ -64,7 +64,7 @@ def test_no_guard_hits_other_languages(language):
 @pytest.mark.parametrize(
     "text",
     [
-        "किताब पढ़ती हुई एक छोटी लड़की",  # vowel signs stand between the letters
+        "किताब पढ़ती हुई एक छोटी लड़की",  # vowel marks are between the letters
         "สุนัขสีน้ำตาลวิ่งอยู่บนสนามหญ้า",
         "茶色い犬が芝生の上を走っている。",
         "Коричневая собака бежит по траве.",

@@ -28,7 +28,7 @@ WORDS = ["dog", "cat", "runs", "sits", "red"]
 
 
 def ray_or_skip():
-    """Ray, imported as vlgauge does it, which keeps it on the loopback."""
+    """Return Ray as vlgauge imports it, which keeps it on the loopback interface."""
     try:
         return of_ray.imported_ray()
     except MissingExtraError:
@@ -97,7 +97,10 @@ def stories(tmp_path):
 
 
 def watched_splitter(folder):
-    """A sentence splitter that writes down the stories it sees; at one with a file of its number its process dies."""
+    """Return a sentence splitter that logs the stories it splits.
+
+    Its process dies at a story for which a file with its number exists.
+    """
 
     def split(text):
         if "So." in text:
@@ -141,7 +144,7 @@ def test_a_session_of_our_own_listens_on_the_loopback_only():
 def open_sockets(process):
     try:
         return process.net_connections(kind="tcp")
-    except psutil.Error:  # it has ended meanwhile
+    except psutil.Error:  # it has ended in between
         return []
 
 
@@ -149,7 +152,10 @@ def open_sockets(process):
 @pytest.mark.slow
 @pytest.mark.usefixtures("session")
 def test_three_workers_have_the_result_of_a_plain_loop(stories, tmp_path):
-    """As two do in the next test, and one in that of the command: each worker costs seconds to start."""
+    """Check three workers only here, because each worker costs seconds to start.
+
+    The next test and the test of the command use two and one.
+    """
     files, rows = stories
     expected = RowScorer("rovist_nr").combine([RowScorer("rovist_nr").score_rows(rows)])
     how = {"workers": 3, "cpus": 0.5, "batch_rows": 5, "progress": False}
@@ -177,7 +183,7 @@ def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_w
     again = seen(tmp_path)
     assert not done & set(again)
     assert set(again) | done == {str(i) for i in range(N_ROWS)}
-    # Once more what the killed worker had in its hands, which is one batch.
+    # Only the batch of the killed worker is scored once more.
     assert again.count("35") == 2
     assert len(again) - len(set(again)) <= 4
     expected = scorer.combine([scorer.score_rows(rows)])
@@ -188,7 +194,7 @@ def test_a_row_that_always_kills_its_worker_ends_the_run_and_costs_no_row_that_w
 
 
 def answers_here(own, pool, worker, given):
-    """What one worker answers to whole files, in this process: each of Ray takes seconds to start."""
+    """Yield the answers of one worker to whole files in this process, because workers of Ray take seconds to start."""
     work = worker(**given)
     for path in own._paths:
         file = of_ray.pa.table({"file": [path]})
@@ -215,14 +221,14 @@ def test_what_a_row_raises_ends_the_run(tmp_path, monkeypatch):
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkeypatch):
-    """A file of the same name and size, and settings that name a file that changed."""
+    """Replace a file with one of the same name and size, and change a file that the settings name."""
 
     monkeypatch.setattr(of_ray._Rows, "_answers", answers_here)
     rows, scorer = tmp_path / "rows.jsonl", RowScorer("rovist_nr")
     rows.write_text('{"id": 1, "predictions": "a dog. a dog."}\n')
     kept = tmp_path / "kept"
     kept.mkdir()
-    left = kept / f".x.{8 * '0'}.{16 * '0'}.part"  # of a process that was killed before it wrote run.json
+    left = kept / f".x.{8 * '0'}.{16 * '0'}.part"  # left by a process that was killed before it wrote run.json
     left.touch()
     assert score_files(scorer, [rows], kept, progress=False)["rovist_nr_scores"] == [0.5]
     assert not left.exists()
@@ -231,7 +237,7 @@ def test_rows_that_changed_are_not_answered_by_scores_of_others(tmp_path, monkey
     with pytest.raises(ValueError, match=message):
         score_files(scorer, [rows], kept, progress=False)
 
-    # Whatever was scored meanwhile.
+    # The scores do not matter if a file changes in between.
     with (
         patch.object(of_ray, "_scored", return_value={}),
         patch.object(of_ray, "_states", side_effect=[{str(rows): (1, 1)}, {str(rows): (1, 2)}]),
@@ -259,7 +265,10 @@ def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
 @pytest.mark.filterwarnings("ignore:the scores of the toy CLIP")
 @pytest.mark.usefixtures("session")
 def test_pictures_as_bytes_in_parquet(tmp_path):
-    """Stories in Parquet above; pictures as cells of Arrow, without Ray, are in the tests of `batches`."""
+    """Check images as bytes in Parquet.
+
+    Stories in Parquet are above. Images as cells of Arrow, without Ray, are in the tests of `batches`.
+    """
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     pd.DataFrame({"id": range(6), **columns}).to_parquet(tmp_path / "rows.parquet")
     scorer = RowScorer("clip_s", **EMBEDDED)
@@ -272,7 +281,7 @@ def test_pictures_as_bytes_in_parquet(tmp_path):
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
-    """Here; by workers, rows are in the next test."""
+    """Check images in this process. Rows that workers read are in the next test."""
     columns = {name: drawn()[name] for name in ("predictions", "images")}
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"id": range(6), **columns}).to_parquet(path)

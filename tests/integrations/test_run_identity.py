@@ -51,7 +51,7 @@ def test_settings_stand_with_the_content_of_what_they_name(tmp_path):
 
 
 class Parser:
-    """Somebody's object, with what has no order, a circle, and a number that it keeps when it is first asked."""
+    """User object with unordered contents, a cycle, and a number that it keeps on first access."""
 
     def __init__(self, words, layers=2):
         self.words, self.shift = set(words), lambda text: text

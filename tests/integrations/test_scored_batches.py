@@ -1,4 +1,4 @@
-"""The folder in which a run keeps what is scored."""
+"""The folder in which a run keeps scored batches."""
 
 import pyarrow as pa
 import pytest
@@ -40,7 +40,10 @@ def test_another_run_is_refused_by_what_differs(tmp_path):
 
 
 def test_one_of_two_files_with_the_same_ids_counts(tmp_path):
-    """A worker that dies behind its batch has written it; the scores of who takes its place may differ in a bit."""
+    """Check that only one file counts.
+
+    A worker that dies after its batch has written it, and the scores of its successor may differ in one bit.
+    """
     files = ScoredBatches(tmp_path, RUN)
     for score in (0.5, 0.5000000000000001):
         files.add([1, 2], pa.table({"id": [1, 2], "x": [score, score]}))

@@ -324,7 +324,7 @@ def test_columns_by_name_are_checked():
         metric.update(predictions=["a"], references=["a"], return_details=True)
     with pytest.raises(TypeError, match="`predictions` must be given once"):
         metric.update(["a"], ["a"], preds=["a"])
-    metric.update(predictions=["a"], references=["a"], images=[None])  # of another metric
+    metric.update(predictions=["a"], references=["a"], images=[None])  # a column of another metric
     assert metric.compute() == 1
 
 

@@ -36,7 +36,7 @@ def by_hand(rows, texts, name):
 
 
 def finite_numbers(value):
-    """Whether there is nothing but finite numbers and texts in a log, however deep."""
+    """Return whether a log contains only finite numbers and strings at any depth."""
     if isinstance(value, dict):
         return all(map(finite_numbers, value.values()))
     return isinstance(value, str) or (isinstance(value, (int, float)) and math.isfinite(value))
@@ -59,7 +59,7 @@ def test_trainer_scores_what_is_scored_by_hand(tmp_path, batch_eval):
 
 
 def test_second_evaluation_encodes_captions_only():
-    rows = tiny_captioner.rows(5, size=47)  # of a size that no other test has looked at
+    rows = tiny_captioner.rows(5, size=47)  # a size that no other test uses
     pac_s = vlgauge.load("pac_s", profile="embedded", keep_in_memory=True)
     forwards = pac_s.encoder_and_adapter()[0].forwards
     metrics = GenerationMetrics([pac_s], tokenizer=tiny_captioner.tokenizer(), rows=rows, columns=COLUMNS)
@@ -185,7 +185,7 @@ def test_logits_are_refused(predictions):
 def test_number_of_captions_must_be_that_of_the_rows():
     metrics = metrics_of(tiny_captioner.rows(3), ["rouge_l"])
     prediction = EvalPrediction(predictions=np.array([[0, 5, 1]] * 2), label_ids=None)
-    for _ in range(2):  # what was left over is forgotten
+    for _ in range(2):  # the remainder is forgotten
         with pytest.raises(ValueError, match=r"one caption for each of the 3 rows of `rows`, got 2; evaluate on"):
             metrics(prediction)
 
@@ -249,7 +249,7 @@ def test_arguments_are_those_that_a_trainer_needs_to_keep_the_best_checkpoint(tm
     steps = metrics.arguments(best="rouge_l", eval_strategy="steps", eval_steps=7, output_dir=str(tmp_path))
     assert (steps["save_strategy"], steps["save_steps"]) == ("steps", 7)
     for given in (metrics.arguments(best="rouge_l", output_dir=str(tmp_path)), steps):
-        arguments = Seq2SeqTrainingArguments(**given, use_cpu=True, report_to=[])  # refuses what does not fit
+        arguments = Seq2SeqTrainingArguments(**given, use_cpu=True, report_to=[])  # raises on invalid combinations
         assert arguments.load_best_model_at_end
     with pytest.raises(ValueError, match='`eval_strategy` must be "epoch" or "steps" next to `best`, got "no"'):
         metrics.arguments(best="rouge_l", eval_strategy="no")
@@ -324,7 +324,7 @@ def test_own_captions_are_scored_every_so_many_steps_and_choose_the_best(tmp_pat
     assert list(scores) == [1, 2, 3, 4]
     assert seen == [(False, False, True)] * 4
     assert trainer.state.best_metric == max(scores[2], scores[4])
-    trainer.evaluate()  # of weights that may have changed since
+    trainer.evaluate()  # the weights may have changed since
     assert len(seen) == 5
     evaluation.on_step_end(None, trainer.state, None, model=trainer.model.train())
     assert trainer.model.training

@@ -23,7 +23,7 @@ CAPTIONS = [scenes.captions(scene, seed=0)[0] for scene in SCENES]
 
 
 def drawn(i):
-    """The picture, drawn anew as a data loader decodes it anew."""
+    """Draw the image again, as a data loader decodes it again."""
     return scenes.draw_scene(SCENES[i], size=48).image
 
 
@@ -260,8 +260,8 @@ def test_sum_of_several_rewards():
     found = both(["p"] * 2, texts, **rows)
     terms = [caption_reward(name, profile="embedded") for name in ("clip_s", "rovist_nr")]
     (first, clip_s), (second, _) = (term(["p"] * 2, texts, **rows) for term in terms)
-    assert found == [pytest.approx(first + 0.5 * second), pytest.approx(clip_s)]  # of one sentence 0 is the worst
-    # What trl calls them in its log.
+    assert found == [pytest.approx(first + 0.5 * second), pytest.approx(clip_s)]  # 0 is the worst for one sentence
+    # Their names in the log of trl.
     assert both.__name__ == "clip_s_rovist_nr_reward"
     assert terms[0].__name__ == "clip_s_reward"
 

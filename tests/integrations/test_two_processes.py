@@ -17,7 +17,7 @@ COLUMNS = {"images": "image", "references": "captions"}
 
 @pytest.fixture(scope="module")
 def launched(tmp_path_factory):
-    """What each of the two processes had, and the states that the trainers wrote."""
+    """Return the results of the two processes, and the states that the trainers wrote."""
     folder = tmp_path_factory.mktemp("two")
     package = os.path.dirname(os.path.dirname(vlgauge.__file__))
     paths = os.pathsep.join([package, str(HELPERS)])
@@ -49,7 +49,7 @@ def test_trainer_of_two_processes_has_the_numbers_of_one(found, tmp_path, batch_
     alone = tiny_captioner.trainer(tmp_path, rows, metrics, batch_eval=batch_eval).evaluate()
     first, second = (of_rank[f"trainer {batch_eval}"] for of_rank in found)
     assert first == second
-    assert len(first) == 7  # two scores of pac_s with what they lack, and a median; two of rouge_l
+    assert len(first) == 7  # two scores of pac_s with their undefined counts, and a median; two of rouge_l
     assert first == pytest.approx({key: alone[key] for key in first}, rel=1e-6)
 
 
@@ -61,7 +61,7 @@ def test_plain_trainer_of_two_processes_has_the_numbers_of_one(found, tmp_path):
     alone = tiny_captioner.plain_trainer(tmp_path, rows, evaluation).evaluate()
     first, second = (of_rank["plain trainer"] for of_rank in found)
     assert first == second
-    assert len(first) == 7  # two scores of pac_s with what they lack, and a median; two of rouge_l
+    assert len(first) == 7  # two scores of pac_s with their undefined counts, and a median; two of rouge_l
     assert first == pytest.approx({key: alone[key] for key in first}, rel=1e-6)
 
 

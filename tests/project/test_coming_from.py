@@ -1,4 +1,4 @@
-"""The calls of other libraries beside ours, where those are installed: each line of the page prints what it says."""
+"""Calls of other libraries next to ours, if they are installed: each line of the page prints the stated result."""
 
 import gzip
 import importlib
@@ -19,10 +19,10 @@ PACKAGES = {found[1]: code for why, code in BLOCKS if (found := re.match(r"needs
 
 def test_the_blocks_are_for_these():
     assert list(PACKAGES) == ["pycocoevalcap", "nltk", "sacrebleu", "torchmetrics", "aac_metrics", "capevalkit"]
-    assert len(BLOCKS) == len(PACKAGES) + 3  # the rows, what asks the Hub, and an evaluator
+    assert len(BLOCKS) == len(PACKAGES) + 3  # the rows, the request to the Hub, and an evaluator
 
 
-@pytest.mark.filterwarnings("default")  # of other people's packages
+@pytest.mark.filterwarnings("default")  # warnings of third-party packages
 @pytest.mark.parametrize("package", PACKAGES)
 def test_their_numbers_are_as_the_page_says(package, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -31,7 +31,7 @@ def test_their_numbers_are_as_the_page_says(package, capsys, tmp_path, monkeypat
         code = PACKAGES[package]
         for module in re.findall(r"^(?:from|import) ([\w.]+)", code, re.MULTILINE):
             importlib.import_module(module)
-    except (ImportError, RuntimeError) as error:  # torchaudio raises the latter beside another build of torch
+    except (ImportError, RuntimeError) as error:  # torchaudio raises the latter with another build of torch
         pytest.skip(f"{package} is not installed, or does not load here: {error}")
     namespace = {"__name__": "__main__"}
     exec(compile(BLOCKS[0][1], "rows", "exec"), namespace)
@@ -41,7 +41,7 @@ def test_their_numbers_are_as_the_page_says(package, capsys, tmp_path, monkeypat
     except (LookupError, FileNotFoundError, ModuleNotFoundError) as error:
         pytest.skip(f"a data set of NLTK, Java or another package is not here: {error}")
     told = PRINTED.findall(code)
-    assert capsys.readouterr().out.splitlines()[-len(told) :] == told  # behind what their code prints
+    assert capsys.readouterr().out.splitlines()[-len(told) :] == told  # after the output of their code
 
 
 COCO = ROOT.parent / "shared" / "oracles" / "coco_fakecap.json.gz"
@@ -67,7 +67,7 @@ def test_the_table_of_1000_rows_is_read():
     assert [package for package, *_ in ROWS] == ["pycocoevalcap", "sacrebleu", *["torchmetrics"] * 4]
 
 
-@pytest.mark.filterwarnings("default")  # of other people's packages
+@pytest.mark.filterwarnings("default")  # warnings of third-party packages
 @pytest.mark.parametrize(
     ("package", "call", "score", "own"),
     [pytest.param(*row, marks=pytest.mark.slow if "CHRF" in row[1] else ()) for row in ROWS],

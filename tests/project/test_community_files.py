@@ -1,4 +1,4 @@
-"""What GitHub shows of the project besides its code, and the page about publishing."""
+"""Project files that GitHub shows besides the code, and the page about publishing."""
 
 import re
 

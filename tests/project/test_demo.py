@@ -31,7 +31,7 @@ print(page.page({{name: section_of(name) for name in {few!r}}}), end="")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, without_sockets):
-    """Output of a run that makes no socket, the bytes of its page, and what the metrics say of their examples."""
+    """Return the output of a run that makes no socket, the bytes of its page, and the metrics' results by example."""
     folder, printed, made = tmp_path_factory.mktemp("demo"), io.StringIO(), {}
 
     def kept(name):
@@ -109,7 +109,7 @@ def test_terminal_shows_every_example_and_the_report(run, sections):
     assert printed.rstrip().endswith("report.html")
 
 
-# -- what it says -----------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 def test_a_good_story_carries_no_alarm_colour(sections):
     section = sections["rovist_nr"]
     assert 'class="against' not in section.explained.body(section.row("right"))
@@ -121,7 +121,7 @@ def test_the_sentences_on_caption_sets_hold(sections):
         name: [sections[name].explained.pvalue(sections[name].row(shows)) for shows in ROLES]
         for name in ("trm", "mmd_bert", "frechet_bert")
     }
-    # TRM misses what is off topic, the clouds do not.
+    # TRM misses captions that are off topic, the clouds do not.
     right, _, wrong, off_topic = p["trm"]
     assert min(right, off_topic) > 0.2
     assert wrong <= 0.05
@@ -146,7 +146,7 @@ def test_toys_are_named_in_table_and_section(page, sections):
     assert page.count(f"They {escape(TOY_NUMBERS)}.") == len(toys)
 
 
-# What stands in one row of three cards begins at one height.
+# The contents of one row of three cards begin at the same height.
 UNEVEN = """() => [...document.querySelectorAll('.three')].filter(three => new Set(
   [...three.querySelectorAll(':scope > .card > .in')].map(one => Math.round(one.getBoundingClientRect().top))
 ).size > 1).length"""

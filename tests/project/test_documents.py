@@ -15,11 +15,12 @@ DOCUMENTS = [
     *PAGES,
 ]
 PRINTED = re.compile(r"^\s*print\(.*\)  # (.+)$", re.MULTILINE)
-# Commands that set up machines; `make` and the extras have tests of their own.
+# Commands that set up machines. `make` and the extras have separate tests.
 SKIPPED = ("make ", "pip ", "python -m ", ".venv/")
 
 
-# What a block uses -> what has to be said before it, or beside it, by the page: whoever pastes it has an empty folder.
+# Pattern in a block -> pattern that the page must contain before or next to it, because users paste blocks into an
+# empty folder.
 SAID = (
     (r"(?<![\w/-])examples/", r"\bclone\b", "the files of `examples/` are in a clone"),
     (r"--report\b", r"`explain`|\[[\w,-]*(?:explain|demo|workbench|all)\b", "the extra `explain`"),
@@ -37,7 +38,7 @@ def blocks(document, language):
 
 
 def unsaid(document):
-    """What blocks of a page use that it has not said by then."""
+    """Yield the uses in blocks of a page that the page has not introduced by then."""
     text = document.read_text("utf-8")
     for found in re.finditer(r"^```(?:python|sh)[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         said = text[: found.end() + 300]  # or just behind it
@@ -57,13 +58,16 @@ def with_python(documents):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The folder of whoever pastes a block: empty."""
+    """The empty folder of a user who pastes a block."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def as_in_a_clone(folder, code):
-    """Lay the examples into the folder for a block that reads them, which its page has said to be in a clone."""
+    """Add the examples to the folder for a block that reads them.
+
+    The page of such a block states that they are in a clone.
+    """
     if "examples/" in code and not (folder / "examples").exists():
         (folder / "examples").symlink_to(ROOT / "examples")
 
@@ -132,7 +136,7 @@ def test_the_page_of_versions_has_the_bounds_of_setup_cfg():
 
 
 def test_links_of_the_readme_work_on_the_package_index():
-    """Nothing lies beside the text there."""
+    """Check that all links are absolute, because the package index has only the text."""
     links = re.findall(r"\]\(([^)]+)\)", DOCUMENTS[0].read_text("utf-8"))
     assert links
     assert [link for link in links if not link.startswith("https://")] == []

@@ -11,7 +11,7 @@ ROWS = ROW.findall((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
 
 
 def function_at(path, name):
-    """Docstring of a function or method."""
+    """Return the docstring of a function or method."""
     node = ast.parse((ROOT / path).read_text("utf-8"))
     for part in name.split("."):
         node = next(child for child in node.body if getattr(child, "name", None) == part)
@@ -20,7 +20,7 @@ def function_at(path, name):
 
 @pytest.mark.parametrize(("paper", "equation", "path", "name"), ROWS, ids=[f"{row[2]}-{row[1]}" for row in ROWS])
 def test_an_equation_is_where_the_table_says(paper, equation, path, name):
-    if not equation[0].isdigit():  # of a paper that numbers none
+    if not equation[0].isdigit():  # from a paper without equation numbers
         assert re.search(rf"(?<![\w-]){re.escape(equation)}(?![\w-])", function_at(path, name))
         return
     found = re.findall(r"Eqs?\. (\w+)(?:(?: and|,) (\w+))?", function_at(path, name))

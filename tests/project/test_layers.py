@@ -23,7 +23,7 @@ FILES = [*MODULES, *SCRIPTS, *EXPLANATIONS]
 # Packages of the library that no metric imports.
 ABOVE_METRICS = {"cli", "research", "api", "explain", "integrations", "leaderboard"}
 
-# Library -> where it may be imported: files and folders of the repository.
+# Library -> files and folders of the repository that may import it.
 HOMES = {
     "torch": (
         "shared/vlgauge/checkpoints",
@@ -48,7 +48,7 @@ def tree_of(path):
     text = path.read_text("utf-8")
     try:
         return ast.parse(text)
-    except SystemError:  # Python 3.11 counts the depth of what all threads parse together, and here a server may run
+    except SystemError:  # Python 3.11 adds up the depths that all threads parse at once, and here a server may run
         return ast.parse(text)
 
 
@@ -65,7 +65,7 @@ def nodes_of(path, *kinds):
 
 
 def imports(path):
-    """(statement, names of the modules), relative ones left out."""
+    """Yield (statement, names of the modules) without relative imports."""
     for node in nodes_of(path, ast.Import):
         yield node, [alias.name for alias in node.names]
     for node in nodes_of(path, ast.ImportFrom):
@@ -74,14 +74,14 @@ def imports(path):
 
 
 def late_imports(path):
-    """Modules of the package that are imported further in than at the top, such as inside a function."""
+    """Return the modules of the package that are imported below the top level, such as inside a function."""
     inner = [names for node, names in imports(path) if node.col_offset and node not in of_types_only(path)]
     return [name for names in inner for name in names if name.split(".")[0].startswith("vlgauge")]
 
 
 @cache
 def of_types_only(path):
-    """Statements that no run executes."""
+    """Return the statements that only type checkers read."""
     tests = [node for node in nodes_of(path, ast.If) if name_in(node.test) == "TYPE_CHECKING"]
     return {inner for test in tests for statement in test.body for inner in ast.walk(statement)}
 
@@ -100,7 +100,7 @@ def layers():
 
 
 def layers_shown(text):
-    """The layers of a block in a page: the names at the beginning of each line, before two spaces."""
+    """Return the layers of a block in a page: the names at the beginning of each line, before two spaces."""
     return [re.split(r"  +", line)[0].split(" | ") for line in text.splitlines()]
 
 
@@ -142,12 +142,12 @@ def known_modules():
 
 
 def name_in(node):
-    """Last part of a name; "" where it is none."""
+    """Return the last part of a name, or "" if the node is not a name."""
     return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def names_imported(path):
-    """Modules of the package that another one imports, by their whole names; also those imported when first needed."""
+    """Return the full names of the modules of the package that a module imports, including lazy imports."""
     own = parts_of(path)
     package = own[:-1]
     known, found, skipped = known_modules(), set(), of_types_only(path)
@@ -166,7 +166,7 @@ def names_imported(path):
 
 
 def parts_of(path):
-    """Parts of the name of a module, "__init__" included."""
+    """Return the parts of the name of a module, including "__init__"."""
     if WORKBENCH in path.parents:
         return ("vlgauge_workbench", *path.relative_to(WORKBENCH).with_suffix("").parts)
     return path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -179,7 +179,7 @@ def module_name(path):
 
 def test_no_modules_import_each_other_in_a_circle():
     graph = {module_name(path): names_imported(path) - {module_name(path)} for path in MODULES}
-    # Whoever imports nothing but what is gone goes, until only circles and what leads to them are left.
+    # Remove modules that import only removed ones, until only cycles and the modules that lead to them are left.
     while gone := {name for name, others in graph.items() if not others & graph.keys()}:
         graph = {name: others for name, others in graph.items() if name not in gone}
     reached = set().union(*graph.values()) & graph.keys()
@@ -245,14 +245,17 @@ def test_heavy_libraries_are_imported_where_they_are_at_home():
 
 
 def names_in(path):
-    """Attributes that code uses, and functions that it defines."""
+    """Return the attributes that code uses, and the functions that it defines."""
     return {node.attr for node in nodes_of(path, ast.Attribute)} | {
         node.name for node in nodes_of(path, ast.FunctionDef)
     }
 
 
 def private_names_of_the_host():
-    """Attributes of a metric that are the host's own affair; `_info` and `_compute` are for us to write."""
+    """Return the private attributes of a metric that belong to `evaluate`.
+
+    `_info` and `_compute` are excluded because modules define them.
+    """
     used_or_made = names_in(Path(evaluate.module.__file__))
     return {name for name in used_or_made if name.startswith("_") and not name.startswith("__")} - {"_info", "_compute"}
 

@@ -1,4 +1,4 @@
-"""The wheel: everything is in it, and it works by itself."""
+"""The wheel: it contains everything, and it works alone."""
 
 import json
 import shutil
@@ -18,7 +18,10 @@ SOURCES = ("LICENSE", "README.md", "metrics", "pyproject.toml", "setup.cfg", "sh
 
 
 def sources():
-    """Paths of the files that the wheel is built from: in a clone those that git knows, so that none is forgotten."""
+    """Return the paths of the files that the wheel is built from.
+
+    In a clone these are the files that git knows, so that no file is forgotten.
+    """
     listed = subprocess.run(["git", "ls-files", *SOURCES], capture_output=True, text=True, cwd=ROOT, check=False)
     if listed.returncode == 0 and listed.stdout:
         return [path for path in listed.stdout.splitlines() if (ROOT / path).exists()]
@@ -28,7 +31,7 @@ def sources():
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory):
-    """A copy of the sources."""
+    """Return a copy of the sources."""
     folder = tmp_path_factory.mktemp("source")
     for path in sources():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +46,7 @@ def names(source):
 
 @pytest.fixture(scope="session")
 def built(source, tmp_path_factory):
-    """Folder of the sdist and of the wheel, of the hooks that every front end calls."""
+    """Return the folder of the sdist and the wheel, built by the hooks that every front end calls."""
     folder = tmp_path_factory.mktemp("built")
     hooks = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["build-system"]["build-backend"]
     code = f"import {hooks} as hooks; hooks.build_sdist({str(folder)!r}); hooks.build_wheel({str(folder)!r})"
@@ -54,7 +57,7 @@ def built(source, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wheel(built):
-    """Folder of the unpacked wheel."""
+    """Return the folder of the unpacked wheel."""
     (file,) = built.glob("*.whl")
     assert file.name == f"vlgauge-{vlgauge.__version__}-py3-none-any.whl"
     zipfile.ZipFile(file).extractall(built / "unpacked")

@@ -7,7 +7,7 @@ from folders import METRICS, ROOT
 
 
 def pickling(script):
-    """What a script takes from the modules that unpickle, other than the error to catch."""
+    """Yield the names that a script uses from the modules that unpickle, other than the error to catch."""
     text = script.read_text("utf-8")
     for node in ast.walk(ast.parse(text)) if re.search("pickle|joblib|dill", text) else ():
         if isinstance(node, ast.Import):

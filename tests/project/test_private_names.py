@@ -59,7 +59,7 @@ def private_uses(tree):
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
-                if own[name] < 2:  # An override that calls what it overrides: the package defines both or only one.
+                if own[name] < 2:  # An override that calls its parent: the package defines both or only one.
                     yield name
             case (
                 ast.Attribute(value=of, attr=name)

@@ -65,15 +65,18 @@ def test_every_table_and_figure_has_a_row(pages):
 # -- pages that are written -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", WRITTEN, ids=[path.relative_to(DOCS).as_posix() for path in WRITTEN])
 def test_every_block_runs_or_says_why_not(path):
-    """`test_documents` runs the blocks of the plain languages; the builder of the site runs code cells."""
+    """Check the languages of all blocks.
+
+    `test_documents` runs the blocks of the plain languages, and the builder of the site runs code cells.
+    """
     text = path.read_text("utf-8")
     for info in re.findall(r"^```([^`\n]*)\n.*?^```", text, re.MULTILINE | re.DOTALL):
         assert re.fullmatch(r'python|sh|(python|sh) notest="[^"]+"|text|\{.+\}.*', info), info
         assert not info.startswith("{code-cell}") or "file_format: mystnb" in text
 
 
-# -- the site ---------------------------------------------------------------------------------------------------------
-# Whatever is started while the site is built, kernels of notebooks too, may speak to this machine alone.
+# All processes that are started while the site is built, including kernels of notebooks, may connect to this machine
+# only.
 NO_NETWORK = """
 import socket
 plain = socket.socket.connect

@@ -1,4 +1,4 @@
-"""One word for each thing: what the table of words in CONTRIBUTING rules out, where users read it."""
+"""One word for each thing: words that the table in CONTRIBUTING excludes, in text that users read."""
 
 import ast
 import inspect
@@ -13,12 +13,12 @@ from vlgauge.core.validation import setting_names
 
 CODE = sorted([*(ROOT / "shared" / "vlgauge").rglob("*.py"), *METRICS.glob("*/*.py")])
 PAGES = sorted([*METRICS.glob("*/README.md"), ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-# A row is no example, item, sample or data point; "of an example" is one of ours.
+# A row is never called example, item, sample or data point. "of an example" refers to a bundled example.
 ROW = re.compile(
     r"\b(?:(?:per|each|every)\s+(?:example|sample|item)|(?:of|for)\s+an?\s+(?:sample|item)|data ?points?)\b",
     re.IGNORECASE,
 )
-# What may become one, when parts of a text are joined: most files have none, and need not be parsed.
+# Text that may become such a phrase when its parts are joined. Most files have none and need not be parsed.
 PARTS = re.compile(r"\b(?:per|each|every|an?)\W[\Wnrf]*(?:example|sample|item)|data[\Wnrf]*point", re.IGNORECASE)
 # Settings that the table names otherwise.
 SETTINGS = {"mode", "authors", "reference", "samples", "examples", "n_examples", "items", "model_path", "ckpt"}
@@ -27,7 +27,7 @@ TOLD = {"warn", "refuse", "one_of", "add_argument"}
 
 
 def told(path):
-    """The texts that code tells people: messages, help, and what a metric takes and returns."""
+    """Yield the texts that code shows to users: messages, help, and the inputs and outputs of a metric."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         roots = []
         if isinstance(node, ast.Raise) and node.exc is not None:

@@ -1,4 +1,4 @@
-"""Bytes of a store on the disk turn over: no altered vector comes out, what is whole stays, one warning tells."""
+"""Damaged bytes of a store on disk: no altered vector is returned, intact ones stay, and one warning is given."""
 
 import os
 import warnings
@@ -16,7 +16,7 @@ WARNING = r"1 of 4 vectors in .* were altered after they were written; they are 
 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch):
-    """Nothing was warned of, and no shard opened, before a test."""
+    """Clear the warnings and the open shards before a test."""
     monkeypatch.setattr(disk, "_warned", set())
     disk._opened.cache_clear()
 
@@ -92,7 +92,7 @@ def test_vectors_in_each_others_place_are_noticed(tmp_path):
 
 
 def test_any_bit_of_a_shard_may_turn_over(tmp_path):
-    """Never another vector than the one that was kept, whichever byte it is."""
+    """Check that a shard never returns another vector than the one kept, whichever byte is changed."""
     store = store_at(tmp_path)
     store.put(vectors(range(4)))
     (path,) = files_in(store)
@@ -136,7 +136,7 @@ def test_altered_vectors_in_a_folder_that_cannot_be_written_are_not_used(tmp_pat
         warnings.simplefilter("always")
         for _ in range(3):
             assert key(2) not in store.get([key(number) for number in range(4)])
-    assert len(caught) == 2  # what was altered, and that nothing can be written
+    assert len(caught) == 2  # altered vectors, and a store that cannot be written
     assert len(files_in(store)) == 1
 
 

@@ -1,4 +1,4 @@
-"""Small files that would fill the memory: each is refused with a sentence, in a process that is measured."""
+"""Small files that would fill the memory: each raises an error with one sentence, in a measured process."""
 
 import json
 import os
@@ -15,10 +15,10 @@ import pytest
 import vlgauge
 from vlgauge.families.style import StyleTable
 
-# What a reader may take beside its imports.
+# Maximum memory of a reader in addition to its imports.
 MOST_EXTRA = 500  # MB
 
-# The high-water mark of this process alone; that of getrusage begins with its parent's.
+# The high-water mark of this process alone. The one of getrusage begins with the mark of the parent.
 MEASURED = """
 import json, os, sys
 def peak():
@@ -41,7 +41,7 @@ measured = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="th
 
 
 def results(imports, call, paths):
-    """What each file was answered, and the memory that it took in MB."""
+    """Return the answer for each file, and the memory in MB."""
     code = MEASURED.format(imports=imports, call=call)
     environment = {**os.environ, "PYTHONPATH": str(Path(vlgauge.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, json.dumps({name: str(path) for name, path in paths.items()})]

@@ -1,4 +1,4 @@
-"""What is remembered between calls is bounded: digests of files, plans of videos, words, texts."""
+"""Memory kept between calls is bounded: digests of files, plans of videos, words, texts."""
 
 from types import SimpleNamespace
 

@@ -15,9 +15,9 @@ import pytest
 import vlgauge
 from vlgauge.cli import main
 
-MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
+MOST_SECONDS = 10  # not a speed test: separates commands that hang from commands that end
 MOST_EXTRA = 500  # MB
-# A warning is one more line, as it is to a user.
+# A warning is one more line, as for a user.
 pytestmark = pytest.mark.filterwarnings("always::UserWarning")
 
 STORIES = [{"id": f"s{i}", "predictions": f"A dog ran {i} times. The dog, a brown one, sat."} for i in range(6)]
@@ -75,7 +75,7 @@ CHANGES = (
 
 
 def damaged(data, draw):
-    """The bytes after one to four changes."""
+    """Return the bytes after one to four changes."""
     for _ in range(draw.randint(1, 4)):
         place, end = sorted(draw.randint(0, len(data)) for _ in range(2))
         data = draw.choice(CHANGES)(data, place, end, draw)
@@ -83,7 +83,7 @@ def damaged(data, draw):
 
 
 def damaged_command(seed, folder):
-    """A command and the damaged file that it reads, in a folder of its own."""
+    """Return a command and the damaged file that it reads, in a separate folder."""
     draw = random.Random(seed)
     rows, words = draw.choice(COMMANDS)
     ending = draw.choice(list(FORMATS))
@@ -96,7 +96,7 @@ def damaged_command(seed, folder):
 
 
 def check_said(code, out, err):
-    """A result, or one sentence on standard error."""
+    """Check that the output is a result, or one sentence on standard error."""
     assert code in (0, 2)
     assert "Traceback" not in err
     assert not {"\x1b", "\x9b", "\u202e", "\x00"} & {*out, *err}
@@ -135,8 +135,8 @@ def test_more_damaged_files(tmp_path, capsys, part):
         run_damaged(seed, tmp_path / str(seed), capsys)
 
 
-# Imported once; each command is a process of its own that ends as any does. The high-water mark is that of it alone,
-# which in getrusage begins with the parent's.
+# Imported once. Each command is a separate process that ends as usual. The high-water mark is its own, while in
+# getrusage it begins with the mark of the parent.
 MEASURED = """
 import gc
 import json

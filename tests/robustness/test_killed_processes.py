@@ -10,14 +10,14 @@ from quick_processes import quick_context
 from rounds_worker import serve
 
 TOY = str(Path(__file__).parents[1] / "helpers" / "toy_metrics" / "story_toy")
-# One where Arrow has not written yet, one where it has written much.
+# Rows of the killed process, of which Arrow has written many. The others add one row, which Arrow has not written yet.
 MANY = 20_000
 
 POINTS = ("before adding", "meeting", "answering", "between adds", "before compute", "in compute", "published", "after")
 
 
 class Processes:
-    """Processes by number; one that was killed is replaced by a new one."""
+    """Processes by number. A process that was killed is replaced by a new one."""
 
     def __init__(self):
         self.context = quick_context()
@@ -39,7 +39,7 @@ class Processes:
         self.started[rank][0].join()
 
     def all_do(self, ranks, *job):
-        """Answers by rank; `dead` of one that died over it."""
+        """Return the answers by rank, with `dead` for a process that died."""
         for rank in ranks:
             self[rank].send(job)
         return {rank: self.answer(rank) for rank in ranks}
@@ -87,7 +87,7 @@ def files_below(folder):
 
 
 def killed_run(processes, world, victim, point):
-    """What `compute` gave each process of a run in which one was killed."""
+    """Return the result of `compute` in each process of a run in which one was killed."""
     ranks, others = list(range(world)), [rank for rank in range(world) if rank != victim]
     if point == "before adding":
         processes.kill(victim)

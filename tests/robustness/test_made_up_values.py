@@ -1,4 +1,4 @@
-"""Made-up settings and rows, drawn from a seed: each gives a result or a sentence that names what is wrong."""
+"""Made-up settings and rows, drawn from a seed: each gives a result or a sentence that names the error."""
 
 import inspect
 import random
@@ -14,7 +14,7 @@ from vlgauge.core import catalog
 from vlgauge.core.catalog import metric_folder
 from vlgauge.core.validation import HOST_KEYWORDS, setting_names
 
-MOST_SECONDS = 10  # no measure of speed: what hangs is told apart from what ends
+MOST_SECONDS = 10  # not a speed test: separates calls that hang from calls that end
 MOST_CHARACTERS = 4300  # the longest path, and a sentence
 
 
@@ -38,7 +38,10 @@ DEEP = deep_list()
 
 
 def made_up_values():
-    """Values that are right nowhere, or nearly; new ones each time, so that no call can change those of the next."""
+    """Return values that are invalid, or almost always so.
+
+    They are new each time, so that no call can change the values of the next.
+    """
     plain = [None, True, -1, 0, 3, 10**400, -(10**5000), float("nan"), float("inf"), 1e-320, "", " ", "\ud800", "\0"]
     texts = ["a dog", "x" * 100_000, "../..", "https://example.org/x", "/dev/zero", "\x1b[2J", b"x", b"", bytearray(2)]
     lists = [[], [[]], [[[]]], [None], [""], ["\ud800"], [["a"], ["b"]], ["a", ["b"]], DEEP, (), range(3), set()]
@@ -64,7 +67,7 @@ def loaded(name, **settings):
 
 
 def outcome(call):
-    """What a call says when it refuses; empty if it gives a result."""
+    """Return the message of the error that a call raises, or "" if it returns a result."""
     start = time.monotonic()
     try:
         with warnings.catch_warnings():
@@ -91,13 +94,16 @@ def test_made_up_settings(name):
 
 
 def keywords_of(metric):
-    """Columns and per-call data."""
+    """Return the names of the columns and of the per-call inputs."""
     own = list(inspect.signature(metric._compute).parameters)
     return [*dict.fromkeys([*(column.name for column in metric.columns), *own])]
 
 
 def check_columns(name, count):
-    """Some values for every keyword: for the whole of it, as its last row, and in it; none spoils the next call."""
+    """Check values for every keyword argument: as the whole, as its last row, and inside it.
+
+    None of them affects the next call.
+    """
     family = family_of(class_of(metric_folder(name))).__name__
     metric = loaded(name, **({"config_name": "demo"} if family == "StyleMetric" else {}))
     fine = {column: ROWS[family][column] for column in ROWS[family] if column in keywords_of(metric)}

@@ -1,4 +1,4 @@
-"""Values that nobody should give: the message is short and says where they stand."""
+"""Invalid values: the message is short and contains their position."""
 
 from contextlib import suppress
 
@@ -110,7 +110,7 @@ def test_half_a_character_in_a_story(name):
         metric.compute(predictions=[["It sat.", "A dog \ud800 ran."]], images=[[crops]])
 
 
-# -- what is printed --------------------------------------------------------------------------------------------------
+# -- printed text -----------------------------------------------------------------------------------------------------
 def test_what_a_terminal_would_obey_is_shown():
     assert printable("a\x1b[2Jb\x07 \x7f\x9b \u202e\ud800 ok é 日 😀\u200d") == (
         "a\\x1b[2Jb\\x07 \\x7f\\x9b \\u202e\\ud800 ok é 日 😀\u200d"
@@ -137,7 +137,7 @@ CODE = "\x1b]0;title\x07\x9b2J"
 def test_no_escape_code_is_printed(tmp_path, monkeypatch, capsys, table, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(table, "utf-8")
-    with suppress(SystemExit):  # of argparse
+    with suppress(SystemExit):  # raised by argparse
         main(["score", "rovist_nr", *arguments])
     out, err = capsys.readouterr()
     assert not {"\x1b", "\x07", "\x9b"} & {*out, *err}
