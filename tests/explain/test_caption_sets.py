@@ -1,4 +1,4 @@
-"""Clouds of captions, null distributions, and what they mean in words."""
+"""Clouds of captions, null distributions, and their meaning in words."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from vlgauge.explain.caption_sets import caption_cloud, null_columns
 
 
 def found(p, *others, n=5, m=5, exact=True, ways=252, signature="mmd_bert|v:1", corpus=None):
-    """An explanation of one pair of sets with this p, and of others."""
+    """Return an explanation of one pair of sets with this p, and of others."""
     rows = [p, *others]
     columns = {"predictions": [["a"] * n for _ in rows], "references": [["b"] * m for _ in rows]}
     result = {
@@ -66,7 +66,7 @@ def test_the_least_p_of_two_against_two_tells_nothing_either_way():
 
 
 def test_a_small_p_is_one_of_the_rows():
-    # Of 100 rows of one distribution up to .8 have a p of 2/252.
+    # Up to 0.8 of 100 rows of one distribution have a p of 2/252.
     many = found(2 / 252, *[0.5] * 98, 2 / 252).meaning(0)
     assert many.endswith(
         "of 100 rows chance alone gives up to 0.8 with a p as small, and 2 have one, so this row by itself tells "
@@ -74,7 +74,7 @@ def test_a_small_p_is_one_of_the_rows():
     )
     assert "differ" not in many
     assert found(2 / 252, *[0.5] * 5).meaning(0).endswith("the two sides differ, also as one of 6 rows.")
-    # Rows without a p are none of them.
+    # Rows without a p do not count.
     assert found(2 / 252, *[math.nan] * 98).meaning(0).endswith("): the two sides differ.")
 
 

@@ -1,4 +1,4 @@
-"""Captions beside the others of their picture, and frames beside the words that saw them."""
+"""Captions with the other captions of their image, and frames with the words that match them."""
 
 import re
 
@@ -59,7 +59,7 @@ def test_frames_of_a_clip_carry_the_words_that_saw_them_best():
 
 
 def test_range_legend_and_reading_are_those_of_what_was_scored():
-    pages = {name: explain(name, *scored(name)).html() for name in ("clip_s", "pac_s")}  # pictures, videos
+    pages = {name: explain(name, *scored(name)).html() for name in ("clip_s", "pac_s")}  # images, videos
     for of_videos, page in zip((False, True), pages.values(), strict=True):
         assert ("range: about \N{MINUS SIGN}1 to 1" in page) == of_videos
         assert ("range: 0 to 2.5" in page) != of_videos

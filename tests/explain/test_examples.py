@@ -1,4 +1,4 @@
-"""The examples of every metric: right, subtle, wrong, and what it misses, as their scores say."""
+"""The examples of every metric: right, subtle, wrong and missed, in agreement with their scores."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_scores_are_what_the_examples_say(name, config):
     if "subtle" in score:
         assert score["right"] > score["subtle"] > score["wrong"]
     if "missed" in score:
-        # It is no better than the right one, and hardly scores worse.
+        # It is not better than the right one, and hardly scores worse.
         assert score["missed"] > (score["right"] + score["wrong"]) / 2
 
 
@@ -51,7 +51,7 @@ def test_columns_are_those_of_the_metric_and_files_are_there(name):
             assert all(Path(path).is_file() for path in ([cell] if isinstance(cell, str) else cell))
 
 
-# -- what is wrong ----------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def own(tmp_path, use_metrics):
     """Writes the examples of a metric "own"."""

@@ -1,4 +1,4 @@
-"""What a report finds, in a sentence: the number of the whole, and the row with the worst score."""
+"""Findings of a report in a sentence: the corpus-level value, and the row with the worst score."""
 
 import math
 
@@ -12,7 +12,7 @@ DETAIL = {"sentences": ["a b.", "d."], "words": [["a"], ["d"]], "pairs": [], "ng
 
 
 def rows(name, scores, value):
-    """Rows of a metric with these scores, whose ids are letters."""
+    """Return rows of a metric with these scores and with letters as ids."""
     detail = DETAIL if name == "rovist_nr" else scored(name)[1][f"{name}_details"][0]
     result = {name: value, f"{name}_scores": scores, f"{name}_details": [detail] * len(scores)}
     result[f"{name}_signature"] = f"{name}|v:0.1.0|variant:released|n:4"

@@ -1,4 +1,4 @@
-"""What explains a metric is found in its folder, wherever that lies."""
+"""The explanation of a metric is found in its folder, at any location."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -17,7 +17,7 @@ def cells(kind):
 
 @pytest.fixture(scope="module")
 def shown():
-    """What the last line of each cell shows."""
+    """Return the output of the last line of each cell."""
     found, names = [], {"__name__": "__main__"}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)

@@ -1,4 +1,4 @@
-"""Pictures that stand in the page, and boxes over them."""
+"""Images that are embedded in the page, and boxes over them."""
 
 import base64
 import io
@@ -30,7 +30,7 @@ def test_a_photograph_is_small_in_bytes_too():
     noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3), dtype=np.uint8)
     found = thumbnail(noise)
     assert found.address.startswith("data:image/jpeg;base64,")
-    # A hundred of the worst kind stay below what a report may take.
+    # A hundred of the worst kind stay below the limit of a report.
     assert len(found.address) * 100 < 2_500_000
 
 
@@ -48,7 +48,7 @@ def test_boxes_are_lines_over_the_plain_picture_each_with_a_casing():
     ]
     drawn = with_boxes(picture, found, 'a "label"')
     assert drawn.count('stroke="#fff"') == drawn.count('class="bx ') == 2
-    # The whole picture is drawn first and a little inside, what counts next to nothing below what counts.
+    # The whole image is drawn first and a little inside, and boxes that count next to nothing are below the others.
     assert re.findall(r'class="bx (\w+)" x="([\d.]+)"', drawn) == [("nil", "6.0"), ("against", "20.0")]
     assert re.findall(r">(\d+)</text>", drawn) == ["2", "1", "13"]
     assert 'a "label"' not in drawn
@@ -56,7 +56,7 @@ def test_boxes_are_lines_over_the_plain_picture_each_with_a_casing():
 
 def test_no_number_covers_another_or_leaves_the_picture():
     picture = Thumbnail("data:image/png;base64,x", 128, 128)
-    # Seven on the whole picture, four on a box in a corner, and two on boxes beside it.
+    # Seven on the whole image, four on a box in a corner, and two on boxes next to it.
     boxes = [(0, 0, 128, 128)] * 7 + [(100, 0, 128, 25)] * 4 + [(80, 2, 110, 30), (90, 5, 120, 40)]
     drawn = with_boxes(picture, [(box, Mark("for", number=n)) for n, box in enumerate(boxes, 1)], "x")
     areas = [tuple(map(float, one)) for one in re.findall(TAG, drawn)]

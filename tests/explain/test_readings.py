@@ -1,4 +1,4 @@
-"""What pages say about how to read a number is tried on numbers."""
+"""The advice of pages on how to read a number is tested on numbers."""
 
 import numpy as np
 import pytest

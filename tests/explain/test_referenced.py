@@ -1,4 +1,4 @@
-"""Which references stand beside a caption."""
+"""The references that are shown next to a caption."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def explanation(name):
 
 
 def with_hostile_texts(name, text):
-    """The rows of a metric with a text in the place of each of theirs."""
+    """Return the rows of a metric with every text replaced by this one."""
     columns, result = scored(name)
     columns = {key: cells if key in ("images", "videos") else poisoned(cells, text) for key, cells in columns.items()}
     columns["id"] = [text] * len(columns["predictions"])
@@ -39,7 +39,7 @@ def with_hostile_texts(name, text):
 
 
 def check_page(page):
-    """A page that is well formed, runs nothing and asks for nothing."""
+    """Check that a page is well formed, runs nothing and requests nothing."""
     elements = Elements(page)
     assert elements.unclosed == []
     assert {tag for tag, _ in elements.found} <= ALLOWED
@@ -68,7 +68,7 @@ def test_the_page_of_a_metric(name):
     assert "better</strong>" not in page
     assert ("Higher is better" in page) == found.facts.higher_is_better
     assert page.count('<details class="row"') == len(found.scores)
-    assert len(page) < 40_000 + 48_000 * len(found.scores)  # of 20 rows under a million
+    assert len(page) < 40_000 + 48_000 * len(found.scores)  # less than a million for 20 rows
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
     assert ('class="toy"' in page) == found.is_toy == (name in TOYS)
@@ -77,7 +77,8 @@ def test_the_page_of_a_metric(name):
     assert explain(name, columns, json.loads(to_json(result))).html() == page
 
 
-# Together for every metric, and each by itself, so that none is cut off behind another, for three kinds of pages.
+# All texts together and each alone for every metric, so that no text is cut off after another, for three kinds of
+# pages.
 SINGLE = {kind: text for kind, text in HOSTILE.items() if kind != "long"}
 TOGETHER = {"together": " ".join(SINGLE.values()), "long": HOSTILE["long"]}
 POISONS = [(name, kind, text) for name in metric_names() for kind, text in TOGETHER.items()]
@@ -90,7 +91,7 @@ def test_everything_from_data_is_escaped(name, kind, text):
     page = found.html()
     check_page(page)
     assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069\x00\x1b]", page)
-    # d_hm shows only where its texts begin.
+    # d_hm shows only the beginnings of its texts.
     assert ("\\u202e" in page) == (kind == "direction" or (kind == "together" and name != "d_hm"))
     assert len(page) < 3_000_000
     for row in range(len(found.scores)):
@@ -180,7 +181,7 @@ def test_a_report_stays_small_however_many_rows_there_are(name):
     assert len(page) < 1_000_000
 
 
-# -- what is wrong ----------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 def test_details_that_are_missing_are_named_with_what_to_do():
     columns, result = scored("rovist_nr")
     lacking = {key: value for key, value in result.items() if not key.endswith("details")}
@@ -248,7 +249,7 @@ def test_texts_have_the_contrast_of_level_aa_in_either_theme(theme):
 # -- in a browser -----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A page of a metric, one of all, and two with words of 10,000 letters."""
+    """Write a page of a metric, one of all, and two with words of 10,000 letters."""
     folder = tmp_path_factory.mktemp("reports")
     found = {name: explanation(name) for name in metric_names()}
     bleu = scored("bleu")
@@ -289,7 +290,7 @@ def test_a_note_opens_by_tap_and_by_key(pages, chromium):
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
         assert box["y"] + box["height"] <= 800
-        # In a frame as high as its page the bottom edge is far away: there the note stands beside its word.
+        # In a frame as high as its page the bottom edge is far away: there the note is next to its word.
         page.evaluate("document.documentElement.className = 'framed'")
         assert abs(tip.bounding_box()["y"] - mark.bounding_box()["y"]) < 100
         page.evaluate("document.activeElement.blur()")

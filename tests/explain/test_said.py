@@ -1,4 +1,4 @@
-"""The drawing of a graph: each object once, with what is said of it and what it does."""
+"""The drawing of a graph: each object once, with its attributes and relations."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What each part did: bars, and the sentence above them."""
+"""The contribution of each part: bars, and the sentence above them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Words of a caption that sound like a style, and those that it shares with references."""
+"""Words of a caption that are typical of a style, and words that it shares with references."""
 
 import pytest
 from explained import scored
@@ -14,7 +14,10 @@ CAPTION = "Love <b>it</b> & hate it."
 
 @pytest.fixture(scope="module")
 def table():
-    """Of which "love" and "love it" weigh 1/2, "hate" and "hate it" -1/2, in the first style; "it" weighs 0."""
+    """Return a table in which "love" and "love it" weigh 1/2 in the first style.
+
+    "hate" and "hate it" weigh -1/2, and "it" weighs 0.
+    """
     return StyleTable.fit(["Love it."] * 3 + ["Hate it!"] * 3, ["kind"] * 3 + ["harsh"] * 3)
 
 

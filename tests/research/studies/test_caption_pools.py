@@ -14,14 +14,14 @@ WORDS = ["dog", "cat", "tree", "road", "sun", "child", "ball", "park"]
 
 @pytest.fixture(scope="module")
 def sets():
-    """Candidates and references of 6 rows; some captions come twice."""
+    """Return candidates and references of 6 rows, with some captions twice."""
     rng = np.random.default_rng(0)
     texts = [[" ".join(rng.choice(WORDS, 4)) for _ in range(7)] for _ in range(6)]
     return [[*row[:3], row[3], row[3]] for row in texts], [row[3:] for row in texts]
 
 
 def letters(texts):
-    """A vector of a text: how often it has each letter."""
+    """Return a vector per text with the count of each letter."""
     return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], dtype=float)
 
 
@@ -82,7 +82,7 @@ def test_a_context_ends_and_the_outer_one_counts(sets):
         with compared_once({"x": metric}, together(predictions, fewer), fewer):
             assert metric.compute(predictions=predictions, references=fewer)["trm_scores"] == outer
     assert metric.compute(predictions=predictions, references=references)["trm_scores"] == alone
-    assert metric.compute(predictions=predictions, references=fewer)["trm_scores"] != outer  # of other documents
+    assert metric.compute(predictions=predictions, references=fewer)["trm_scores"] != outer  # other documents
 
 
 def test_sides_of_unequal_length():

@@ -1,4 +1,4 @@
-"""The studies of Chan et al. on small worlds, by hand where that is possible."""
+"""The studies of Chan et al. on small data, by hand if possible."""
 
 import math
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ LETTERS = [chr(97 + i) for i in range(26)]
 
 
 def drawn(n_images, n_captions, seed):
-    """Captions of images, all of one distribution: four of the words of an image each."""
+    """Return captions of images, all from one distribution: each has four of the words of its image."""
     rng = np.random.default_rng(seed)
     images = [rng.choice(LETTERS, 8, replace=False) for _ in range(n_images)]
     return [[" ".join(rng.choice(words, 4)) for _ in range(n_captions)] for words in images]
@@ -34,7 +34,7 @@ def trm():
 
 @pytest.fixture(scope="module")
 def equal():
-    """60 images whose candidates are of the distribution of their 4 references."""
+    """Return 60 images whose candidates have the distribution of their 4 references."""
     captions = drawn(60, 16, seed=2)
     return [row[:12] for row in captions], [row[12:] for row in captions]
 
@@ -143,11 +143,11 @@ def test_grids_that_are_refused(captions, given, message):
         unique_versus_correct(captions, {}, **given)
 
 
-# -- people -----------------------------------------------------------------------------------------------------------
+# -- human captions ---------------------------------------------------------------------------------------------------
 def test_groups_of_a_size_are_paired():
     captions = [[f"{i}-{j}" for j in range(n)] for i, n in enumerate((8, 7, 1))]
     splits = equal_splits(captions, size=2)
-    assert len(splits) == 6  # of four groups; the second image fills three
+    assert len(splits) == 6  # from four groups; the second image fills three
     assert [[len(row) for row in left] for left, _ in splits[2:3]] == [[2, 2, 0]]
     assert [[len(row) for row in right] for _, right in splits[2:3]] == [[2, 0, 0]]
     for left, right in splits:
@@ -186,7 +186,7 @@ def test_the_central_caption_is_nearest_to_the_others():
 
 
 def test_the_central_caption_is_the_hypothesis():
-    """METEOR weighs recall, so that d(a, b) and d(b, a) differ."""
+    """Check with METEOR, which weights recall, so that d(a, b) and d(b, a) differ."""
     captions = ["a dog runs fast", "a dog runs fast home today", "a dog"]
     found = central_captions([captions], vlgauge.load("trm", keep_in_memory=True))[0]
     others = [text for text in captions if text != found.caption]
@@ -197,7 +197,7 @@ def test_the_central_caption_is_the_hypothesis():
 
 
 def test_central_captions_of_random_draws_are_no_longer_than_by_chance():
-    """Directed METEOR finds the longest caption central where no caption is."""
+    """Check random captions: directed METEOR finds the longest one central, although none of them is."""
     rng = np.random.default_rng(3)
     words = [f"w{i}" for i in range(12)]
     references = [
@@ -236,7 +236,7 @@ def test_captions_are_dealt_once_each():
 
 @needs_coco
 def test_central_captions_and_splits_of_five_references():
-    """What five references of COCO allow: 2 against 3, with p-values of at least .1, and central captions."""
+    """Check central captions and splits of five COCO references: 2 against 3, with p-values of at least 0.1."""
     references = coco()["references"][:100]
     rows = people_splits(references, {"trm": vlgauge.load("trm", pvalue="exact", keep_in_memory=True)})
     assert rows[0].sizes.startswith("2")
@@ -245,5 +245,5 @@ def test_central_captions_and_splits_of_five_references():
     assert rows[0].mean_log_pvalue == pytest.approx(rows[0].expected_mean_log_pvalue, abs=0.15)
     found = central_captions(references, vlgauge.load("trm", keep_in_memory=True))
     assert all(one.distance < one.others for one in found)
-    # By METEOR, which weighs recall, they are longer than the others and not sparse.
+    # Because METEOR weights recall, they are longer than the others and not sparse.
     assert np.mean([one.words - one.words_of_others for one in found]) > 0.5

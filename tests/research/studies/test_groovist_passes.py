@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Keys of the pictures and texts that any encoder was asked for, as often as it was."""
+    """Keys of the images and texts passed to any encoder, with repetitions."""
     found = {"image": [], "text": []}
     kind = type(clip_encoder(profile="embedded"))
     images, texts = kind.image_hidden, kind.text_hidden
@@ -48,7 +48,7 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data():
-    """Stories whose pictures differ, but for one that two of them share."""
+    """Return stories whose images differ, except for one image that two stories share."""
     rng = np.random.default_rng(3)
     pictures = [Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)) for _ in range(7)]
     stories = [
@@ -71,11 +71,11 @@ def test_one_pass_over_crops_and_texts_serves_all_variants(asked, tiny, data):
     found = study.ablations(load, data, fit_idf(data.stories, lowercase=True), n_random=2)
     assert len(found) == 7
     assert dict(encoder.forwards - before) == distinct(asked) == {"image": 70, "text": 10}
-    assert len(asked["image"]) > 300  # what comes from the memory
+    assert len(asked["image"]) > 300  # most of them from the memory
 
 
 def drawn(folder, n):
-    """A file of drawn stories with their pictures and boxes."""
+    """Write a file of synthetic stories with their images and boxes."""
     rows = []
     for i, story in enumerate(scenes.stories(n, seed=21, split="test")):
         names = [f"{i}-{j}.png" for j in range(len(story.sentences))]
@@ -103,7 +103,7 @@ def test_the_command_sees_each_crop_and_text_once(asked, tmp_path, capsys, monke
         "--regions",
         "regions",
     ]
-    if small_memory:  # as of a data set that does not fit in: the folder remembers
+    if small_memory:  # like a dataset that does not fit in memory: the folder remembers
         monkeypatch.setattr(memory.process_memory, "max_bytes", 2_000)
         options += ["--set", f"feature_cache={tmp_path / 'features'}"]
     before = encoder.forwards.copy()

@@ -71,7 +71,10 @@ def test_pairs_are_scored_as_the_metric_scores_them(data):
 
 
 def test_scores_by_hand(data):
-    """A primary colour in the text is (1, 0, 0), in a picture (1, -1, -1) / sqrt(3)."""
+    """Check hand-computed scores.
+
+    A primary color in the text is (1, 0, 0), and in an image (1, -1, -1) / sqrt(3).
+    """
     pairs = study.compared_pairs(loader(theta=2.0), data, n_random=0)
     scaled = 2.5 / math.sqrt(3)
     assert pairs.scores(weigh=lambda text: 1.0, penalize=False).own[:3] == pytest.approx([scaled] * 3)
@@ -87,7 +90,7 @@ def test_pairs_are_scored_by_the_settings_of_the_metric(data, settings):
 
 
 def test_given_regions_stay_with_their_images(data):
-    # The left third of each picture has another colour, and only the boxes of every second story hold it.
+    # The left third of each image has another color, and only the boxes of every second story contain it.
     other = NAMES[1:] + NAMES[:1]
     for pictures, name in zip(data.images, other, strict=True):
         for picture in pictures:
@@ -102,7 +105,7 @@ def test_given_regions_stay_with_their_images(data):
             given = {"images": [data.images[i]], "regions": [boxes[i]]}
             expected = loader()().compute(predictions=[data.stories[story]], **given)["groovist"]
             assert score == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert found.own[0] > 0.1 > found.own[1]  # what its boxes show is the colour of the first story alone
+    assert found.own[0] > 0.1 > found.own[1]  # its boxes show only the color of the first story
 
 
 def test_ablations_are_the_settings_of_the_metric(data):

@@ -1,4 +1,4 @@
-"""MAUVE through a package of the user's, here one that only has its signature."""
+"""MAUVE through a user-supplied package, here a stub that only has its signature."""
 
 import builtins
 import sys
@@ -17,7 +17,7 @@ MANY = RNG.normal(size=(100, 3))
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What the package was called with."""
+    """Arguments of the calls of the package."""
     found = {"curve": np.array([[1.0, 0.0], [0.0, 1.0]]), "calls": []}
 
     def compute_mauve(p_features=None, q_features=None, p_text=None, seed=25, verbose=True, num_buckets="auto"):
@@ -78,7 +78,7 @@ def test_a_curve_that_cannot_be_drawn_is_none(asked, curve):
     assert mauve_with_curve(MANY, MANY).curve is None
 
 
-# -- beside people ----------------------------------------------------------------------------------------------------
+# -- next to human captions -------------------------------------------------------------------------------------------
 def encode(texts):
     return np.array([[float(text), 1.0] for text in texts])
 
@@ -101,7 +101,7 @@ def test_people_and_the_model_take_turns_at_equal_sizes(asked, against_people):
     rows, warned = against_people(predictions, references)
     shown = [(row.source, row.images, row.candidates, row.references, row.mauve) for row in rows]
     assert shown[0] == ("model", 3, 6, 10, 0.75)
-    # Of the image with one reference nobody takes part; of that with one candidate one caption of people does.
+    # The image with one reference is not used. The image with one candidate uses one human caption.
     assert shown[1:] == [("people", 2, 3, 5, 0.75), ("model, people's sizes", 2, 3, 5, 0.75)]
     (everything, ours), (others, people), (same, as_many) = asked["calls"]
     assert (everything, ours) == ([11, 12, 13, 14, 15, 21, 22, 23, 24, 31], [1, 2, 3, 4, 5, 6])

@@ -1,4 +1,4 @@
-"""The published numbers against the papers' texts and the cards; every table and figure is listed."""
+"""The published numbers against the papers' texts and the cards, with every table and figure listed."""
 
 import json
 import math
@@ -27,7 +27,7 @@ COUNTS = {"groovist": (3, 5), "rovist": (2, 7), "stylem": (4, 2), "distribution"
 
 @pytest.fixture(params=COUNTS)
 def paper(request, shared_folder):
-    """Name and text of each paper."""
+    """Return the name and text of each paper."""
     name = request.param
     return name, (shared_folder / "papers" / TEXTS.get(name, f"{name}.txt")).read_text("utf-8")
 
@@ -52,7 +52,7 @@ def test_the_list_has_what_the_text_has(paper):
 
 
 def written(number):
-    """A pattern of a number as a table may print it."""
+    """Return a pattern of a number as a table may print it."""
     forms = {f"{number:.{digits}f}" for digits in range(5) if round(number, digits) == number}
     forms |= {f"{number / 100:.3f}", *(one.replace("0.", ".", 1) for one in forms)}
     return f"(?:{'|'.join(map(re.escape, sorted(forms)))})"
@@ -92,7 +92,7 @@ def test_three_digits_of_the_authors_code_are_the_one_of_the_paper():
             assert found["Table 1", metric] == pytest.approx(wanted[protocol][label], abs=0.07)
 
 
-# -- which row, and what of it ----------------------------------------------------------------------------------------
+# -- rows and their fields --------------------------------------------------------------------------------------------
 EXPERT = {"references": "all", "ratings": "rows"}
 B32 = "pac_s|v:0.1.0|enc:timm/vit_base_patch32_clip_224.openai@12345678|w:2"
 
@@ -101,7 +101,7 @@ def test_rows_by_metric_backbone_and_rules():
     (first, second) = rows_beside("flickr8k_expert", EXPERT, "pac_s", B32)
     assert (first.source, first.text("tau_b")) == ("Sarto et al., 2023, Table 1", "53.9")
     assert second.text("tau_b") == "53.919"
-    # What does not read references has one number for all.
+    # A metric without references has one value for all.
     assert rows_beside("flickr8k_expert", EXPERT | {"references": 1}, "pac_s", B32) == [first, second]
     assert rows_beside("flickr8k_expert", EXPERT | {"references": 1}, "ref_pac_s", B32) == []
     assert rows_beside("flickr8k_expert", EXPERT | {"ratings": "averaged"}, "pac_s", B32) == []

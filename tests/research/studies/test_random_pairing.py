@@ -1,4 +1,4 @@
-"""Random pairs by rovist_vg and clip_s, sentence by sentence: the metrics' own scores, one look at each picture."""
+"""Random pairs by rovist_vg and clip_s, per sentence: the metrics' own scores, with each image encoded once."""
 
 import json
 import math
@@ -18,7 +18,7 @@ SETTINGS = {"profile": "embedded", "device": "cpu", "keep_in_memory": True, "pro
 
 @pytest.fixture(scope="module")
 def data():
-    """Four drawn stories with the boxes of their pictures; the last has a sentence more than pictures."""
+    """Return four synthetic stories with the boxes of their images. The last has one more sentence than images."""
     told = scenes.stories(4, seed=21, split="test")
     stories = [story.sentences for story in told]
     boxes = [[{"boxes": [list(box) for box in drawing.boxes]} for drawing in story.drawings()] for story in told]
@@ -62,7 +62,7 @@ def test_a_story_without_a_sentence_has_no_score(data):
 
 @pytest.fixture
 def file(data, tmp_path):
-    """The first three stories as a file beside their pictures."""
+    """The first three stories as a file next to their images."""
     rows = []
     for i in range(3):
         names = [f"{i}-{k}.png" for k in range(len(data.images[i]))]
@@ -74,7 +74,7 @@ def file(data, tmp_path):
 
 
 def test_the_command_looks_at_each_picture_once_per_encoder(data, file, tmp_path, capsys):
-    encoder = clip_encoder(profile="embedded")  # of all three metrics under this profile
+    encoder = clip_encoder(profile="embedded")  # shared by all three metrics under this profile
     memory.process_memory.forget(encoder._scope)
     before = encoder.forwards["image"]
     out = tmp_path / "out.json"

@@ -55,7 +55,7 @@ def test_rows_hold_the_corpus_numbers():
     tested = {"pvalue": 0.04, "excess": 0.2, "excess_low": 0.1, "excess_high": 0.3, "z": 1.5}
     tested |= {"mean_log_pvalue": -1.5, "expected_mean_log_pvalue": -0.9, "significant": 0.0, "undefined": 0}
     assert {key: row[key] for key in tested} == tested
-    # The corpus p is read first, and the harmonic one never beside it.
+    # The corpus p is read first, and the harmonic one never in addition to it.
     assert list(row)[3:7] == ["pvalue", "excess", "excess_low", "excess_high"]
     calibrated = calibrated_harmonic_pvalue([1 / 3, 1 / 3])
     assert row["details"] == {"harmonic_pvalue": 1 / 3, "calibrated_harmonic_pvalue": calibrated}
@@ -91,7 +91,7 @@ def test_sizes_are_those_of_the_examples_that_were_tested():
     found = {(row.candidates, row.metric): (row.sizes, row.undefined) for row in rows}
     assert found[2, "trm"] == found[2, "trm:separate"] == ("2v4", 1)
     assert found[2, "trm:base"] == ("1-2v1-4", 0)
-    assert found[1, "trm"] == ("1v1-4", 3)  # none is defined
+    assert found[1, "trm"] == ("1v1-4", 3)  # undefined for all
 
 
 def test_a_metric_without_pvalues_is_refused():

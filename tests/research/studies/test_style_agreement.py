@@ -20,7 +20,7 @@ def counts(agreement):
 
 
 def pair_loop(table, definition, rows, variant, *, include_self=True, references=None):
-    """Counts of Eqs. 9 and 10, pair by pair."""
+    """Count the pairs of Eqs. 9 and 10 one by one."""
     references = rows if references is None else references
     won = dict.fromkeys(("eq9", "eq9_pairs", "eq10", "eq10_pairs", "eq10_pooled", "undefined"), 0)
     for i, (caption, style) in enumerate(rows):
@@ -117,7 +117,7 @@ def test_few_rows_at_a_time_give_the_same(monkeypatch):
 
 
 def test_ties_lose():
-    # Both styles have the same captions, so nothing can be told.
+    # Both styles have the same captions, so that they cannot be separated.
     found = style_agreement(["a b", "c d", "a b", "c d"], ["x", "x", "y", "y"])
     assert counts(found) == [0, 0, 0, 0, 0, 0]
 

@@ -20,7 +20,7 @@ from vlgauge.research.studies.style_corpora import (
 
 
 def written(path, content):
-    """The path, with text, bytes or JSON in it."""
+    """Write text, bytes or JSON to a path, and return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -116,7 +116,7 @@ def test_flickrstyle(tmp_path):
         *("one funny\ufffd dog", "two \u2028 cats", "three", "one dog in love", "a tie", "two cats in love")
     ]
     assert corpus.styles == ["humorous"] * 3 + ["romantic"] * 3
-    # Line i of both files is about image i, also behind a blank line.
+    # Line i of both files is about image i, also after an empty line.
     assert corpus.groups == ["0", "2", "3", "0", "1", "2"]
     assert corpus.dropped == {"blank line": 1}
 

@@ -1,4 +1,4 @@
-"""The training loop by itself: what a checkpoint holds, and what is refused."""
+"""The training loop alone: contents of a checkpoint, and errors."""
 
 import json
 import signal
@@ -16,14 +16,14 @@ from vlgauge.research.training.loop import Checkpoint, Plan, Progressed, train
 
 
 def parts(folder, identity="this"):
-    """A weight, its optimizer, and the checkpoint of both."""
+    """Return a weight, its optimizer, and the checkpoint of both."""
     weight = torch.nn.Parameter(torch.tensor([4.0, -3.0]))
     optimizer = torch.optim.Adam([weight], lr=0.5)
     return weight, optimizer, Checkpoint(folder / "state.safetensors", identity, {"w": weight.detach()}, optimizer)
 
 
 def run(folder, rounds, keep=lambda: None):
-    """Gradient descent with noise from torch's generator; returns weight and state."""
+    """Run gradient descent with noise from torch's generator, and return weight and state."""
     weight, optimizer, checkpoint = parts(folder)
 
     def one_round(state):
@@ -125,7 +125,10 @@ while True:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_what_a_killed_training_leaves_goes_with_the_next(tmp_path):
-    """Newer versions of safetensors write to a name of their own beside the file, which tells nobody whose it was."""
+    """Check the file that newer versions of safetensors write first.
+
+    It is next to the final file, under a name that does not identify the process.
+    """
     finished = subprocess.run([sys.executable, "-c", KILLED_IN_THE_MIDDLE, str(tmp_path)], check=False, timeout=120)
     assert finished.returncode == -signal.SIGKILL
     assert all(PART.fullmatch(path.name) for path in tmp_path.iterdir() if path.name != "state")

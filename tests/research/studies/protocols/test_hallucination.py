@@ -1,4 +1,4 @@
-"""HAT and nocaps-FOIL: average precision by definition, and files that are not what they should be."""
+"""HAT and nocaps-FOIL: average precision by definition, and invalid files."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def write(folder, name, content):
 
 
 def plain_ap(scores, wrong):
-    """Precision at each wrong caption, all of equal scores taken together, as a mean."""
+    """Return the mean of the precision at each wrong caption, with equal scores taken together."""
     at = [
         sum(other for score, other in zip(scores, wrong, strict=True) if score <= own)
         / sum(score <= own for score in scores)

@@ -1,4 +1,4 @@
-"""Several metrics on one data set: the same figures as alone, paired samples, differences, what is undefined."""
+"""Several metrics on one dataset: the same figures as alone, paired samples, differences, undefined cases."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from vlgauge.stats.rank_correlation import RankTable, SampledTauC, kendall, tabl
 
 
 def made(seed, n=60):
-    """Scores with ties, ratings of 1 to 4, and images of three rows."""
+    """Return scores with ties, ratings of 1 to 4, and images with three rows each."""
     rng = np.random.default_rng(seed)
     ratings = rng.integers(1, 5, n)
     scores = np.round(ratings + rng.normal(0, 2, n), 1)
@@ -188,7 +188,7 @@ def test_equal_and_opposite_metrics():
 
 
 def test_many_metrics_can_be_told_apart_by_default():
-    # Of eight metrics, 28 pairs, no p-value could be below .05 with 1,000 samples.
+    # Eight metrics make 28 pairs, for which no p-value could be below 0.05 with 1,000 samples.
     scores, ratings, groups = made(2)
     given = {"good": ratings.tolist()} | {f"bad {i}": (-scores - ratings).tolist() for i in range(7)}
     found = judge(rated(ratings, groups), given)

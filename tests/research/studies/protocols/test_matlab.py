@@ -1,4 +1,4 @@
-"""MATLAB files that strangers made: data come out as scipy reads them, and no file crashes or fills the memory."""
+"""Untrusted MATLAB files: data are read as scipy reads them, and no file crashes or fills the memory."""
 
 import io
 import random
@@ -31,7 +31,7 @@ def cells(values, shape):
 
 
 def plain(value):
-    """What scipy read, as lists, tuples, texts and numbers, column by column."""
+    """Return data of scipy as lists, tuples, strings and numbers, column by column."""
     if isinstance(value, np.void):
         return tuple(plain(value[name]) for name in value.dtype.names)
     if isinstance(value, np.ndarray) and value.dtype.kind == "U":
@@ -96,7 +96,7 @@ def test_big_endian_files(tmp_path):
 
 
 def variable(kind, name, shape, data, data_type=9):
-    """A variable of a big-endian file."""
+    """Return a variable of a big-endian file."""
     sizes = b"".join(size.to_bytes(4, "big") for size in shape)
     body = big_endian(6, kind.to_bytes(4, "big") + bytes(4)) + big_endian(5, sizes) + big_endian(1, name)
     return big_endian(14, body + big_endian(data_type, data))

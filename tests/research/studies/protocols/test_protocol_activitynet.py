@@ -32,8 +32,8 @@ def test_activitynet_foil(folder, pictures):
     empty = task.columns["videos"][4]
     assert 3.0 == empty["start"] < empty["end"] < 3.001
     known = task.columns["references"]
-    assert known[0] == known[2] == ["first"]  # "middle" lies in it with 2 of its 8 seconds
-    assert known[1] == ["first", "middle", "last"]  # "middle" lies in it with 3 of 8: none, hence all
+    assert known[0] == known[2] == ["first"]  # "middle" overlaps it by 2 of its 8 seconds
+    assert known[1] == ["first", "middle", "last"]  # "middle" overlaps it by 3 of 8: none, hence all
     assert known[4] == ["late", "later"]
     assert task.groups == ["v_a", "v_b"]
     found = evaluated(task, [3, 1, 2, 2, 1, 0], resamples=0)

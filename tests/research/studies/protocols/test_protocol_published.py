@@ -1,7 +1,7 @@
-"""The published numbers of section "FLEUR" from its public annotations and scores, where somebody has put them.
+"""The published numbers of section "FLEUR" from its public annotations and scores, if they are installed.
 
 Expected is a copy of https://github.com/Yebin46/FLEUR (commit b9cd6c9) as `data/fleur` in the folder of reference
-material; without it the tests are skipped.
+material. Without it the tests are skipped.
 """
 
 import json

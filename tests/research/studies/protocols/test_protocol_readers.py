@@ -189,7 +189,7 @@ def test_abstract_finds_its_pictures_by_their_sentences(folder, pictures):
     assert task.columns["images"][:2] == [str(pictures / "2008_1.jpg")] * 2
     assert len(task.columns["predictions"]) == 16
     assert set(task.kinds) == {"pairs"}
-    made.write_abstract(folder, common=20)  # of the first picture, in all
+    made.write_abstract(folder, common=20)  # in total, all for the first image
     assert read_abstract50s([folder], images=pictures, draws=2).columns["images"] == task.columns["images"]
     (folder / "abstract50S.mat").unlink()
     blind = read_abstract50s([folder], draws=2)
@@ -271,8 +271,8 @@ WRITERS = {
 
 
 def test_no_protocol_is_forgotten():
-    # sDCI has a test of its own: it has no references, and one of its rules leaves pictures out.
-    # HAT, nocaps-FOIL and THumB have tests of their own, too.
+    # sDCI has a separate test: it has no references, and one of its rules omits images. HAT, nocaps-FOIL and THumB have
+    # separate tests, too.
     assert {*PROTOCOLS} == {*WRITERS, "sdci", "hat", "nocaps_foil", "thumb"}
 
 

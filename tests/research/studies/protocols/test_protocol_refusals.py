@@ -1,4 +1,4 @@
-"""Every refusal of the readers of the evaluation protocols, in one sentence that names file and place."""
+"""Errors of the readers of the evaluation protocols: one sentence each, with file and position."""
 
 import copy
 import json
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("no_sockets")
 
 
 def changed(content, *path_and_value):
-    """A copy with one entry changed, or taken out where the value is Ellipsis."""
+    """Return a copy with one entry changed, or removed if the value is Ellipsis."""
     *path, key, value = path_and_value
     found = copy.deepcopy(content)
     inner = found

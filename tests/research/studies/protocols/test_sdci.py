@@ -15,7 +15,7 @@ from vlgauge.research.protocols.sdci import authors_rates, growth_rates
 def test_worked_example():
     right, wrong = np.array([0.1, 0.3, 0.2, 0.4]), np.array([0.2, 0.1, 0.1, 0.1])
     assert growth_rates(right, wrong) == (2 / 3, 3 / 4)
-    # The last caption has no decision of its own there.
+    # The last caption has no separate decision there.
     assert authors_rates(right, wrong, 0.0) == (2 / 3, 2 / 3)
     # Two of four above: the first decision alone, of whichever captions.
     assert authors_rates(right, wrong, 0.15) == (1 / 2, 1 / 2)
@@ -57,7 +57,7 @@ def test_the_authors_rates(shared_folder, key, moved, zero):
 
 @pytest.fixture
 def table(tmp_path):
-    """Three pictures of which one has one caption only."""
+    """Three images, one of which has a single caption."""
     from PIL import Image
 
     rows = []
@@ -103,7 +103,7 @@ def test_refusals(table, tmp_path):
 
 
 def saved(table, folder, **options):
-    """The rows with their pictures inside, in the Arrow files of the host library."""
+    """Save the rows with embedded images in Arrow files of `datasets`."""
     from datasets import Dataset, Features, Image, List, Value
 
     rows = [json.loads(line) for line in table.read_text("utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""THumB: rows and references by hand, files that are not what they should be, and the published correlation."""
+"""THumB: hand-made rows and references, invalid files, and the published correlation."""
 
 import json
 

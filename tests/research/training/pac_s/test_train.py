@@ -34,7 +34,7 @@ def without_times(log):
     return [{name: value for name, value in line.items() if name != "seconds"} for line in log]
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 SCENES = ("--scenes", 20, "--test-scenes", 6, "--max-iterations", 10)
 
 
@@ -170,7 +170,7 @@ def test_the_attention_pool_of_a_resnet(train, tmp_path, monkeypatch):
     assert set(adapter.attention_pool) == names
     moved = {name for name in names if not np.array_equal(adapter.attention_pool[name], before[name].numpy())}
     assert moved >= {name for name in names if name.endswith("weight")}
-    # The loss before training is that of the encoder's own features.
+    # The loss before training equals the loss of the encoder's own features.
     pairs = data.scene_rows(2, 0, "validation")
     image, redrawn, text, said = (
         torch.from_numpy(encoder.project(hidden, side))
@@ -246,7 +246,7 @@ def test_an_interruption_before_the_first_checkpoint_keeps_nothing(train, monkey
 
 
 def test_training_stops_when_the_validation_loss_no_longer_falls(train):
-    """With a large rate the loss rises after a while; the weights are those of its lowest point."""
+    """Check a large rate, at which the loss rises after a while: the weights are taken at its lowest point."""
     status, printed, path = train(
         *("--scenes", 40, "--test-scenes", 2, "--learning-rate", 0.01, "--patience", 20, "--max-iterations", 400)
     )
@@ -260,7 +260,7 @@ def test_training_stops_when_the_validation_loss_no_longer_falls(train):
     assert read_adapter(train(*options, out="best.safetensors")[2]).digest == trained.digest
 
 
-# -- what is shipped -------------------------------------------------------------------------------------------------
+# -- bundled files ---------------------------------------------------------------------------------------------------
 def test_the_shipped_adapter_belongs_to_the_shipped_toy_and_is_better():
     encoder, adapter = clip_with_checkpoint(profile="embedded", device="cpu")
     assert adapter.metadata["base_weights"] == encoder.digest

@@ -20,7 +20,7 @@ def all_rows(values):
 
 
 def reference_loss(image, text, scale):
-    """Eq. 2 as it is written."""
+    """Compute Eq. 2 with loops."""
     image, text = image.numpy(), text.numpy()
     n, loss = len(image), 0.0
 
@@ -35,7 +35,7 @@ def reference_loss(image, text, scale):
 
 # -- the losses -------------------------------------------------------------------------------------------------------
 def test_loss_by_hand():
-    """Cosines [[1, 0], [0.6, 0.8]], tau = 1."""
+    """Check cosines [[1, 0], [0.6, 0.8]] with tau = 1."""
     image, text = torch.tensor([[2.0, 0.0], [0.6, 0.8]]), torch.tensor([[1.0, 0.0], [0.0, 3.0]])
     rows = math.log(1 + math.exp(-1.0)) + math.log(1 + math.exp(-0.2))
     columns = math.log(1 + math.exp(-0.4)) + math.log(1 + math.exp(-0.8))
@@ -97,7 +97,7 @@ def test_rows_without_generated_parts_are_left_out_of_their_terms():
 
 
 def test_heads_see_what_belongs_to_a_row():
-    """Three rows of two pictures and three texts, of which one lacks V' and two lack T'."""
+    """Check three rows of two images and three texts, of which one lacks V' and two lack T'."""
     hidden = [features(n, 4, n).float().numpy() for n in (5, 6)]
     state = {"visual.proj": features(4, 3, 1), "text_projection": features(4, 3, 2), "logit_scale": torch.tensor(0.7)}
     places = ([0, 1, 0], [2, 0, 1], [3, -1, 4], [-1, 5, -1])

@@ -1,4 +1,4 @@
-"""What the training of PAC-S refuses: options, rows, files."""
+"""Invalid options, rows and files of the training of PAC-S."""
 
 # ruff: noqa: F811  # a fixture that is imported and an argument have one name
 

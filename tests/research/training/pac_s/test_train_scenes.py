@@ -35,4 +35,4 @@ def test_accuracies_by_hand():
     found = report.comparisons(foils, before, after)
     shares = {entry.kind: (entry.n_pairs, entry.n_images, entry.before, entry.after) for entry in found}
     assert shares == {"all": (4, 2, 0.5, 0.75), "x": (2, 2, 0.5, 1.0), "y": (2, 2, 0.5, 0.5)}
-    assert (found[0].gain, found[0].low, found[0].high) == (0.25, -1.0, 1.0)  # two pictures tell nothing
+    assert (found[0].gain, found[0].low, found[0].high) == (0.25, -1.0, 1.0)  # two images are too few

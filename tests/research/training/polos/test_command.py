@@ -1,4 +1,4 @@
-"""`vlgauge train polos`: drawn and given rows, both variants, what is kept, and what is refused."""
+"""`vlgauge train polos`: synthetic and user-supplied rows, both variants, saved files, and errors."""
 
 import json
 
@@ -35,7 +35,7 @@ def models(folder, monkeypatch):
 
 
 def write_rows(folder, n=12, scale=4, **changes):
-    """A file of rated captions of small pictures; captions that name the right thing are rated high."""
+    """Write a file of rated captions of small images, with high ratings for captions that name the right object."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(n):

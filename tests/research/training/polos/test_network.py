@@ -33,7 +33,7 @@ def oracle(shared_folder, folder):
 
 
 def network_of(tensors):
-    """A network with the numbers of the oracle's head."""
+    """Return a network with the weights of the oracle's head."""
     head = head_of(tensors, {}, "the test")
     network = new_network(len(head.scalars), head.matrices[0].shape[1], [len(bias) for bias in head.biases[:2]])
     with torch.no_grad():
@@ -51,7 +51,7 @@ def network(oracle):
 
 
 def given(oracle, ids):
-    """Candidates, references, pictures and captions of a batch of rows, as the authors' code collates them."""
+    """Return candidates, references, images and captions of a batch, as the authors' code collates them."""
     clip = clip_encoder(ROW, weights=oracle.clip, device="cpu")
     text = polos_models.text_encoder_of(str(oracle.text_encoder), profile="paper", device="cpu")
     rows = oracle.columns(ids)
@@ -73,7 +73,7 @@ def given(oracle, ids):
 
 
 def names(network):
-    """Gradients by the names of the authors' checkpoint."""
+    """Return the gradients by the names of the authors' checkpoint."""
     found = {f"scalar_mix.scalar_parameters.{i}": value for i, value in enumerate(network.scalars.grad[:, None])}
     found["scalar_mix.gamma"] = network.gamma.grad
     for number, linear in enumerate(network.linear, 1):
@@ -106,7 +106,7 @@ def test_loss_and_gradients(oracle, network):
 
 
 class Recorded:
-    """What the authors' dropout kept in one batch."""
+    """Dropout masks of the authors' code in one batch."""
 
     def __init__(self, arrays):
         self.mixes = iter(arrays["train_batch16.keep_mix"])

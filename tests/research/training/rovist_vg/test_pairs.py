@@ -1,4 +1,4 @@
-"""What rovist_vg is trained on: regions and phrases from a table, from Flickr30k Entities, from drawn scenes."""
+"""Training data of rovist_vg: regions and phrases from a table, Flickr30k Entities, and synthetic scenes."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ XML = """<annotation><!-- two objects --><filename>7.jpg</filename>
 # -- tables -----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def table(tmp_path):
-    """`table(text)`: the pairs of a table with that text, beside a folder with two crops."""
+    """`table(text)`: the pairs of a table with that text, next to a folder with two crops."""
     (tmp_path / "crops").mkdir()
     for name in ("0_[0, 0, 9, 9]", "1_[0.5,0,9,9.25]"):
         Image.new("RGB", (7, 9)).save(tmp_path / "crops" / f"{name}.jpg")
@@ -82,7 +82,10 @@ def read_flickr(folder):
 
 
 def test_pairs_of_flickr30k_entities(flickr):
-    """Every phrase with every box of its entity; none without box, beside the image, or of function words alone."""
+    """Check that every phrase is paired with every box of its entity.
+
+    Phrases without a box, with a box outside the image, or of function words alone are omitted.
+    """
     found = read_flickr(flickr)
     assert [(pair.image, pair.phrase, pair.picture.box) for pair in found] == [
         ("7", "Two men", (1, 2, 9, 8)),
@@ -197,7 +200,7 @@ def detail(**idf):
 
 @pytest.fixture
 def rescored():
-    """What the metric makes of details with other cosines."""
+    """Function of the metric that scores details with other cosines."""
     return vlgauge.load("rovist_vg", profile="embedded", regions="grid", keep_in_memory=True).rescored
 
 

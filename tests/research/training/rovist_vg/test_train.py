@@ -25,7 +25,7 @@ GLOVE = "dog 1 0 0\ncat 0 1 0\na 0 0 1\nred 1 1 0\nunk 0 0 0\n"
 
 
 def write_table(folder):
-    """A CSV with its crops, word vectors, and the weights of a tiny vision transformer."""
+    """Write a CSV with its crops, word vectors, and the weights of a tiny vision transformer."""
     rng = np.random.default_rng(0)
     (folder / "crops").mkdir()
     rows = ["image_id,noun_phrase,bbox"]
@@ -48,7 +48,7 @@ def table(tmp_path):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """Losses and weights of a training of two epochs."""
+    """Return losses and weights of a training of two epochs."""
     folder = write_table(tmp_path_factory.mktemp("uninterrupted"))
     assert train(options(folder, "out", "--epochs", 2)) == 0
     record = json.loads((folder / "out" / "training.json").read_text())
@@ -113,7 +113,7 @@ def test_training_on_a_table(table, capsys):
     assert not torch.equal(before, after)
 
 
-# What the training calls one after the other; the number is of the call in which it is interrupted.
+# Functions that the training calls in this order, with the number of the call in which it is interrupted.
 MOMENTS = [
     (cli_train, "say", 2),  # after the first epoch
     (heads, "symmetric_loss", 3),  # in the first epoch
