@@ -6,7 +6,7 @@ import pytest
 from folders import EXAMPLES
 
 GALLERY = EXAMPLES / "gallery"
-# Name -> what the shown parts of the page are, in their order.
+# Name -> types of the shown parts of the page, in their order.
 SHOWN = {
     "plot_score_and_understand": ["Scores", "DataFrame", "Picture", "Picture"],
     "plot_compare": ["Comparison", "Picture", "DataFrame"],
@@ -15,7 +15,7 @@ SHOWN = {
 
 
 def values_of(path, names):
-    """What the expressions at the top of a script are, as a notebook shows them; the calls of print aside."""
+    """Return the values of the top-level expressions of a script, as a notebook shows them, but not of `print`."""
     values = []
     for statement in ast.parse(path.read_text("utf-8")).body:
         if isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant):

@@ -1,4 +1,4 @@
-"""The task files for lm-eval and lmms-eval name what is there; both ran with lm-eval 0.4.13 and lmms-eval 0.7.3."""
+"""The task files for lm-eval and lmms-eval name existing objects. Both ran with lm-eval 0.4.13 and lmms-eval 0.7.3."""
 
 import datasets
 import pytest
@@ -13,7 +13,7 @@ TASKS = sorted(EXAMPLES.glob("lm*_eval/*.yaml"))
 
 
 def task_of(file):
-    """The settings of a task file, its functions among them."""
+    """Return the settings of a task file, including its functions."""
     functions = example_module(f"{file.parent.name}/utils.py")
 
     class Loader(yaml.SafeLoader):

@@ -1,4 +1,4 @@
-"""The training examples run, with few pictures; what they learn is in examples/README.md."""
+"""The training examples run with few images. Their results are in examples/README.md."""
 
 import json
 import math
@@ -16,11 +16,11 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def no_pictures_are_known_yet():
-    """Those that another test had encoded would not be counted."""
+    """Unload the encoders, because images that another test had encoded would not be counted."""
     pool.unload()
 
 
-@pytest.mark.filterwarnings("ignore:.*ref_pac_s lie beyond")  # of a captioner that has just begun
+@pytest.mark.filterwarnings("ignore:.*ref_pac_s lie beyond")  # warning about a captioner that has just begun
 @pytest.mark.filterwarnings("ignore:mtime may not be reliable")  # transformers 5.0, of epochs within a second
 @pytest.mark.parametrize("best", ["cider", "trm"])
 def test_captioner_is_trained_and_the_best_checkpoint_kept(tmp_path, capsys, best):

@@ -1,4 +1,4 @@
-"""Drawn stories and clips: sentences fit their pictures, tell their order, and can be made wrong in known ways."""
+"""Synthetic stories and videos: sentences fit their images, state their order, and can be made wrong in known ways."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ def told():
 
 
 def introduced(sentence):
-    """Nouns that come with "a" and with "the"."""
+    """Return the nouns that come with "a" and the nouns that come with "the"."""
     found = re.findall(rf"\b(an?|the) (?:\w+ ){{0,2}}?({'|'.join(NOUNS)})\b", sentence.lower())
     return {noun for article, noun in found if article != "the"}, {noun for article, noun in found if article == "the"}
 
@@ -66,14 +66,14 @@ def test_relations_in_sentences_are_those_of_the_picture(told):
 
 
 def test_sentences_say_to_the_left_of(told):
-    """Parsers lose the noun before a bare "left of"."""
+    """Check the wording, because parsers lose the noun before a bare "left of"."""
     texts = [sentence for story in told for sentence in story.sentences]
     assert sum(" to the left of " in text or " to the right of " in text for text in texts) > 30
     assert not any(re.search(r"(?<!to the )\b(left|right) of\b", text) for text in texts)
 
 
 def test_the_embedded_pipeline_finds_the_phrases(told):
-    """But for those that say where or when: "the left", "after that"."""
+    """Check all phrases except phrases of place or time such as "the left" and "after that"."""
     statements = [each for story in told for each in story.statements]
     found = phrase_source("embedded").noun_phrases([each.text for each in statements])
     elsewhere = {"the left", "the right", "this", "that"}
@@ -117,7 +117,7 @@ def test_the_order_of_neighbours_can_be_told_in_more_than_one_way(told):
     assert np.all(np.array(by_word) | np.array(by_article))
     assert 0.7 < np.mean(by_word) < 0.95
     assert np.mean(by_article) > 0.4
-    # No word of sequence stands in another place.
+    # Words of sequence occur only at their own position.
     for place, words in enumerate(PLACE_WORDS):
         others = " ".join(s for story in told for i, s in enumerate(story.sentences) if i != place).lower()
         assert not set(words) & set(re.findall(r"[a-z]+", others))

@@ -1,4 +1,4 @@
-"""Drawn scenes: what is drawn, said and changed agrees, and the splits share nothing."""
+"""Synthetic scenes: drawing, caption and changes agree, and the splits share nothing."""
 
 import doctest
 import itertools
@@ -34,7 +34,7 @@ GROUND = re.compile(rf"\b(?:on|against) a ({'|'.join(MEANING['background'])}) (?
 
 
 def read(caption):
-    """The scene that a complete caption describes."""
+    """Return the scene that a complete caption describes."""
     found = [match.groupdict() for match in THING.finditer(caption)]
     objects = tuple(scenes.Thing(**{part: MEANING[part][word] for part, word in words.items()}) for words in found)
     relation = RELATION.findall(caption)
@@ -43,7 +43,7 @@ def read(caption):
 
 
 def far_from(pixels, colour):
-    """Which pixels are not of a colour, shape (height, width)."""
+    """Return which pixels are not of a color, shape (height, width)."""
     return np.abs(pixels.astype(int) - np.array(colour)).sum(axis=-1) > 6
 
 
@@ -171,7 +171,7 @@ def test_the_same_captions_come_again_when_there_are_not_enough():
 
 
 def facts(scene):
-    """Facts of a scene in the order of naming of its first object."""
+    """Return the facts of a scene in the order of naming of its first object."""
     parts = [(place, part) for place in range(len(scene.objects)) for part in ("shape", "colour", "size")]
     said = {(place, part): getattr(scene.objects[place], part) for place, part in parts}
     return {**said, "relation": scene.relation, "background": scene.background}

@@ -1,4 +1,4 @@
-"""What a Space holds: every metric in both kinds, the same bytes each time, and nothing that is not there."""
+"""Contents of a Space: every metric in both kinds, the same bytes each time, and no references to missing files."""
 
 import hashlib
 import io
@@ -51,7 +51,7 @@ def spaces():
 
 @pytest.fixture(scope="module")
 def static():
-    """Static Spaces, made when they are asked for."""
+    """Return a function that assembles static Spaces on request."""
     made = {}
 
     def of(name):
@@ -74,7 +74,7 @@ STATIC = [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) fo
 @pytest.mark.parametrize("name", metric_names())
 def test_a_gradio_space_has_the_scripts_of_the_metric_and_the_app(spaces, name):
     files = spaces[name]
-    # What explains it and what tests compare it with come with the package.
+    # Its explanation and the reference code of tests come with the package.
     scripts = {path.name for path in metric_folder(name).glob("*.py")} - {
         "__init__.py",
         "corpus_counts.py",
@@ -173,7 +173,7 @@ def test_the_card_stands_by_itself(spaces, name):
 @pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
 @pytest.mark.parametrize("name", metric_names())
 def test_the_calls_of_the_card_are_python_and_score(spaces, name):
-    """The row is one that the metric takes; a name of a file stands for a picture."""
+    """Check that the row is valid for the metric, with a file name in place of an image."""
     _, body = front(spaces[name])
     section = body[body.index("### From the Hub") : body.index("### Inputs")]
     load, call = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
@@ -340,7 +340,7 @@ def test_the_thumbnail_is_where_the_front_matter_says(spaces, name):
 def test_long_titles_and_questions_stay_on_the_thumbnail():
     with Image.open(io.BytesIO(assemble.thumbnail.thumbnail("Very long title " * 2, "word " * 30))) as picture:
         grey = picture.convert("L")
-    # Ink beside the margins there is none.
+    # The margins are free of ink.
     assert grey.crop((1130, 0, 1200, 630)).getextrema()[0] > 250
     assert grey.crop((0, 0, 80, 630)).getextrema()[0] > 250
     assert grey.crop((90, 200, 1100, 400)).getextrema()[0] < 100
@@ -362,7 +362,7 @@ def test_examples_are_chosen_from_the_keyboard(static, chromium, tmp_path):
             assert page.evaluate(
                 "[...document.querySelectorAll('.res')].filter(one => one.offsetHeight).map(one => one.classList[1])"
             ) == [shows]
-        # On paper all four stand below each other.
+        # On paper all four are below each other.
         page.emulate_media(media="print")
         assert page.evaluate("[...document.querySelectorAll('.res')].filter(one => one.offsetHeight).length") == 4
 
@@ -444,7 +444,7 @@ def test_what_cannot_be_assembled_is_one_sentence(tmp_path, capsys, words, messa
 
 
 def test_a_checkout_may_lie_anywhere(tmp_path, spaces):
-    """In a path with spaces and other letters, without git."""
+    """Check a path with spaces and other letters, without git."""
     root = tmp_path / "my checkout ü"
     shutil.copytree(ROOT / "metrics", root / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
     for path in ("setup.cfg", "constraints.txt"):

@@ -1,4 +1,4 @@
-"""What each metric needs from outside, in its card and in the table of the documentation."""
+"""External files of each metric, in its card and in the table of the documentation."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What a release uploads."""
+"""Files that a release uploads."""
 
 import subprocess
 from pathlib import Path

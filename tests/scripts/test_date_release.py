@@ -1,4 +1,4 @@
-"""What the day of a release changes."""
+"""Changes on the day of a release."""
 
 import shutil
 

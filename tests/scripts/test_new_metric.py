@@ -1,4 +1,4 @@
-"""The skeleton of a new metric: it loads, and its tests fail one after the other with what is missing."""
+"""The skeleton of a new metric: it loads, and its tests fail one after the other and name the missing parts."""
 
 import importlib.util
 import shutil
@@ -23,7 +23,7 @@ STEPS += ["card", "listed"]
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch, use_metrics):
-    """A copy of what the script reads and writes, in which the package looks for metrics."""
+    """A copy of the files that the script reads and writes, in which the package looks for metrics."""
     shutil.copytree(ROOT / "metrics", tmp_path / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("setup.cfg", "CHANGELOG.md", "README.md"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -34,7 +34,7 @@ def checkout(tmp_path, monkeypatch, use_metrics):
 
 
 def steps_of(path):
-    """The tests of a file in their order."""
+    """Return the tests of a file in their order."""
     spec = importlib.util.spec_from_file_location("skeleton_tests", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

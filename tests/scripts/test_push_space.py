@@ -1,4 +1,4 @@
-"""Sending Spaces: dry by default, one commit each, what was sent loads. The Hub is on this machine."""
+"""Uploads of Spaces: dry by default, one commit each, and uploaded Spaces load. The Hub is on this machine."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def test_a_dry_run_asks_nobody_and_shows_everything(hub, capsys):
 
 
 def test_a_dry_run_of_all_asks_nobody(hub, small, capsys):
-    assert push.main(["--all"]) == 1  # of trm there is only half
+    assert push.main(["--all"]) == 1  # half of trm is missing
     assert hub.log == []
     assert capsys.readouterr().out.count(f" (gradio) at v{VERSION}\n") == 3
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_sent_is_one_sentence(hub, capsys, words, message):
     assert hub.log == []
 
 
-# -- what is sent -----------------------------------------------------------------------------------------------------
+# -- uploads ----------------------------------------------------------------------------------------------------------
 def test_one_commit_replaces_all_and_is_tagged(ready, capsys):
     ready.spaces["people/rovist_nr"] = {".gitattributes": b"*", "old.py": b"x", "README.md": b"old"}
     assert push.main(["rovist_nr", "--org", "people", "--push"]) == 0
@@ -167,7 +167,7 @@ def test_all_static_leaves_the_workbench_out():
 
 @pytest.mark.parametrize(("name", "kind"), [("rovist_nr", "gradio"), ("trm", "static")])
 def test_what_was_sent_loads_from_the_hub_and_scores(ready, monkeypatch, tmp_path, capsys, name, kind):
-    """The program is that of the card; trm has scripts beside its own."""
+    """Check the program of the card. trm has scripts next to its main script."""
     import evaluate
 
     assert push.main([name, "--org", "people", "--kind", kind, "--push"]) == 0
@@ -195,7 +195,7 @@ def test_what_was_sent_loads_from_the_hub_and_scores(ready, monkeypatch, tmp_pat
 
 
 def rows_of(program):
-    """The columns of the call in a program."""
+    """Return the columns of the call in a program."""
     found = {}
     call = re.search(r"metric\.compute(\(.*?^\))", program, re.DOTALL | re.MULTILINE)[1]
     exec(f"rows = dict{call}", found)

@@ -1,4 +1,4 @@
-"""Another organisation in place of ours, on a copy of what git has of this checkout."""
+"""Another organization in place of ours, on a copy of the files that git tracks in this checkout."""
 
 import shutil
 import subprocess

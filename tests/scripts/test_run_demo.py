@@ -1,4 +1,4 @@
-"""What can go wrong with the demo, each told in one line."""
+"""Possible errors of the demo, each reported in one line."""
 
 import warnings
 

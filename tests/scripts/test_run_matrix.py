@@ -1,4 +1,4 @@
-"""The matrix of code paths holds every pair, and tells which run failed."""
+"""The matrix of code paths contains every pair, and reports failed runs."""
 
 import importlib.util
 from itertools import combinations, product

@@ -64,7 +64,7 @@ def test_a_tag_starts_one_workflow_whose_jobs_wait_for_the_tests():
     for job in jobs.values():
         called = read.get(job.get("uses", "").rpartition("/")[2].removesuffix(".yml"))
         assert called is None or "workflow_call" in called[True]
-    # What a called workflow may do, its caller has to allow.
+    # The caller of a workflow must grant the permissions of the called one.
     publishing = read["docs"]["jobs"]["publish"]["permissions"]
     assert publishing.items() <= jobs["docs"]["permissions"].items()
     assert jobs["package"]["permissions"]["id-token"] == "write"

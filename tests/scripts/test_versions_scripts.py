@@ -1,4 +1,4 @@
-"""What is installed for the tests of versions, and what is told of installs beside other packages."""
+"""Packages that are installed for the tests of versions, and reports about installs with other packages."""
 
 import importlib.util
 import re

@@ -27,7 +27,7 @@ with loops_of_gradio_left_open(), warnings.catch_warnings():
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory):
-    """The folder of a Space, assembled."""
+    """Return the folder of an assembled Space."""
     assemble = script_module("assemble_space.py")
     folder = tmp_path_factory.mktemp("space")
     assemble.write_folder(assemble.assembled("clip_s", org="people"), folder)
@@ -36,7 +36,7 @@ def space(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(space, tmp_path_factory):
-    """Where its app is served."""
+    """Yield the URL of its app."""
     spec = spec_from_file_location("space_clip_s", space / "app.py")
     module = module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patched:
@@ -44,7 +44,7 @@ def address(space, tmp_path_factory):
         patched.setenv("NO_PROXY", "127.0.0.1,localhost")
         with loops_of_gradio_left_open():
             spec.loader.exec_module(module)
-            # As app.py, but beside the tests.
+            # As app.py, but in the process of the tests.
             vlgauge_workbench.launch(module.demo, server_name="127.0.0.1", quiet=True, prevent_thread_lock=True)
         try:
             yield module.demo.local_url.rstrip("/")
@@ -54,7 +54,7 @@ def address(space, tmp_path_factory):
 
 @pytest.fixture
 def programs(space, address, tmp_path, monkeypatch):
-    """The programs of the card: in Python and for a shell, with this machine for the Hub's, beside a picture."""
+    """The programs of the card in Python and for a shell, with this machine as the Hub, next to an image."""
     card = (space / "README.md").read_text("utf-8")
     section = card[card.index("### Through the API") : card.index("### Inputs")]
     (python,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""The benchmark of comparisons runs, and tells of what takes too long or too much."""
+"""The benchmark of comparisons runs, and reports cases above the limits of time or memory."""
 
 import pytest
 from script_modules import script_module

@@ -1,4 +1,4 @@
-"""The benchmark of the PTB tokenizer: its texts, its tables, and Java where it is installed."""
+"""The benchmark of the PTB tokenizer: its texts, its tables, and Java if it is installed."""
 
 import shutil
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The bundled pictures and clips are those that the script draws."""
+"""The bundled images and videos equal the output of the script that draws them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Drawn stories that are told badly."""
+"""Synthetic stories that are retold badly."""
 
 from retold import picture_columns, told_stories
 

@@ -1,4 +1,4 @@
-"""The training of the toy CLIP: codes and truth of its material, batches, losses, and the same file from a seed."""
+"""The training of the demo CLIP: codes and labels of its material, batches, losses, and the same file from a seed."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ def state():
 
 @pytest.fixture(scope="module")
 def small():
-    """A little of the training material."""
+    """Return a small part of the training material."""
     from toy_clip.material import material
 
     return material(40, 0)

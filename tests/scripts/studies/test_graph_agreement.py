@@ -1,4 +1,4 @@
-"""The study of parsers beside a file of graphs."""
+"""The study of parsers with a file of graphs."""
 
 import pytest
 from script_modules import script_module
@@ -19,7 +19,7 @@ def test_what_is_printed(capsys, tmp_path):
     graphs = study.read_outputs(file)
     assert list(graphs) == ["a brown dog on a bed", "a cat"]
     found = study.agreement(graphs)
-    # Of the second caption's two tuples one is found.
+    # One of the two tuples of the second caption is found.
     assert (found["precision"], found["recall"]) == (1.0, 0.75)
     assert (found["tuples of the parser"], found["tuples of the file"]) == (2.5, 3.0)
     assert study.main([str(file)]) == 0

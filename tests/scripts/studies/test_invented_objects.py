@@ -1,4 +1,4 @@
-"""An invented object costs more than a synonym, by each of the five metrics; the study prints their table."""
+"""A hallucinated object costs more than a synonym in each of the five metrics, and the study prints their table."""
 
 import pytest
 from script_modules import script_module
