@@ -13,7 +13,7 @@ from vlgauge.core.errors import UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:CIDEr-D takes document frequencies")
 BUGS = [KeyError("scores_of_rows"), TypeError("bug"), ValueError("bug"), IndexError("bug"), ImportError("bug")]
-# Layer -> a function of it that the command calls.
+# Layer -> one of its functions, which the command calls.
 SCORE = {
     "command": "vlgauge.cli.score.print_results",
     "numbers": "vlgauge.api.numbers.numbers_of",

@@ -416,7 +416,7 @@ def made_up(name, value, way):
 def test_a_part_that_is_also_scored_by_itself_is_shown_once():
     rovist = made_up("rovist", 1.5, "n:1") | made_up("rovist_c", 0.5, "n:1") | made_up("rovist_nr", 0.75, "n:1")
     results = {"rovist": rovist, "rovist_c": made_up("rovist_c", 0.5, "n:1")}
-    results["rovist_nr"] = made_up("rovist_nr", 0.25, "n:2")  # made in another way than the part
+    results["rovist_nr"] = made_up("rovist_nr", 0.25, "n:2")  # settings that differ from those of the partial score
     shown = [(row[0], row[1]) for row in numbers_of(results) if not row[0].endswith("_undefined")]
     assert shown == [("rovist", "1.5000"), ("rovist_nr", "0.7500"), ("rovist_c", "0.5000"), ("rovist_nr", "0.2500")]
     assert [row[0] for row in numbers_of(results)].count("rovist_c_undefined") == 1

@@ -1,4 +1,4 @@
-"""`vlgauge compare`: files in, tables out."""
+"""`vlgauge compare`: input files and output tables."""
 
 import json
 import re
@@ -22,7 +22,7 @@ STORIES = {
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Predictions of two systems in the working folder, the second in another order."""
+    """Predictions of two systems in the working folder. The rows of the second are in another order."""
     monkeypatch.chdir(tmp_path)
     for name, stories in STORIES.items():
         rows = [{"id": i, "album": f"album {i // 2}", "predictions": text} for i, text in enumerate(stories)]
@@ -75,7 +75,7 @@ def test_scores_of_bleu_keep_what_it_is_made_of(tmp_path, monkeypatch, capsys, e
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         assert main(["score", "bleu", f"{name}.jsonl", "--output", f"{name}-scores.{ending}"]) == 0
     out = capsys.readouterr().out
-    # The table has the interval of the corpus.
+    # The table has the confidence interval of the corpus value.
     values = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith("bleu "))
     assert [len(value.split()) for value in values.values()] == [6]
     expected = compared(capsys, "bleu", "a.jsonl", "b.jsonl", "--names", "a,b")
@@ -156,7 +156,7 @@ def test_of_unequal_sets_as_many_are_drawn(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["metrics"][0]["value"] == "score"
     assert "four: of each row as many captions are drawn (seed 0) as the system with fewest has" in err
     assert "|sets:3v3" in json.loads(out)["metrics"][0]["signature"]
-    # The same as drawing before: one K for all systems, by the ids of the rows.
+    # The same as sampling in advance: one K for all systems, by the ids of the rows.
     for name in ("four", "three"):
         words = ["--captions-per-row", "3", "--output", f"{name}.json"]
         assert main(["score", "trm", f"{name}.jsonl", *words]) == 0
@@ -306,13 +306,13 @@ def test_the_report_explains_the_rows_for_both_systems(files, capsys):
     assert "<b>p</b>" not in page
     assert "<script" not in page
     assert cards(page) == [("good", "&lt;b&gt;p&lt;/b&gt;"), ("bad", "same")] * 2
-    # The largest difference first, with the text of either system; the second file has another order.
+    # The largest difference is first, with the text of both systems. The second file has another order.
     for row, part in zip(pair["rows_that_differ"], page.split('<div class="apart">')[1:], strict=True):
         text = Elements(part).text
         assert f"<b>p</b> is better by {row['<b>p</b>'] - row['same']:.2f}" in text
         for stories in STORIES.values():
             assert stories[row["id"] if isinstance(row["id"], int) else int(row["id"])].split()[1] in text
-    # The drawn differences, then the rows, and at the end all numbers.
+    # The plotted differences, then the rows, and finally all numbers.
     places = [page.index(f'class="{name}"') for name in ("forest", "apart", "fold numbers")]
     assert places == sorted(places)
 
@@ -329,7 +329,7 @@ def test_the_report_knows_that_less_is_better_and_says_that_all_tie(tmp_path, mo
         assert main(["compare", *words, "--names", f"far,{'near' if expected else 'same'}"]) == 0
         page = (tmp_path / "why.html").read_text("utf-8")
         assert cards(page) == expected
-        # Both sides lie on one axis, though their scores are not the same.
+        # Both sides have the same axis, although their scores differ.
         ends = re.findall(r'<div class="ends">(.*?)</div>', page)
         assert (len(ends), len(set(ends))) == ((2, 1) if expected else (0, 0))
         assert ("They tie in every row." in page) == (not expected)

@@ -1,4 +1,4 @@
-"""`vlgauge score` of data sets of the Hub, archives, folders and lines of text."""
+"""`vlgauge score` with Hub datasets, archives, folders and lines of text."""
 
 import csv
 import io
@@ -205,7 +205,7 @@ def written_rows(folder, *names, caption=b"A red square."):
 
 @pytest.mark.filterwarnings("ignore:[0-9]+ of [0-9]+ rows share their image")
 def test_a_folder_of_images_of_several_endings_is_scored_as_a_whole(tmp_path, capsys):
-    # The second ending comes late, and the names of screenshots have dots.
+    # The second suffix comes late, and the names of screenshots contain dots.
     names = [*(f"{i:02}.png" for i in range(25)), "shot 10.15.23.jpg", "shot 10.15.24.JPG", "shot 10.15.24 b.webp"]
     folder = written_rows(tmp_path / "rows", *names)
     for own in ([], ["--images", "jpg,png,webp"], ["--images", "image"]):

@@ -1,4 +1,4 @@
-"""The command that measures how far a model's stories are from human ones."""
+"""The command that measures the distance of generated stories from human stories."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from vlgauge.cli import distance, main
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The current folder, with the two files."""
+    """The working folder with the two files."""
     monkeypatch.chdir(tmp_path)
     return write_files(tmp_path)
 
@@ -42,7 +42,7 @@ def test_distances_of_two_tables_matched_by_id(scores, capsys):
     assert record["d_hm_scores"][1] is None
     assert record["d_hm_undefined"] == 1
     low, high = record["intervals"]["d_hm"]
-    assert low == 0.0  # no distance is less, though the interval of two rows would go on
+    assert low == 0.0  # the minimum distance, although the interval of two rows would extend below it
     assert high > max(record["d_hm_scores"][0::2])
 
 
@@ -123,7 +123,7 @@ def test_published_files_are_compared_where_both_have_a_story(scores, capsys):
 
 
 class FakeMetric:
-    """Gives the length of a story as its score."""
+    """Metric whose score is the length of a story."""
 
     columns = vlgauge.load("rovist_nr").columns
 

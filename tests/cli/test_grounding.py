@@ -22,7 +22,7 @@ def data():
 
 @pytest.fixture
 def run(data, monkeypatch, tmp_path, capsys):
-    """`run(experiment, *options)`: its code, output and error, on a file of the stories."""
+    """`run(experiment, *options)`: its exit code, output and errors, for a file of the stories."""
     rows = []
     for i, (story, images) in enumerate(zip(data.stories, data.images, strict=True)):
         images[0].save(tmp_path / f"{i}.png")

@@ -1,4 +1,4 @@
-"""The commands on several metrics at once: `vlgauge score` with a list of metrics, and `vlgauge d-hm`."""
+"""Commands for several metrics at once: `vlgauge score` with a list of metrics, and `vlgauge d-hm`."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STYLED = ("captions.jsonl", "--predictions", "caption", "--styles", "style", "--
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The current folder, with the two files."""
+    """The working folder with the two files."""
     monkeypatch.chdir(tmp_path)
     return write_files(tmp_path)
 

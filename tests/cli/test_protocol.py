@@ -1,4 +1,4 @@
-"""`vlgauge protocol`: data and scores in, one row of a table out."""
+"""`vlgauge protocol`: data and scores as input, one row of a table as output."""
 
 import importlib
 import json
@@ -101,7 +101,7 @@ def error_in_options(capsys):
     return capsys.readouterr().err.replace("'", "")
 
 
-# -- given scores -----------------------------------------------------------------------------------------------------
+# -- scores from files ------------------------------------------------------------------------------------------------
 def test_one_row_with_intervals_and_signature(here, capsys):
     made.write_flickr(here)
     (here / "mine.txt").write_text("0.7\n0.7\n0.1\n0.2\nnull\n")
@@ -239,7 +239,7 @@ def test_segments_of_videos(here, capsys):
     assert None not in record["clip_s"]["scores"]
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -252,7 +252,7 @@ RESULTS = {
 
 @pytest.fixture
 def systems(tmp_path, drawn, capsys):
-    """`systems(*words)` on two captioners of two images."""
+    """`systems(*words)` for two captioners of two images."""
     files = [made.write(tmp_path / "captions.json", CAPTIONS)]
     files += [made.write(tmp_path / f"{name}.json", content) for name, content in RESULTS.items()]
 
@@ -306,7 +306,7 @@ def test_captioners_are_compared_on_the_images_that_all_have_a_score_for(systems
     load = computing.load_metrics
 
     class Holed:
-        """The metric, which has no score of the second caption of the second captioner."""
+        """Metric without a score of the second caption of the second captioner."""
 
         def __init__(self, real):
             self.real = real

@@ -184,7 +184,7 @@ def test_several_files_are_exported_and_what_is_in_both_once(stories, capsys):
     other = [*WORDS[2:3], "org/other", *WORDS[4:]]
     assert score("--record", "more.jsonl", *other) == 0
     lines = (stories / "more.jsonl").read_text("utf-8")
-    (stories / "more.jsonl").write_text(lines + lines, encoding="utf-8")  # twice in one file, too
+    (stories / "more.jsonl").write_text(lines + lines, encoding="utf-8")  # duplicates in one file, too
     capsys.readouterr()
     assert main(["export", "model-index", "results.jsonl", "more.jsonl"]) == 0
     out = capsys.readouterr().out

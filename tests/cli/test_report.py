@@ -40,7 +40,7 @@ def test_one_metric(tmp_path, capsys):
     )
     assert "“so”, “pretty”, “and” come again and again" in text
     assert json.loads(out)["rovist_nr_signature"] in text
-    # The details are on the page and nowhere else.
+    # Only the page has the details.
     assert main(words) == 0
     assert capsys.readouterr().out == out
 
@@ -62,7 +62,7 @@ def test_several_metrics_have_a_table_on_top(captions, tmp_path, capsys):
     table = page[page.index("<table") : page.index("</table>")]
     rows = [re.split("</t[dh]>", row) for row in table.split('<tr role="row">')[2:]]
     assert [Elements(row[0]).text.split()[0] for row in rows] == names
-    # Three digits here, four there.
+    # Three digits on the page, four in the output.
     shown = [float(Elements(row[1]).text) for row in rows]
     assert shown == pytest.approx([float(number) for _, number in printed], abs=5.1e-4)
     assert all(Elements(row[2]).text.strip() for row in rows)
@@ -112,7 +112,7 @@ def test_other_targets_are_refused_before_the_work(tmp_path, monkeypatch, capsys
     ids=["score", "compare"],
 )
 def test_without_jinja_no_row_is_scored(tmp_path, monkeypatch, capsys, words):
-    # As where the package is listed as installed, and its files are gone.
+    # Simulate a package that is listed as installed, although its files are missing.
     for module in [name for name in sys.modules if name.startswith("vlgauge.explain")]:
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)

@@ -95,7 +95,7 @@ def test_central_captions_need_three(tmp_path, capsys):
 
 @pytest.fixture
 def mauve(file, tmp_path, monkeypatch):
-    """The command on the file, with a package that has the signature of mauve-text and gives the curve asked for."""
+    """The command for the file, with a package that has the signature of mauve-text and returns the passed curve."""
     words = tmp_path / "words.txt"
     words.write_text("\n".join(f"w{i}{j}" for i in range(3) for j in range(6)), "utf-8")
 

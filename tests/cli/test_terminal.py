@@ -25,7 +25,7 @@ PRINTED = {
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """Stream that reports itself as a terminal."""
 
     def isatty(self):
         return True
@@ -61,7 +61,7 @@ def test_long_texts_go_on_below_or_are_cut_with_a_mark():
     with tables_within(40):
         shown = to_table(["id", "text", "score"], rows)
     assert max(map(len, shown.splitlines())) == 40
-    assert shown.count("x") == 61  # one is of the title
+    assert shown.count("x") == 61  # one line is part of the heading
     assert "0.5000" in shown
     with tables_within(40):
         cut = to_table(["id", "text", "score"], rows, most_lines=1)

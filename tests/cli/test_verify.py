@@ -57,7 +57,7 @@ def write_example(folder):
     return folder
 
 
-# -- nothing there ----------------------------------------------------------------------------------------------------
+# -- no data ----------------------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("no_sockets")
 def test_without_data_and_network_every_row_says_what_is_missing(verified):
     code, record = verified()
@@ -84,7 +84,7 @@ def test_weights_that_are_not_there_are_told_with_the_way_to_get_them(verified, 
     assert "vlgauge prefetch pac_s" in lacking["how"]
 
 
-# -- rows that need no weights ----------------------------------------------------------------------------------------
+# -- rows that require no weights -------------------------------------------------------------------------------------
 def test_the_example_of_the_authors_code(verified, tmp_path):
     code, record = verified("bleu", "cider", "meteor", "--data", write_example(tmp_path))
     assert code == 1

@@ -1,4 +1,4 @@
-"""Mistakes of users are one line on standard error, whichever library finds them."""
+"""User errors are one line on standard error, in every library that raises them."""
 
 import json
 from pathlib import Path
