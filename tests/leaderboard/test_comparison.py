@@ -25,7 +25,7 @@ def the_pair(runs, metric="rovist_nr", **options):
     return pair
 
 
-# -- Worked by hand ---------------------------------------------------------------------------------------------------
+# -- Worked examples --------------------------------------------------------------------------------------------------
 def test_three_rows_by_hand():
     # Differences 1, 2, 3: 2 of 8 assignments of signs reach their sum.
     runs = {"a": made_run([2, 4, 6]), "b": made_run([1, 2, 3])}
@@ -66,7 +66,7 @@ def test_pairs_equal_double_loops():
         assert (pair.low, pair.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
         assert (pair.wins, pair.losses) == (sum(d > 0 for d in differences), sum(d < 0 for d in differences))
     for pair, own in zip(compared.pairs, raw, strict=True):
-        # Holm by its definition: the largest of (number of p-values not below each smaller one) times that one.
+        # Holm by its definition: the maximum of each smaller p-value times the number of p-values not below it.
         smaller = [other for other in raw if other <= own]
         adjusted = max(min(1.0, other * sum(one >= other for one in raw)) for other in smaller)
         assert pair.adjusted_pvalue == pytest.approx(adjusted)
@@ -86,7 +86,7 @@ def test_tests_and_intervals_equal_scipys(rows):
         (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
     )
     assert pair.pvalue == pytest.approx(theirs.pvalue, abs=1e-12)
-    ends = scipy.stats.ttest_rel(a, b).confidence_interval()  # beyond which the studentised bootstrap reaches little
+    ends = scipy.stats.ttest_rel(a, b).confidence_interval()  # studentized bootstrap extends little beyond these
     spread = np.std(a - b) / math.sqrt(rows)
     assert (pair.low, pair.high) == pytest.approx((ends.low, ends.high), abs=2.5 * spread)
     assert pair.low <= ends.low + 1e-9
@@ -157,7 +157,7 @@ def test_a_baseline_is_second_in_each_pair_and_only_those_are_corrected():
 
 
 def test_a_pair_is_told_apart_by_the_corrected_pvalue():
-    # a is better than b in all of 6 rows, p = 2/64; among three pairs that is .09.
+    # a is better than b in all of 6 rows, p = 2/64, which is 0.09 among three pairs.
     runs = {"a": made_run([1.0] * 6), "b": made_run([0.5] * 6), "c": made_run([2.0, 0.0] * 3)}
     pair = only(compare(runs, ["rovist_nr"])).pairs[0]
     assert (pair.pvalue, pair.adjusted_pvalue, pair.better) == (2 / 64, 6 / 64, None)
@@ -177,7 +177,7 @@ def test_several_metrics_are_those_of_each_alone():
 
 
 def test_groups_are_drawn_whole():
-    # Ten copies of each of four differences say no more than the four.
+    # Ten copies of each of four differences have no more information than the four.
     differences = [1.0, 2.0, 3.0, -0.5]
     runs = {"a": made_run(np.repeat(differences, 10)), "b": made_run([0.0] * 40)}
     labels = {str(row): row // 10 for row in range(40)}
@@ -219,7 +219,7 @@ def test_groups_of_systems_side_by_side_are_all_of_the_largest(n_systems):
     rng = np.random.default_rng(n_systems)
     names = [f"s{number}" for number in range(n_systems)]
     for _ in range(20):
-        # From which rank on a system is told apart from each.
+        # The rank from which on each system differs significantly.
         until = np.maximum.accumulate(np.maximum(rng.integers(0, n_systems + 1, n_systems), np.arange(n_systems) + 1))
         apart = [(names[i], names[j]) for i in range(n_systems) for j in range(until[i], n_systems)]
         largest = [names[i : until[i]] for i in range(n_systems) if i == 0 or until[i] > until[i - 1]]
@@ -227,7 +227,7 @@ def test_groups_of_systems_side_by_side_are_all_of_the_largest(n_systems):
 
 
 def test_few_groups_tell_of_many_settings_of_many_models():
-    # 2^20 sets are as large as can be: of every model one of its settings.
+    # 2^20 groups have the maximum size: one setting of every model.
     names = [f"model {model} {setting}" for setting in "ab" for model in range(20)]
     apart = [(f"model {model} a", f"model {model} b") for model in range(20)]
     found = rank_groups(names, apart)
@@ -244,7 +244,7 @@ def test_rows_that_differ_most_come_first_without_ties():
 
 
 def test_an_interval_always_holds_its_value():
-    # Rows beyond the range of the metric, as of a file that another version wrote.
+    # Rows outside the range of the metric, for example from a file of another version.
     runs = {"a": made_run([1.2, 1.5, 1.1, 1.4], "meteor"), "b": made_run([-0.2, -0.3, -0.2, -0.1], "meteor")}
     compared = only(compare(runs, ["meteor"]))
     (pair,) = compared.pairs
@@ -349,7 +349,7 @@ def ladder(systems, rows=40, step=3.0, metric="rovist_nr"):
 
 
 def test_many_systems_are_told_apart_by_default():
-    # With 10,000 samples no p-value of 105 pairs could be below .0104.
+    # With 10,000 samples, no p-value of 105 pairs could be below 0.0104.
     comparison = compare(ladder(15), ["rovist_nr"], level=0.99)
     assert (comparison.resamples, comparison.test_resamples) == (10_000, 105_000)
     compared = only(comparison)
@@ -416,7 +416,7 @@ def test_a_pair_of_few_rows_makes_nothing_bold_and_takes_no_boldness():
 
 
 def test_of_few_rows_that_differ_too_few_samples_find_nothing():
-    # p of five rows is .0625; of 19 random samples a third would miss every hit, p = .05.
+    # p of five rows is 0.0625. A third of 19 random samples would miss every hit, p = 0.05.
     runs = {"a": made_run([1.0] * 5 + [0.0] * 9), "b": made_run([0.0] * 14)}
     for seed in range(8):
         pair = the_pair(runs, resamples=19, seed=seed)
@@ -454,7 +454,7 @@ def test_one_seed_gives_the_same_pvalues_in_any_order_of_systems_and_rows():
     assert {pair: p for pair, (p, _) in some.items()} == {pair: expected[pair][0] for pair in some}
 
 
-# -- Sets of captions of unequal sizes --------------------------------------------------------------------------------
+# -- Caption sets of unequal sizes ------------------------------------------------------------------------------------
 SETS = "trm|v:0.1.0|profile:paper"
 
 
@@ -480,7 +480,7 @@ def test_unequal_sets_are_refused_with_the_command_that_makes_them_equal():
         ValueError, match=said + "or score every system again with --captions-per-row 3, the least that"
     ):
         compare(runs, ["trm"])
-    # With one caption no row would have a score.
+    # With a single caption, no row would have a score.
     runs["c"]["sizes"] = [(4, 5), (1, 5), (3, 5)]
     with pytest.raises(ValueError, match=r"in place of their scores: of each row .* for every system$"):
         compare(runs, ["trm"])
@@ -532,7 +532,7 @@ def test_unknown_sizes_warn():
         assert only(compare({"a": sets([1, 2]), "b": sets([3, 2])}, ["trm"])).value == "score"
 
 
-# -- BLEU, of which counts are added ----------------------------------------------------------------------------------
+# -- BLEU, with summed counts -----------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def by_bleu():
     """Return two systems that differ, one that is as good as the first."""
@@ -579,7 +579,7 @@ def test_rows_without_a_match_of_four_words_tie():
 
 
 def test_where_no_four_words_match_the_corpora_tie():
-    # Only the constants of the COCO code part such values from 0 and from each other.
+    # Only the constants of the COCO code separate such values from 0 and from each other.
     references = ["a dog runs on the grass", "two cats sleep here now"] * 15
     said = {"a": ["a dog sat", "two cats sat"] * 15, "b": ["a hat", "two hats"] * 15}
     runs = {name: bleu_run(own, references) for name, own in said.items()}
@@ -798,7 +798,7 @@ def chair_run(invented, mentions):
 
 @pytest.mark.filterwarnings("error")
 def test_a_system_without_a_value_on_the_common_rows_is_refused():
-    # The silent system names an object only in the row that the other does not define; it was bold, as "nan".
+    # The silent system names an object only in the row that is undefined for the other. It was bold, as "nan".
     silent = chair_run([0] * 12 + [1], [0] * 12 + [2])
     other = chair_run([1, 0] * 6 + [NAN], [2, 1] * 6 + [NAN])
     with pytest.raises(

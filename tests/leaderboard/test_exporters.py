@@ -32,7 +32,7 @@ CARD = (
 
 @pytest.fixture
 def records():
-    """Two models by one metric of each direction, and one record of the embedded profile."""
+    """Two models with one metric of each direction, and one record of the embedded profile."""
     return read_records(FOLDER / "results.jsonl")
 
 
@@ -104,7 +104,7 @@ def test_negated_values_rank_the_better_model_higher(paper):
     for export in eval_results(paper, lower_is_better="negate"):
         for entry in parse_eval_result_entries(yaml.safe_load(export.content)):
             values[export.repository, entry.task_id] = entry.value
-    # The other model is better by both.
+    # The other model is better by both metrics.
     assert values["org/other", "groovist"] > values["org/teller", "groovist"]
     assert values["org/other", "trm_neg"] > values["org/teller", "trm_neg"]
 
@@ -196,12 +196,12 @@ def test_without_the_scores_of_the_rows_undefined_ones_leave_no_rank(paper):
     assert not any(cell.bold for row in table.rows for cell in row)
     assert table.bold == ""
     assert table.unranked == {"GROOViST ↑", "TRM ↓"}
-    assert tables(paper, form="html").count("data-unranked") == 2  # nor does the page rank by them
+    assert tables(paper, form="html").count("data-unranked") == 2  # the page does not rank by them either
     assert "data-unranked" not in tables(complete(paper), form="html")
     told = "which rows have no score is known only with the scores of each row."
     assert table.notes[1:3] == [f"No rank by {name}: {told}" for name in ("GROOViST", "TRM")]
     assert [[cell.text for cell in row[4:]] for row in table.rows] == [["4897", "3"], ["4897 to 4900", "0 to 3"]]
-    # With the worse metric complete, the other one has its rank.
+    # If the worse metric is complete, the other one has its rank.
     mixed = [one if one.metric == "trm" else dataclasses.replace(one, undefined=0) for one in paper]
     table = records_table(mixed)
     assert [[cell.bold for cell in row[2:4]] for row in table.rows] == [[True, False], [False, False]]
@@ -239,7 +239,7 @@ def test_ties_share_a_rank_and_what_is_absent_comes_last(paper):
     table = records_table(complete([*paper, third, fourth]), by="groovist")
     assert [(row[0].text, row[1].text) for row in table.rows] == [
         ("1", "Other"),
-        ("2", "org/teller"),  # told apart by the id, as the names are equal
+        ("2", "org/teller"),  # distinguished by the id, because the names are equal
         ("2", "org/third"),
         ("-", "Fourth"),
     ]
@@ -348,7 +348,7 @@ def test_a_results_repository_has_the_rank_groups_of_its_scores(metric, tests):
     assert "not tested" not in readme
     card = only(dataset_card(records, CARD, given)).content
     assert readme.partition("# Results\n\n")[2].strip() in card
-    # Scores of some of them.
+    # Scores of some records.
     del given["org/igh"]
     readme = results_repository(records, "org/results", given)[1].content
     assert f"{tests} (0.05) of the 2 systems whose scores of each row are there." in readme

@@ -96,7 +96,7 @@ def test_rows_that_were_drawn_in_groups_are_not_tested_as_single_ones():
     found = record_groups.record_groups(every, scores, {})
     assert found.systems == {}
     assert "rows were drawn in groups, which not all scores name alike" in str(found.notes)
-    # Scores that name the groups are tested by them.
+    # Scores that name the groups are tested by groups.
     named = {GROUPS: [f"image {row // 2}" for row in range(12)], GROUPED_BY: "image"}
     grouped = {key: {**run, **named} for key, run in scores.items()}
     found = record_groups.record_groups(every, grouped, {})
@@ -122,7 +122,7 @@ def test_systems_that_no_test_tells_apart_are_bold_together():
     records = recorded(runs, "rovist_nr")
     every, scores = [*records.values()], {records[name].key: run for name, run in runs.items()}
     table = records_table(every, groups=record_groups.record_groups(every, scores, {}))
-    assert not any(row[2].bold for row in table.rows)  # with four rows nothing can be told apart
+    assert not any(row[2].bold for row in table.rows)  # four rows are not enough for a significant difference
     table = records_table(every)
     assert [row[1].text for row in table.rows if row[2].bold] == ["other"]
     assert table.bold == "the best value; #: the order by RoViST-NR; differences are not tested"

@@ -1,4 +1,4 @@
-"""Scores against the record of them: digests, and counts, values and intervals that are calculated again."""
+"""Scores and their record: digests, and recomputed counts, values and intervals."""
 
 import dataclasses
 import hashlib

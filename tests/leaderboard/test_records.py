@@ -116,7 +116,7 @@ def test_no_record_of_several_writers_is_lost(tmp_path):
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda one: append_records(path, [one]), own))
     assert {one.model.id for one in read_records(path)} == {one.model.id for one in own}
-    assert list(tmp_path.iterdir()) == [path]  # the lock has gone
+    assert list(tmp_path.iterdir()) == [path]  # the lock is removed
 
 
 def changed(**values):
@@ -155,7 +155,7 @@ def of_score(name, title):
         (of_metric("d_hm", -1.0), f"`value` must be at least 0, {EVERY.format('d_hm')}, got -1.0"),
         (changed(value=1.5), f"`value` must be at most 1, {EVERY.format('rovist_nr')}, got 1.5"),
         (changed(ci__high=1.5), f"`ci.high` must be at most 1, {EVERY.format('rovist_nr')}, got 1.5"),
-        # With the settings of the signature.
+        # Includes the settings of the signature.
         (of_metric("mmd_bert", 3.0), f"`value` must be at least -1 and at most 2, {EVERY.format('mmd_bert')}, got 3.0"),
         (
             of_metric(
@@ -172,10 +172,10 @@ def of_score(name, title):
             changed(signature=PAPER, value=-0.5, ci=None),
             f"`value` must be at least 0 and at most 1, {EVERY.format('rovist_nr')}, got -0.5",
         ),
-        # What follows from the name of the metric and its signature.
+        # Fields that follow from the name of the metric and its signature.
         (changed(higher_is_better=False), "`higher_is_better` must be that of rovist_nr, True, got False"),
         (changed(title="TRM"), "`title` must be that of rovist_nr, 'RoViST-NR', got 'TRM'"),
-        # The numbers against one another.
+        # Consistency of the numbers.
         (changed(value=0.76, ci__low=0.25, ci__high=0.75), "`value` must lie in its interval, 0.25 to 0.75, got 0.76"),
         (changed(value=0.2, ci__low=0.25, ci__high=0.75), "`value` must lie in its interval, 0.25 to 0.75, got 0.2"),
         (

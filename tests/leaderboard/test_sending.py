@@ -23,7 +23,7 @@ CARD = b"---\nlicense: mit\n---\r\n# VIST\n<!-- leaderboard:start -->\n<!-- lead
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A Hub that takes pull requests, asked with a token."""
+    """A Hub that accepts pull requests with a token."""
     hub = Uploads()
     be_online(monkeypatch, hub.url, tmp_path / "home")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")

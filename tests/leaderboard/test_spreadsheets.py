@@ -1,4 +1,4 @@
-"""A table of scores that is opened in a spreadsheet starts nothing, and is read back as it was."""
+"""A table of scores executes nothing in a spreadsheet, and is read back unchanged."""
 
 import csv
 import io

@@ -135,7 +135,7 @@ RUNS_OF_40 = {"a": list(range(40)), "b": [0.5] * 40}
 
 
 def test_both_tables_tell_how_many_pairs_they_correct_for():
-    # b is told apart from the baseline among two pairs, and not among three.
+    # b differs significantly from the baseline among two pairs, but not among three.
     scores = {"base": [0.0] * 10, "a": [1.0] * 10, "b": [2.0] * 8 + [-0.1] * 2}
     runs = {name: made_run(own) for name, own in scores.items()}
     compared = compare(runs, ["rovist_nr"], baseline="base", level=0.99)

@@ -1,4 +1,4 @@
-"""The commands of examples/leaderboard/README.md, in their order."""
+"""The commands of examples/leaderboard/README.md, in the same order."""
 
 import re
 import shlex
