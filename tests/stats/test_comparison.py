@@ -25,7 +25,7 @@ def test_paired_test_equals_scipys_enumeration(n):
 
 
 def test_worked_example():
-    # Differences 1, 2, 3: only the signs as observed and all turned reach |sum| = 6, 2 of 8.
+    # Differences 1, 2, 3: only the observed signs and their opposites reach |sum| = 6, 2 of 8.
     assert paired_test([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]).pvalue == 2 / 8
     # Differences 1, 1, -1 tie with every assignment of two equal signs: all of them reach |sum| = 1.
     assert paired_test([1.0, 1.0, -1.0], [0.0, 0.0, 0.0]).pvalue == 1.0
@@ -65,7 +65,7 @@ def test_items_undefined_in_either_system_are_dropped_and_counted():
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_order_of_the_rows_changes_nothing(grouped):
     rng = np.random.default_rng(11)
-    a, b, c = rng.normal(size=(3, 60)).round(2)  # scores that tie, differences too
+    a, b, c = rng.normal(size=(3, 60)).round(2)  # scores with ties, also between differences
     a[3], c[:9] = math.nan, math.nan
     labels = rng.integers(0, 25, size=60)
     shuffled = rng.permutation(60)
@@ -133,7 +133,7 @@ def made_systems(rng, rows=60, systems=5):
     """Return scores of similar systems with ties in some rows, shape ``(systems, rows)``."""
     scores = rng.normal(size=rows) + 0.4 * rng.normal(size=(systems, rows)) + np.linspace(0, 0.2, systems)[:, None]
     scores[1, :20] = scores[0, :20]
-    scores[2, 20:30] = scores[0, 20:30] * (1 + 1e-13)  # ties, but is not equal
+    scores[2, 20:30] = scores[0, 20:30] * (1 + 1e-13)  # a tie that is not exactly equal
     return scores
 
 
@@ -237,7 +237,7 @@ def test_groups_change_their_signs_together():
 
 
 def test_holm_worked_by_hand():
-    # Sorted .01, .02, .03, .04 times 4, 3, 2, 1, never below the one before.
+    # Sorted 0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1, never below the previous value.
     assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0]
     assert holm([0.02, math.nan, 0.03])[::2] == pytest.approx([0.04, 0.04])

@@ -113,7 +113,7 @@ def test_constant_scores_have_width_zero():
 
 
 def test_groups_are_drawn_whole():
-    # Twenty copies of each of two values say no more than the two values.
+    # Twenty copies of each of two values have no more information than the two values.
     scores, groups = [0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20
     interval = bootstrap_interval(scores, groups=groups)
     two = bootstrap_interval([0.0, 1.0])
@@ -137,7 +137,7 @@ def test_an_interval_is_that_of_samples_drawn_one_by_one(level):
         effects.append((sum(own) - mean * len(own)) * len(labels) / len(defined))
     drawn = np.random.default_rng(4).integers(0, len(labels), size=(50, len(labels)))
     times = [np.bincount(row, minlength=len(labels)).tolist() for row in drawn]
-    low, high = ends_by_loops(sorted(effects), times, level)  # as the samples number them
+    low, high = ends_by_loops(sorted(effects), times, level)  # numbered like the samples
     ours = bootstrap_interval(scores, resamples=50, seed=4, level=level, groups=groups.tolist())
     assert (ours.low, ours.high) == pytest.approx((mean + low, mean + high), rel=1e-12)
     assert (ours.method, ours.units) == (METHOD, len(labels))
@@ -151,7 +151,7 @@ def test_the_interval_of_the_turned_difference_is_mirrored():
 
 def test_sums_of_groups_do_not_depend_on_what_is_beside():
     rng = np.random.default_rng(1)
-    # Sums of tenths are rounded one way or another; equal ones of groups of unequal sizes must stay equal.
+    # Sums of tenths have rounding errors. Equal sums of groups of unequal sizes must remain equal.
     one, *others = rng.integers(0, 11, (8, 60)) / 10
     groups = rng.integers(0, 20, 60).tolist()
     alone = bootstrap_interval(one, groups=groups, resamples=400)

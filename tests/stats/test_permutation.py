@@ -225,7 +225,7 @@ def test_set_test_summarises_its_pvalues_and_excess():
     assert summary["expected_mean_log_pvalue"] == pytest.approx(mean_log_pvalue([1 / 4, 2 / 4, 3 / 4, 1.0]))
     assert summary["excess_scores"] == pytest.approx([0.5, -0.5])
     assert summary["excess"] == pytest.approx(0.0)
-    reach = scipy.stats.t.ppf(0.975, 1) * 0.5  # two of mean 0, whose standard error is 1/2
+    reach = scipy.stats.t.ppf(0.975, 1) * 0.5  # two values with mean 0 and a standard error of 1/2
     assert summary["excess_interval"] == pytest.approx([-reach, reach])
 
 
@@ -261,7 +261,7 @@ def test_unknown_extremes_are_refused():
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_ties_go_with_the_tolerance_that_is_given(scale):
-    # Examples of one value and of two, with noise that their own tolerance covers.
+    # Examples of one value and of two values, with noise within their tolerance.
     null = scale * np.array([[1.0, 1.0 + 1e-12, 1.0 - 1e-12, 1.0], [2.0, 1.0, 2.0 + 1e-12, 1.0]])
     test = SetTest(2, draws=DRAWS)
     test.add([0, 1], null, tolerance=scale * np.array([1e-9, 2e-9]))

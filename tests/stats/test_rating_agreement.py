@@ -27,7 +27,7 @@ def drawn_scores(n, seed, ties=True):
 
 
 def test_by_hand():
-    # tau-c = 2 (concordant - discordant) / (n^2 (m - 1) / m), m = 2 different ratings; tau-b = 4 / sqrt(6 * 4)
+    # tau-c = 2 (concordant - discordant) / (n^2 (m - 1) / m), m = 2 distinct ratings, and tau-b = 4 / sqrt(6 * 4)
     found = agreement([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 2], resamples=200).correlations
     assert found["tau_c"].value == pytest.approx(2 * 4 / (16 * (1 / 2)))
     assert found["tau_b"].value == pytest.approx(4 / math.sqrt(24))
@@ -95,7 +95,7 @@ def test_pvalues_of_more_rows():
     assert [found[name].pvalue for name in ("tau_b", "tau_c")] == [exact, exact]
     assert [one.pvalue_method for one in found.values()] == [EXACT, EXACT, RANDOM, RANDOM]
     assert found == agreement(scores, ratings, resamples=0).correlations
-    # 8 rows have 40,320 pairings; the share of 9,999 random ones has a standard error of at most .005.
+    # 8 rows have 40,320 pairings. The share of 9,999 random ones has a standard error of at most 0.005.
     scores, ratings = np.array([1.0, 1.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]), np.array([1.0, 2, 2, 1, 3, 2, 3, 1])
     every = np.array(list(itertools.permutations(ratings)))
     sums = {"pearson": every @ (scores - scores.mean()), "tau_b": np.zeros(len(every))}
@@ -103,7 +103,7 @@ def test_pvalues_of_more_rows():
         sums["tau_b"] += np.sign(scores[i] - scores[j]) * np.sign(every[:, i] - every[:, j])
     found = agreement(scores, ratings, resamples=0).correlations
     assert {(one.pvalue_method, one.least_pvalue) for one in found.values()} == {(RANDOM, 1e-4)}
-    for name, own in sums.items():  # the first pairing is the given one
+    for name, own in sums.items():  # the first pairing is the observed one
         assert found[name].pvalue == pytest.approx(np.mean(np.abs(own) >= abs(own[0]) - 1e-9), abs=0.02)
     scores, ratings = drawn_scores(51, 1)
     for name, one in agreement(scores, ratings, resamples=0).correlations.items():
@@ -167,7 +167,7 @@ def test_chosen_coefficients_and_level():
 
 
 def test_groups_are_drawn_whole():
-    # Five copies of each row say no more than one: whole groups give the interval of the rows.
+    # Five copies of each row have no more information than one: whole groups give the interval of the rows.
     scores, ratings = drawn_scores(30, 3)
     single = agreement(scores, ratings, resamples=300)
     copied = agreement(np.repeat(scores, 5), np.repeat(ratings, 5), groups=np.repeat(range(30), 5), resamples=300)

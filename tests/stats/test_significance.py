@@ -1,4 +1,4 @@
-"""How many samples and how many rows tests need."""
+"""Numbers of samples and rows that tests require."""
 
 from fractions import Fraction
 

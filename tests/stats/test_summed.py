@@ -25,14 +25,14 @@ def made_counts(rng, shape, quality=0.7):
     length = rng.integers(6, 14, shape)
     chance = rng.beta(8 * quality, 8 * (1 - quality), n_rows)  # the same for all systems
     matches = [rng.binomial(np.maximum(length - order, 0), chance ** (1 + order)) for order in range(4)]
-    closest = length + rng.integers(-1, 3, shape)  # captions are a little shorter than the nearest reference
+    closest = length + rng.integers(-1, 3, shape)  # captions are slightly shorter than the nearest reference
     columns = np.stack([*matches, length, closest], axis=-1).astype(float)
     return counts_of_columns(columns.reshape(-1, 6)).reshape(*shape, 10)
 
 
-# -- by hand ----------------------------------------------------------------------------------------------------------
+# -- worked examples --------------------------------------------------------------------------------------------------
 def test_two_rows_by_hand():
-    # a 3/4, b 1/4. Swapping the first row leads to 2/4 and 2/4, both rows to 1/4 and 3/4: 2 of 4 are as far apart.
+    # a 3/4, b 1/4. Swapping the first row gives 2/4 and 2/4, both rows 1/4 and 3/4: 2 of 4 differ as much.
     a, b = np.array([[2.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 2.0]])
     (test,) = summed_tests([a, b], [(0, 1)], ratio)
     assert (test.difference, test.pvalue, test.n_items, test.n_dropped, test.exact) == (0.5, 0.5, 2, 0, True)
@@ -194,7 +194,7 @@ def test_too_few_rows(rows):
 
 
 def test_groups_are_drawn_whole():
-    # Four copies of each of five rows say no more than the five.
+    # Four copies of each of five rows have no more information than the five.
     both = made_counts(np.random.default_rng(8), (2, 5))
     copies, labels = both.repeat(4, axis=1), np.arange(20) // 4
     (one,), (two,) = (
