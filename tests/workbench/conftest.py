@@ -38,7 +38,7 @@ def nothing_of_gradio_is_left():
     """Collect the garbage after each file, so that no file of tests affects the next one."""
     yield
     with loops_of_gradio_left_open():
-        pass  # at its end the garbage is collected
+        pass  # the garbage is collected at its end
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +60,7 @@ def served(tmp_path_factory):
 
 @pytest.fixture
 def wait_until():
-    """`wait_until(condition)`: until it holds, at most a minute."""
+    """`wait_until(condition)` waits at most a minute until the condition is true."""
 
     def wait(condition):
         end = time.monotonic() + 60
@@ -104,7 +104,7 @@ def client(served):
 
 @pytest.fixture(scope="session")
 def page_number(served):
-    """`page_number(name)`: the number of an event of the page, by the name of its function."""
+    """Return `page_number(name)`, the number of an event of the page by the name of its function."""
     with urllib.request.urlopen(f"{served}config") as answer:
         numbers = {one["api_name"]: one["id"] for one in json.load(answer)["dependencies"]}
     return numbers.__getitem__

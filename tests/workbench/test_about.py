@@ -83,7 +83,7 @@ def test_every_metric_has_a_citation_and_says_what_its_profiles_need(name):
     assert paper.startswith("@"), "'Citation' of the card must be a block of bibtex"
     assert f"'{name}'" in python
     assert "needs no model" in notes or f"vlgauge prefetch {name}" in notes
-    # Names of files and columns are the reader's own.
+    # The user replaces the names of files and columns.
     has_files = {"images", "videos"} & {column.name for column in scoring.metric_of(name).columns}
     for code in (python, shell):
         assert ("stand for your own" in code) == bool(has_files)

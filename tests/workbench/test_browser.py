@@ -42,7 +42,7 @@ def check_width(page, width):
     assert page.evaluate(FRAMES_TOO_WIDE) == 0
 
 
-# The scheme is on, and no colour is on its way to it.
+# The scheme is active, and no color transition is running.
 IN_SCHEME = """scheme => document.body.classList.contains('dark') === (scheme === 'dark')
   && !document.getAnimations().some(one => one instanceof CSSTransition)"""
 
@@ -93,7 +93,7 @@ def test_every_tab_can_be_read_and_used(served, chromium):
             open_tab(page, tab)
             page.locator(part).first.wait_for()
             page.wait_for_function(AT_REST)
-            assert violations(page, without=["color-contrast"]) == [], tab  # it takes long, and FAINT sees it
+            assert violations(page, without=["color-contrast"]) == [], tab  # it is slow, and FAINT covers it
             check_looks(page, wide="light", phone="dark")
             assert violations(page, ["link-in-text-block"]) == [], tab
         page.get_by_text("client.predict(").first.wait_for()
@@ -102,7 +102,7 @@ def test_every_tab_can_be_read_and_used(served, chromium):
 
 def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(served, chromium):
     with visited(chromium, f"{served}?metric=groovist&example=wrong", 1280, "light") as page:
-        # A link shows its example at once.
+        # A link immediately shows its example.
         page.get_by_text("Wrong example: The story of other pictures").wait_for()
         assert page.get_by_role("button", name="Wrong").get_attribute("aria-pressed") == "true"
         assert page.get_by_label("Story").input_value().startswith("Once there was")
@@ -122,7 +122,7 @@ def test_a_metric_is_found_by_words_and_an_own_story_scored_from_the_keyboard(se
         page.goto(page.url)
         page.get_by_text("Your own example").wait_for()
         assert page.locator(".res .big").inner_text() == shown
-        # Escape closes the list and changes nothing.
+        # Escape closes the list without a change.
         page.locator(".pick").first.click()
         page.keyboard.press("Escape")
         assert page.locator(".res .big").inner_text() == shown
@@ -329,7 +329,7 @@ def test_systems_are_compared_at_once_by_a_link_and_from_files(served, chromium)
         page.locator("#compare-systems").click()
         page.get_by_text("sampler is better by two of two metrics.").wait_for()
         assert "predictions=" not in page.url
-        page.locator(".cmp [aria-disabled]").click(force=True)  # it says why
+        page.locator(".cmp [aria-disabled]").click(force=True)  # shows the reason
         page.get_by_text("A link has no place for files of yours").first.wait_for()
         page.get_by_label("Columns: predictions").click()
         page.keyboard.press("Backspace")

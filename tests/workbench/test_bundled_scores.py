@@ -42,7 +42,7 @@ def test_of_one_example_there_is_no_all():
     assert place_of(explained(0.5), ()) == ""
 
 
-@pytest.mark.parametrize("name", ["rouge_l", "trm", "d_hm"])  # the higher, the lower the better
+@pytest.mark.parametrize("name", ["rouge_l", "trm", "d_hm"])  # higher is better, lower is better
 def test_the_best_of_the_bundled_scores_is_first(name):
     found = bundled_scores(name, "embedded", "")
     values = [score for _, score in found]

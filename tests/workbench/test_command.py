@@ -44,7 +44,7 @@ def test_missing_gradio_is_one_line(monkeypatch, capsys):
 def test_the_page_is_served_on_this_machine_until_interrupted():
     environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "vlgauge", "workbench", "--metric", "rouge_l"]
-    # Where the tests run in the background, a shell has them ignore the signal, and the process would inherit that.
+    # If the tests run in the background, a shell makes them ignore the signal, and the process would inherit this.
     listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=listen) as process:
         try:

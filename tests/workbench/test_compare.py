@@ -1,4 +1,4 @@
-"""Two systems and more compared, as `vlgauge compare` compares them."""
+"""Comparison of two or more systems, as in `vlgauge compare`."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def shown(metrics, files, predictions="predictions", *, pictures=None, most_rows=None, **titles):
-    """Return the page for files."""
+    """Return the result of the Compare page for files."""
     shared = [titles.get(name, NONE) for name in SHARED]
     own = [predictions] if isinstance(predictions, str) else predictions
     paths = [str(one) for one in files]
@@ -58,7 +58,7 @@ def captions():
 
 @pytest.fixture
 def wide(tmp_path, captions):
-    """One table with a column for each."""
+    """One table with a column for each system."""
     rows = [
         {"id": f"r{i}", "mine": a, "yours": b, "references": refs}
         for i, (a, b, refs) in enumerate(zip(*captions, strict=True))
@@ -319,7 +319,7 @@ def test_titles_and_metrics_are_guessed_and_an_id_is_no_caption(tmp_path):
     row = {"id": "x1", "caption": "x", "output": "y", "references": ["z"]}
     one = written(tmp_path / "a.jsonl", [row])
     found = compare.guessed([str(one)], ["rouge_l", "trm"])
-    assert found[0]["value"] == ["rouge_l"]  # trm reads sets
+    assert found[0]["value"] == ["rouge_l"]  # trm scores caption sets
     assert [choice.value for choice in found[1:]] == [["caption", "output"], "references", NONE, NONE, NONE, "id"]
     assert [choice.visible for choice in found[1:]] == [True, True, False, False, False, True]
     others = written(tmp_path / "b.jsonl", [{"image_id": "7", "ours": "x", "base": "y", "references": ["z"]}])

@@ -1,4 +1,4 @@
-"""Data sets and files by one metric, as `compute` scores them, without a browser."""
+"""Datasets and files by one metric, with the scores of `compute`, without a browser."""
 
 import json
 import tarfile
@@ -201,7 +201,7 @@ def test_a_way_to_the_hub_that_breaks_keeps_what_was_read(pictures, monkeypatch)
     assert list(run.scored().ids) == list(range(10))
 
 
-# -- Clips
+# -- Videos
 def clips_of(hub, n):
     clip = (examples.PICTURES / "clip.mp4").read_bytes()
     cells = [{"bytes": clip, "path": "scene.mp4"}] * (n - 1) + [{"bytes": b"no clip", "path": "damaged.mp4"}]
@@ -222,18 +222,18 @@ def test_clips_of_a_data_set_are_scored_and_gone_afterwards(hub, tmp_path, tempo
     run.stop_row = 2
     list(run.read())
     assert len(temporary()) == 2
-    run.stop_row = None  # more rows are wanted
+    run.stop_row = None  # more rows are requested
     assert kept(run)[1]["data"]
     assert len(temporary()) == 2
     list(run.read())
     page, table, _ = kept(run)
     assert temporary() == []
-    assert opened == []  # here; child processes decode them
+    assert opened == []  # in this process, because child processes decode them
     (tmp_path / "scene.mp4").write_bytes(clip)
     expected = vlgauge.load("pac_s", "video", profile="embedded").compute(
         predictions=captions, videos=[str(tmp_path / "scene.mp4")] * 3
     )
-    # The worst first.
+    # The worst row is first.
     assert [row[1] for row in table["data"]] == sorted(round(score, 4) for score in expected["pac_s_scores"])
     assert "must be a readable video, got 7 bytes" in page
     assert "data:image/" in page  # frames
@@ -341,7 +341,7 @@ def test_the_call_scores_an_uploaded_table_with_its_images(client, tmp_path):
             packed.write(path, path.name)
     packed = client.predict(dataset=handle_file(str(tmp_path / "packed.zip")), **words)
     assert packed["scores"] == answer["scores"]
-    # Columns that a metric does not read are ignored, as by `compute`.
+    # Columns that a metric does not use are ignored, as in `compute`.
     ignored = client.predict(dataset=handle_file(str(table)), files=files, styles="nothing", **words)
     assert ignored["scores"] == answer["scores"]
 
@@ -387,7 +387,7 @@ CLOSED = r"must be .* open it with a token that may read it"
 
 def test_on_a_space_the_token_of_the_machine_opens_nothing(hub, space, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    runs.opened("org/private", None, "test", None, "", OWN_MACHINE)  # elsewhere it does
+    runs.opened("org/private", None, "test", None, "", OWN_MACHINE)  # on a user's machine it does
     with pytest.raises(gr.Error, match=CLOSED):
         space._opened("org/private", "", None)
     with pytest.raises(ValueError, match=CLOSED):
@@ -542,7 +542,7 @@ def test_a_run_that_is_stopped_while_it_is_scored_says_so(tmp_path, monkeypatch)
     work = stopping.Work()
     copy_context().run(work.run, data_set._scored, run, "")
     assert work.result[:3] == [gr.skip()] * 3
-    run.is_stopped = True  # while it waits for its turn
+    run.is_stopped = True  # while it waits in the queue
     assert data_set._scored(run, "")[:3] == [gr.skip()] * 3
     score, _, _, told = data_set._rested(run)
     assert (score.interactive, told) == (
@@ -587,7 +587,7 @@ def test_no_row_gets_the_picture_of_another_folder(tmp_path):
     several = "an image or video must be the name of one uploaded file, got that of several '0.png'; upload it with"
     (left_out,) = run.reader.left_out
     assert (left_out.id, left_out.reason.startswith(several)) == ("train/0.png", True)
-    # Uploads have no folders.
+    # Uploads have no folder names.
     (tmp_path / "0.png").write_bytes(picture("red"))
     beside = uploaded_rows(str(tmp_path / "rows.jsonl"), [str(tmp_path / "0.png")])
     for path in paths[:2]:

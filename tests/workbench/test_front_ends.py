@@ -1,7 +1,7 @@
-"""Every front end shows the same numbers and words of one awkward dataset.
+"""Every interface shows the same numbers and words of one awkward dataset.
 
-Rows without a score that differ between systems, images that come twice, a value of the corpus, a metric of which lower
-is better, and sets of captions of several sizes.
+It has rows without a score that differ between systems, duplicate images, a corpus-level value, a metric for which
+lower is better, and caption sets of several sizes.
 """
 
 import html
@@ -168,7 +168,7 @@ def test_the_leaderboard_has_the_values_of_the_comparison(files, found):
         title(one, spoken=True) for one in found.statistics.metrics
     ]
     shown = {row[1].text: [(cell.text, cell.bold) for cell in row[2:8:2]] for row in table.rows}
-    # The first metric of the comparison has columns for the rows that a system lacks.
+    # The first metric of the comparison has columns for rows that a system lacks.
     places = [place for place, name in enumerate(expected.header) if name[-1] in "↑↓"]
     assert shown == {row[0].text: [(row[place].text, row[place].bold) for place in places] for row in expected.rows}
     assert [row[1].text for row in table.rows] == [row[0].text for row in expected.rows]
@@ -177,7 +177,7 @@ def test_the_leaderboard_has_the_values_of_the_comparison(files, found):
     alone = records_table(records)
     assert [row[0].text for row in alone.rows] == ["-", "-"]
     assert not any(row[2].bold for row in alone.rows)
-    # Every row has its counts, so the values of the corpus keep their order.
+    # Every row has counts, so that the corpus-level values keep their order.
     assert [any(row[place].bold for row in alone.rows) for place in (3, 4)] == [True, True]
 
 
@@ -228,7 +228,7 @@ def test_captions_that_add_nothing_count_in_every_front_end(tmp_path, capsys):
         assert f"chair: {len(silent[name])} rows have no score of their own, but count in n" in repr(one)
         (record,) = one.record(records, model=MODELS[name], dataset="org/images", date="2026-11-27")
         assert (record.n, record.undefined, record.ci.grouped_by) == (23, 1, None)
-        assert record.ci.groups == 23 - len(silent[name])  # a row that adds nothing is nothing to draw
+        assert record.ci.groups == 23 - len(silent[name])  # a row without counts is not resampled
         assert "All of 23 rows" in texts(one._explained()[0].html())
         assert f"chair: {len(silent[name])} rows have no score of their own by {name}" in printed(
             capsys, "compare", "chair", *files.values()
@@ -239,7 +239,7 @@ def test_captions_that_add_nothing_count_in_every_front_end(tmp_path, capsys):
     assert {(one.n, one.undefined) for one in found.systems.values()} == {(23, 1)}
 
 
-# -- Sets of several sizes --------------------------------------------------------------------------------------------
+# -- Caption sets of several sizes ------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
     """Return twelve rows of each system. The second system has more captions, but only one caption in one row."""
@@ -277,7 +277,7 @@ def test_sets_of_several_sizes_are_compared_alike_and_have_no_rank_by_records(se
     assert main(["compare", "trm", *outputs]) == 2
     error = capsys.readouterr().err
     assert "compare the predictions of all systems in place of their scores" in error
-    assert "--captions-per-row" not in error  # with one caption no row has a score
+    assert "--captions-per-row" not in error  # with a single caption, no row has a score
 
 
 def test_names_of_numbers_come_from_one_function():

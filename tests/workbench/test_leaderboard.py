@@ -64,7 +64,7 @@ def test_without_records_it_ranks_the_systems_of_the_package(monkeypatch):
     assert "Six made-up systems" in page
     for name in leaderboard.systems.NAMES:
         assert f">{name}</td>" in page
-    # The page has the means and groups of the comparison itself.
+    # The page has the means and groups of the comparison.
     found = leaderboard.systems.bundled_compared(leaderboard.systems.NAMES, ("trm", "rovist_nr"), "embedded")
     for compared in found.comparison.metrics:
         for one in compared.systems:

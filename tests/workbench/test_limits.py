@@ -135,7 +135,7 @@ def files_opened_here():
     try:
         yield found
     finally:
-        is_on.clear()  # a hook stays
+        is_on.clear()  # a hook cannot be removed
 
 
 def forged_files(address, own, secret):
@@ -207,7 +207,7 @@ def test_the_page_has_limits_and_a_queue(served, page):
     assert {one.concurrency_limit for one in models} == {2}
     assert (page.enable_queue, page.api_open, page.delete_cache) == (True, False, (3600, 3600))
     number, *_ = [number for number, one in page.fns.items() if one.api_name == "scored"]
-    with pytest.raises(urllib.error.HTTPError, match="404"):  # not past the queue
+    with pytest.raises(urllib.error.HTTPError, match="404"):  # no access without the queue
         called(served, "run/predict", {"data": form_with(None), "fn_index": number, "session_hash": "past"})
 
 
@@ -267,7 +267,7 @@ def test_files_of_visitors_are_deleted_when_they_are_old(built, monkeypatch, tmp
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     page = built(metric="rovist_nr")
     file = next(one for one in page.blocks.values() if isinstance(one, gr.File) and not one.interactive)
-    # As an answer with files goes out.
+    # As in an answer with files.
     path = file.move_resource_to_block_cache(*downloads.kept({"scores.json": "{}"}))
     assert [str(one) for one in tmp_path.rglob("*") if one.is_file()] == [path]
     delete_files_created_by_app(page, 3600)

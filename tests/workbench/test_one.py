@@ -1,4 +1,4 @@
-"""One example by every metric, as the form, the API and `compute` score it."""
+"""One example by every metric, with the score of the form, the API and `compute`."""
 
 import base64
 import html

@@ -1,4 +1,4 @@
-"""The picker of data sets against a Hub on this machine: in a browser from typing to the files, and by calls."""
+"""The dataset picker with a Hub on this machine: in a browser from typing to the files, and by calls."""
 
 import json
 import threading
@@ -58,7 +58,7 @@ def named(page, name):
 
 
 def opened(page, name):
-    """Open a data set by its whole name, and wait until its columns are there."""
+    """Open a dataset by its full name, and wait until its columns are shown."""
     named(page, name)
     chosen(page, "caption")
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_opened_is_told_and_a_token_opens_it(address, chromium):
         page.get_by_label("at most 200 here").fill("10000")
         score(page)
         page.get_by_text("must be at most 200 here, got 10,000").first.wait_for()
-        # After a run that failed there can be another.
+        # Another run can follow a failed one.
         page.get_by_label("at most 200 here").fill("10")
         page.get_by_label("From row").fill("99")
         score(page)
@@ -200,7 +200,7 @@ def test_a_leaderboard_of_a_results_data_set(address, chromium):
         page.get_by_text("wants its terms accepted").first.wait_for()
         page.get_by_label("Token for it").fill(TOKEN)
         page.get_by_role("button", name="Read", exact=True).click()
-        # The board that was there before has a column of this name, too.
+        # The previous table has a column with this name, too.
         page.get_by_text("Teller | two").first.wait_for()
         page.get_by_label("Model contains").fill("nobody")
         page.get_by_text("No record is left").wait_for()
@@ -220,7 +220,7 @@ def test_two_visitors_at_once_get_the_numbers_of_one(address):
     assert [one["id"] for one in alone["scores"]] == list(range(4))
     found = [row for one in at_once for row in one["scores"]]
     assert [row["id"] for row in found] == [row["id"] for row in alone["scores"]]
-    # Batches of two and of four differ in the last bits of float32.
+    # Batches of two and of four have different float32 rounding errors.
     expected = [row["score"] for row in alone["scores"]]
     assert [row["score"] for row in found] == pytest.approx(expected, abs=1e-5)
 

@@ -32,7 +32,10 @@ def record_of_run(name, run, split="test"):
 
 
 def ranked():
-    """Return three systems with scores, some with wrong files, two with different rows, and one without its file."""
+    """Return the files of a results dataset, by path.
+
+    Three systems have scores, some have wrong files, two have different rows, one has no file, and one is alone.
+    """
     systems = three_systems(rows=20, middle=0.5, scale=0.1)
     records = [record_of_run(name, run) for name, run in systems.items()]
     runs = {record.model.id: [run] for record, run in zip(records, systems.values(), strict=True)}

@@ -40,7 +40,7 @@ def test_a_pasted_command_gives_the_number(name, config, tmp_path, monkeypatch, 
         return
     monkeypatch.chdir(tmp_path)
     *shell, command, _ = found.text.split("\n")
-    # A shell writes the row; the command itself runs in this process.
+    # A shell writes the row, and the command runs in this process.
     lines = [f"pictures={shlex.quote(str(PICTURES))}" if line.startswith("pictures=") else line for line in shell]
     subprocess.run(["sh", "-c", "\n".join(lines)], check=True)
     main(shlex.split(command)[1:])

@@ -17,7 +17,7 @@ CALL = {"data": ["bleu", "A dog ran.", ["A dog sat."], None, None, None, "", "em
 
 
 class Batches:
-    """Work in batches, each of which waits until it is let through."""
+    """Work in batches, each of which waits until it is released."""
 
     def __init__(self):
         self.n_done, self.ended, self.stopped = 0, threading.Event(), None
@@ -59,7 +59,7 @@ def test_one_batch_at_most_follows_a_stop(batches, how):
         handler = stopping.stoppable(batches)()
         task = await begun(handler, batches)
         batches.let(3)
-        assert await task == gr.skip()  # it is at work
+        assert await task == gr.skip()  # it is running
         if how == "cancelled":
             task = asyncio.ensure_future(anext(handler))
             await asyncio.sleep(0)
@@ -148,7 +148,7 @@ def test_a_metric_reports_blocks_and_scores_right_after_a_stop(name):
             metric.compute(**columns)
         assert len(told) == stop_at
     stop_at = None
-    assert repr(metric.compute(**columns)) == repr(expected)  # NaN included
+    assert repr(metric.compute(**columns)) == repr(expected)  # including NaN
     assert all(0 < done <= total for done, total in told)
 
 
