@@ -1,4 +1,4 @@
-"""`vlgauge.compare`: systems from tables of every form, the numbers of the command, and tables for papers."""
+"""`vlgauge.compare`: systems from tables of every format, the numbers of the command, and tables for papers."""
 
 import json
 import math

@@ -43,7 +43,7 @@ def test_a_distribution_has_the_value_of_the_call_and_its_interval(scores):
         assert lines(panel) == [line["value"]]
         n_scored = sum(score == score for score in scores.scores()[name])
         assert sum(bar.get_height() for bar in panel.containers[0]) == n_scored
-        if n_scored < line["n"]:  # a caption that names no object
+        if n_scored < line["n"]:  # a caption without objects
             assert f"{line['n'] - n_scored} without a score of their own" in panel.get_title(loc="left")
         labels = [text.get_text() for text in panel.get_legend().get_texts()]
         assert labels[0].startswith("mean" if name == "clip_s" else "value of the corpus")

@@ -1,4 +1,4 @@
-"""Two systems by every metric: the sentence, and the lines."""
+"""Two systems by every metric: the sentence and the lines."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Rows that belong together, such as captions of one image: intervals, records, comparisons, pages and warnings."""
+"""Groups of rows, such as captions of one image: intervals, records, comparisons, pages and warnings."""
 
 import json
 

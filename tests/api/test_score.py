@@ -74,7 +74,7 @@ def test_a_file_gives_the_numbers_of_the_command(name, capsys):
     scores = vlgauge.score(file, name, profile="embedded", limit=2)
     assert json.loads(scores.to_json()) == printed
     rows = [json.loads(line) for line in (EXAMPLES / file).read_text("utf-8").splitlines()[:2]]
-    for row in rows:  # in memory, paths start at the working folder
+    for row in rows:  # paths of tables in memory are relative to the working folder
         if "images" in row:
             images = row["images"] if isinstance(row["images"], list) else [row["images"]]
             row["images"] = [str(EXAMPLES / image) for image in images]
@@ -96,7 +96,7 @@ TABLES = {
 
 
 class Stream:
-    """A table of another library, which has nothing but the Arrow C interface."""
+    """Table of another library that has only the Arrow C interface."""
 
     def __init__(self, table):
         self._table = table
@@ -139,7 +139,7 @@ def test_pictures_are_encoded_once_for_all_metrics(monkeypatch):
     monkeypatch.setattr(
         ClipEncoder, "_count", lambda self, side, items: seen.append(items) if side == "image" else None
     )
-    pictures = [np.full((40, 40, 3), grey, np.uint8) for grey in (11, 97, 203)]  # which no other test has
+    pictures = [np.full((40, 40, 3), grey, np.uint8) for grey in (11, 97, 203)]  # not used in other tests
     frame = pd.DataFrame({"predictions": ["a grey square"] * 3, "images": pictures})
     vlgauge.score(frame, "clip_s,pac_s", profile="embedded").explain(0)
     assert sum(seen) == 3
@@ -221,7 +221,7 @@ def test_a_part_of_the_rows_keeps_its_index():
     frame = texts().set_axis(list("abcdef"))
     scores = vlgauge.score(frame, "rouge_l", **columned(skip=2, limit=3))
     assert list(scores.rows.index) == ["c", "d", "e"] == scores.ids
-    assert frame.columns.tolist() == ["caption", "refs"]  # the table that was given stays as it was
+    assert frame.columns.tolist() == ["caption", "refs"]  # the table of the user is unchanged
 
 
 def test_the_summary_has_value_interval_direction_and_signature():
@@ -291,7 +291,7 @@ def test_records_are_added_to_a_file(tmp_path):
     scores = vlgauge.score(texts(), "rouge_l,bleu", **columned())
     given = {"model": "org/captioner", "dataset": "org/pictures", "date": "2026-01-01"}
     assert [record.metric for record in scores.record(file, **given)] == ["rouge_l", "bleu"]
-    assert scores.record(file, **given) == []  # they are there
+    assert scores.record(file, **given) == []  # the records exist already
     assert read_records(file) == scores.record(**given)
     with pytest.raises(ValueError, match="`scores` must be of the result, got 'rouge'; did you mean `rouge_l`"):
         scores.record(scores=["rouge"], **given)

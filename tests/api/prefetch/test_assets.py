@@ -1,4 +1,4 @@
-"""The command that fetches weights, with a Hub that is a folder."""
+"""The command that fetches weights, with a folder as the Hub."""
 
 import dataclasses
 import hashlib
@@ -175,7 +175,7 @@ def test_prefetch_tells_what_is_left_to_do_by_hand(capsys, hub, tmp_path, monkey
     (tmp_path / "fasterrcnn_resnet50_fpn_v2").write_bytes(b"x")
     code, out, _ = run(capsys, "prefetch", "pac_s", "groovist")
     assert code == 0
-    assert len(hub.calls) == 2  # the same backbone, once
+    assert len(hub.calls) == 2  # the same backbone, without duplicates
     for part in (
         "weights of PAC-S for ViT-B/32: by hand: they carry no licence",
         "1F-0Pma-vfJPAiDzeyl-iEdSXZIO1cDae",

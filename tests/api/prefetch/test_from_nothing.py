@@ -1,4 +1,4 @@
-"""From an empty machine to a number, for each metric that needs files: fetched, brought by hand, and then offline."""
+"""From an empty machine to a score, for each metric with files: fetched, downloaded manually, and then offline."""
 
 import dataclasses
 import json
@@ -114,7 +114,7 @@ def repositories(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Return the files that `spacy download` installs, here the small pipeline with the name and version of the paper.
+    """Yield a folder like `spacy download` creates: the small pipeline with the name and version of the paper.
 
     It is loaded once for all tests, and nothing is fetched.
     """
@@ -242,10 +242,10 @@ def test_a_metric_comes_to_its_number(name, machine, downloads, capsys, tmp_path
     assert main(["prefetch", name]) == 0
     fetched = [one for one in declared(name) if hasattr(one, "repository")]
     assert {one.repository for one in fetched} <= {"/".join(path.split("/")[:2]) for path in hub.asked} | {""}
-    if name in ("fleur", "vqascore"):  # its terms bind, so that it is fetched by its name alone
+    if name in ("fleur", "vqascore"):  # its terms are binding, so that it is fetched only by its name
         assert f"vlgauge prefetch judge:{LLAVA}" in capsys.readouterr().out
         assert main(["prefetch", f"judge:{LLAVA}"]) == 0
-    if name == "clair":  # whose model is the user's choice
+    if name == "clair":  # its model is selected by the user
         folder = tiny_judges.text_model(tmp_path / "model", answer="85", strength=6.0)
         settings = {**settings, "model": str(folder)}
     unplug()

@@ -1,4 +1,4 @@
-"""Data sets of a Hub on this machine, and a server within that must never be asked."""
+"""Datasets of a Hub on this machine, and a local server that must never receive a request."""
 
 import pytest
 from hub_data_sets import hub_of_data_sets

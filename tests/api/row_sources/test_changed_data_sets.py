@@ -61,7 +61,7 @@ FILES = {
 
 
 def fuzz(hub, name, rounds, folder):
-    """Return the outcomes of changed datasets in one format."""
+    """Read changed datasets of one format, and return the observations."""
     path, data, others = FILES[name]
 
     def read(content):

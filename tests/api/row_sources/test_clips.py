@@ -1,4 +1,4 @@
-"""Clips of data sets, archives and folders: read as files that are gone afterwards, hostile ones left out."""
+"""Videos of datasets, archives and folders: temporary files are removed, and hostile videos are omitted."""
 
 import gc
 import json
@@ -27,7 +27,7 @@ def clips(tmp_path_factory):
     """Return three small videos by name, and one that is too large."""
     folder = tmp_path_factory.mktemp("clips")
     made = {name: write_video(folder / name, 4).read_bytes() for name in ("a.mp4", "b.avi", "c.mp4")}
-    made["c.mp4"] = made["c.mp4"] + bytes(8)  # another file of the same frames
+    made["c.mp4"] = made["c.mp4"] + bytes(8)  # a different file with the same frames
     return made
 
 

@@ -1,4 +1,4 @@
-"""Data sets made to break their reader: a worker breaks, and this process says so in a sentence."""
+"""Datasets designed to crash their reader: a worker crashes, and this process reports it in one sentence."""
 
 import ast
 import time

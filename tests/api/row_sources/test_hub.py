@@ -1,4 +1,4 @@
-"""Data sets of the Hub, right and hostile ones, from a Hub on this machine."""
+"""Valid and hostile Hub datasets, from a Hub on this machine."""
 
 import builtins
 import os
