@@ -1,4 +1,4 @@
-"""Where the weights of a detector come from: files, the Hub at a commit, torchvision's server on request."""
+"""Sources of the weights of a detector: files, the Hub at a commit, and torchvision's server on request."""
 
 import hashlib
 import sys
@@ -122,7 +122,7 @@ def test_published_weights_are_never_fetched_by_a_metric(online, monkeypatch, tm
 # -- prefetch, from servers on this machine ---------------------------------------------------------------------------
 @pytest.fixture
 def torchvision_server(monkeypatch, tmp_path):
-    """`served(content, prefix)`: torchvision's file of `SMALL` as a server on this machine has it."""
+    """`served(content, prefix)`: torchvision's file of `SMALL` on a server on this machine."""
     (tmp_path / "server").mkdir()
 
     class Quiet(SimpleHTTPRequestHandler):

@@ -10,7 +10,7 @@ from vlgauge.checkpoints import files, hub
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Finding weights
+# Sources of weights
 # ----------------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("switch", ["HF_HUB_OFFLINE", "HF_EVALUATE_OFFLINE"])
 @pytest.mark.parametrize(("value", "off"), [("1", True), ("true", True), ("ON", True), ("0", False), ("", False)])
@@ -30,7 +30,7 @@ def rested(path, content, stamp=(10**18, 10**18)):
 
 @pytest.fixture
 def settled(monkeypatch):
-    """Every file has rested long enough for its digest to be remembered."""
+    """Every file is old enough for its digest to be cached."""
     monkeypatch.setattr(files, "_SETTLED_NS", -(10**18))
 
 
@@ -87,7 +87,7 @@ def test_only_what_rests_is_settled(tmp_path, monkeypatch):
     state = files.FileState.of(rested(tmp_path / "a.bin", b"one"))
     monkeypatch.setattr(files.time, "time_ns", lambda: state.changed_ns + 10**6)
     assert not state.is_settled
-    assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock that is ahead
+    assert not state._replace(changed_ns=state.changed_ns + 10**18).is_settled  # a clock in the future
     assert not state._replace(written_ns=state.changed_ns, changed_ns=0).is_settled
     assert state._replace(changed_ns=state.changed_ns - 10**10).is_settled
 

@@ -156,7 +156,7 @@ def sentence_folder(tmp_path_factory):
 
 @pytest.fixture
 def with_tensors(sentence_folder, tmp_path):
-    """`with_tensors(tensors, "2_Dense", pooling=...)` loads the model with other tensors in a file of its."""
+    """`with_tensors(tensors, "2_Dense", pooling=...)` loads the model with other tensors in one of its files."""
 
     def load(tensors, part="", pooling="model"):
         folder = tmp_path / "model"
@@ -175,7 +175,7 @@ def test_sentence_encoder(sentence_folder, with_tensors):
     found = refusals(state, with_tensors, OF_ONE_KIND)
     # transformers 5.0 writes the names of BERT's first files and reports the current names.
     renamed = unnamed(found, lambda name: name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias"))
-    # The mean is over the vectors of tokens, before the pooling layer.
+    # The mean is over token embeddings, before the pooling layer.
     assert (accepted(found), renamed) == (["pooler.dense.weight"], [])
 
 
@@ -380,7 +380,7 @@ def test_nan_in_a_clip(tmp_path):
 
 
 def test_nan_in_a_sentence_encoder(sentence_folder, with_tensors):
-    # Attention of weights that are all NaN gives numbers all the same.
+    # Attention with weights that are all NaN returns numbers nevertheless.
     name = "encoder.layer.0.attention.self.query.weight"
     with not_finite("encoder", f"0.model.{name}"):
         with_tensors(stained(load_file(sentence_folder / "model.safetensors"), name))

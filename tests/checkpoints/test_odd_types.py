@@ -1,4 +1,4 @@
-"""Types of numbers that not every operation of torch knows."""
+"""Data types that not every operation of torch supports."""
 
 import json
 import struct
@@ -13,7 +13,7 @@ def test_safetensors_of_an_odd_type_are_refused_in_a_sentence(tmp_path, kind, n_
     header = json.dumps({"a.weight": {"dtype": kind, "shape": [4], "data_offsets": [0, n_bytes]}}).encode()
     path = tmp_path / "odd.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(n_bytes))
-    # An older safetensors does not know them all.
+    # Older versions of safetensors do not support all of them.
     unknown = rf"`checkpoint` must be safetensors .* unknown variant `{kind}`"
     with pytest.raises(
         ValueError, match=rf"`checkpoint` must contain numbers of the types F.*, got {kind} under 'a.weight'|{unknown}"

@@ -68,7 +68,7 @@ def test_arrays_of_older_numpy(tmp_path):
 
 
 class Hostile:
-    """Writes a file when it is unpickled."""
+    """Object that writes a file when it is unpickled."""
 
     def __init__(self, function, *arguments):
         self.call = function, arguments
@@ -123,14 +123,14 @@ def test_anything_else_is_named(tmp_path, value, name):
 
 
 def test_attributes_of_what_is_known_are_not_reached(tmp_path):
-    # protocol 4 may ask for a dotted name: numpy.ndarray.tofile
+    # protocol 4 may request a dotted name: numpy.ndarray.tofile
     data = b"\x80\x04\x8c\x05numpy\x8c\x0endarray.tofile\x93."
     with pytest.raises(ValueError, match=r"asks for numpy\.ndarray\.tofile; nothing"):
         read_pickle(written(tmp_path, data))
 
 
 class Elements:
-    """A type of elements that says it holds objects and that bytes are as good: numpy takes these for addresses."""
+    """Element type that claims to contain objects and to be equivalent to bytes, which numpy uses as addresses."""
 
     def __reduce__(self):
         return np.dtype, ("O", False, True), (3, "|", None, None, None, -1, -1, 0)

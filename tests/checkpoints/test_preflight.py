@@ -1,4 +1,4 @@
-"""Before a call parses, loads or fetches anything, it says all that it lacks in one error."""
+"""A call reports all missing files and packages in one error, before it parses, loads or fetches anything."""
 
 import json
 import sys
@@ -111,7 +111,7 @@ def absent(*_):
 
 def test_data_of_nltk_are_looked_for_with_the_rest(monkeypatch):
     monkeypatch.setattr(pytest.importorskip("nltk.data"), "path", [])
-    monkeypatch.setattr("nltk.stem.WordNetLemmatizer.lemmatize", absent)  # another test may have opened WordNet
+    monkeypatch.setattr("nltk.stem.WordNetLemmatizer.lemmatize", absent)  # another test may have loaded WordNet
     split = {"sentences": "punkt"}
     punkt = '`sentences="punkt"` needs .*; run: python -m nltk.downloader punkt_tab, or .*'
     wordnet = '`lemmatizer="wordnet"` needs .*; run: python -m nltk.downloader wordnet, or .*'

@@ -26,7 +26,7 @@ WRITERS = {
 
 # -- files that are not weights ---------------------------------------------------------------------------------------
 class Touching:
-    """Its pickle makes a file when it is executed."""
+    """Object whose pickle creates a file when it is executed."""
 
     def __init__(self, path):
         self.path = path
@@ -46,7 +46,7 @@ def test_pickles_with_code_are_refused_and_not_executed(tmp_path, zipped):
     with pytest.raises(ValueError, match="`checkpoint` must") as raised:
         read_tensors(path)
     assert not (tmp_path / "executed").exists()
-    assert "weights_only" not in str(raised.value)  # torch's advice to load it all the same
+    assert "weights_only" not in str(raised.value)  # torch's advice to load it anyway
     if zipped is not None:
         assert re.search(r"asks for _?io\.open", str(raised.value))
         assert "nothing in it was executed" in str(raised.value)

@@ -1,4 +1,4 @@
-"""Without torch, and in processes that were forked after it ran, every model says so before anything else."""
+"""Without torch, or in a process that was forked after torch ran, every model first raises an error."""
 
 import multiprocessing
 import os
@@ -230,7 +230,7 @@ def test_float32_is_whole_while_any_thread_is_inside():
         first.__exit__(None, None, None)
         assert switches() == ("highest", False)
         second.__exit__(None, None, None)
-        # One thread that leaves in this order, as two threads may, restores its own gradients wrongly.
+        # If one thread exits in this order, like two threads may, it restores its gradient mode incorrectly.
         torch.set_grad_enabled(True)
         assert switches() == ("high", True)
     finally:

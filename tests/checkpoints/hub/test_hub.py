@@ -1,4 +1,4 @@
-"""Downloads from a Hub on this machine: pinned, compared with their digest, resumed, and removed if they are wrong."""
+"""Downloads from a Hub on this machine: pinned, checked by digest, resumed, and removed if they are wrong."""
 
 import ast
 import hashlib
@@ -86,7 +86,7 @@ def status(number, body=b"", **headers):
 
 
 def cut_once(hub):
-    """Send half of the file at first, and the part that is asked for afterwards."""
+    """Send half of the file first, and the requested part afterwards."""
     span = hub.headers.get("Range")
     if span is None:
         hub.content(sent=CONTENT[: len(CONTENT) // 2])
@@ -156,7 +156,7 @@ def hub(monkeypatch, tmp_path):
     server.address = f"http://127.0.0.1:{server.server_port}"
     server.cache = tmp_path / "cache"
     be_online(monkeypatch, server.address, server.cache)
-    # The client waits between its tries, and resumes after whole pieces of 10 MB.
+    # The client waits between its attempts, and resumes after whole pieces of 10 MB.
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1024)
     yield server
@@ -494,7 +494,7 @@ def test_a_variable_sets_how_long_an_answer_may_take(monkeypatch, told, seconds)
     assert network.answer_seconds() == seconds
 
 
-# -- Nothing else asks the network ------------------------------------------------------------------------------------
+# -- No other code uses the network -----------------------------------------------------------------------------------
 CLIENTS = {"aiohttp", "ftplib", "http", "httpx", "httpx2", "requests", "socket", "ssl", "urllib3", "hf_xet"}
 FETCHING = {
     *("hf_hub_download", "snapshot_download", "cached_download", "get_hf_file_metadata", "get_session", "http_get"),
@@ -515,9 +515,9 @@ def test_nothing_else_opens_a_door():
     root = Path(vlgauge.__file__).parent
     checkout = root.parents[1]
     sources = [*root.rglob("*.py"), *checkout.glob("metrics/**/*.py"), *checkout.glob("scripts/**/*.py")]
-    # Data sets of the Hub are read by `datasets` in a worker process, whose requests have its limit of time.
+    # Hub datasets are read by `datasets` in a worker process, whose requests have its time limit.
     data_set_tasks = root / "inputs" / "sandbox" / "data_set_tasks.py"
-    # It asks a server that it starts.
+    # It sends requests to a server that it starts.
     own = checkout / "scripts/bench/hub.py"
     found = []
     for path in sources:

@@ -1,4 +1,4 @@
-"""Before anything is fetched the Hub is asked once, quietly, whether it answers."""
+"""Before a download, the availability of the Hub is checked once and quietly."""
 
 import socket
 import subprocess
@@ -60,7 +60,7 @@ class Down(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub():
-    """`hub(handler)`: the address of a server on this machine, which is stopped in the end."""
+    """`hub(handler)`: the URL of a server on this machine, which is stopped at the end."""
     servers = []
 
     def start(handler):
@@ -99,7 +99,7 @@ def test_prefetch_says_it_once(hub, monkeypatch, tmp_path, capsys):
 
 
 def test_nobody_listens(monkeypatch, tmp_path):
-    with socket.socket() as bound:  # but does not listen
+    with socket.socket() as bound:  # does not listen
         bound.bind(("127.0.0.1", 0))
         be_online(monkeypatch, f"http://127.0.0.1:{bound.getsockname()[1]}", tmp_path)
         assert unreachable() == "the Hub does not answer (one try of at most 10 s)"
