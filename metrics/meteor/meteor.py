@@ -109,7 +109,7 @@ class Meteor(base.TokenMetric):
         texts = [" ".join(tokens) for tokens in candidates]
         others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
-            found = meteor15.scoring.coco_rows(texts, others, opened, advance)
+            found = meteor15.scoring.coco_rows(texts, others, opened, advance, rows)
         result = self.scored(
             len(predictions),
             rows,

@@ -3,6 +3,7 @@
 import gzip
 import json
 import platform
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -18,10 +19,12 @@ from meteor15 import (
     write_table,
 )
 
+from vlgauge.families.ngram.meteor15.alignment import _Search
 from vlgauge.families.ngram.meteor15.formula import scores_of, summands
 from vlgauge.families.ngram.meteor15.paraphrases import ParaphraseTable, hashes_of_tokens
-from vlgauge.families.ngram.meteor15.scoring import coco_rows, distance_matrices
+from vlgauge.families.ngram.meteor15.scoring import MAX_WORDS, coco_rows, distance_matrices
 from vlgauge.families.ngram.meteor15.sources import open_sources
+from vlgauge.families.ngram.meteor15.texts import TextFamily
 
 # Powers of the C library of Linux and of Java are bitwise identical.
 TOLERANCE = 0.0 if platform.libc_ver()[0] == "glibc" else 1e-12
@@ -161,6 +164,35 @@ def test_captions_of_400_words():
     (row,) = rows_of([own], [[other, own]], open_sources(metric="meteor"))
     assert row.best == 1
     assert 0 < row.scores[0] < row.scores[1] == 1.0
+
+
+def test_a_text_of_absurd_length_is_refused_by_row(toy):
+    long = " ".join("abcdefgh"[i * i % 7] for i in range(MAX_WORDS + 1))
+    message = r"at most 2,048 words per text for METEOR 1.5, got 2,049 words in row {} in the text .* 'a b e c c e"
+    for own, reference in ((long, "a"), ("a", long), (long, long[::-1])):
+        with pytest.raises(ValueError, match=message.format(1)):
+            rows_of(["a", own], [["a"], ["a", reference]], toy)
+    with pytest.raises(ValueError, match=message.format(7)):
+        coco_rows([long], [["a"]], toy, rows=[7])
+    with pytest.raises(ValueError, match="got 2,049 words in the text that starts with 'a b e"):
+        list(distance_matrices(["a", long], toy)([["a", long]]))
+    assert scores(toy, (long, long)) == [1.0]
+
+
+def test_a_repeated_word_needs_little_memory(toy):
+    # A row of bits per candidate would need 128 MB for half of the maximum length.
+    texts = [" ".join(["lamp"] * n) for n in (MAX_WORDS // 2, MAX_WORDS // 2 - 1)]
+    sizes = np.array([len(text.split()) for text in texts])
+    family = TextFamily(toy.lists, toy.table, map(str.split, texts))
+    candidates = family.candidates(np.array([0]), np.array([1]))
+    assert len(candidates.pair) == sizes.prod()
+    tracemalloc.start()
+    try:
+        _Search(candidates, np.zeros(len(candidates.pair), np.bool_), sizes[1:], int(sizes[0]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**27
 
 
 # -- the table --------------------------------------------------------------------------------------------------------

@@ -149,8 +149,11 @@ class _Search:
         gain = np.where(stage == 0, self._length + own_length, self._length // 2 + own_length // 2)
         self._distance = np.abs(start - self._own_start)
         self._own_end = self._own_start + own_length
+        # Stored once per run of tokens, because a text that repeats a word has far more candidates than runs.
+        runs, self._run = np.unique(self._own_start * (most_own + 1) + own_length, return_inverse=True)
+        starts, lengths = np.divmod(runs, most_own + 1)
         first_bits = _WORD * np.arange(-(-most_own // _WORD))[:, None]
-        begin, end = (_LOW_BITS[(at - first_bits).clip(0, _WORD)] for at in (self._own_start, self._own_end))
+        begin, end = (_LOW_BITS[(at - first_bits).clip(0, _WORD)] for at in (starts, starts + lengths))
         self._bits = begin ^ end
 
         # Indexed by token of the references, with one more entry for positions after a text.
@@ -207,7 +210,7 @@ class _Search:
         of, chosen = ranges(self._first[at], n_copies + 1)
         itself = np.cumsum(n_copies + 1) - 1
         chosen[itself] = definite
-        fits = ~(paths.used[:, of] & self._bits[:, chosen]).any(axis=0)
+        fits = ~(paths.used[:, of] & self._bits[:, self._run[chosen]]).any(axis=0)
         distance = self._distance[chosen] * fits
         before = np.cumsum(distance) - distance
         before -= before[itself - n_copies][of]
@@ -223,7 +226,7 @@ class _Search:
         of, chosen, is_match, is_skip = of[best], chosen[best], is_match[best], is_skip[best]
         following = np.where(is_match, token + self._length[chosen], paths.following[of] + is_skip)
         end = np.where(is_match, self._own_end[chosen], np.where(is_skip, -1, paths.end[of]))
-        used = paths.used[:, of] | self._bits[:, chosen]
+        used = paths.used[:, of] | self._bits[:, self._run[chosen]]
         return _Paths(paths.pair[of], number[best], following, end, used), of, chosen
 
 

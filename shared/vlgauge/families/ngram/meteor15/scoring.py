@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vlgauge.core.errors import UsageError
+from vlgauge.core.validation import shown
 from vlgauge.families.ngram.meteor15.alignment import Matches, found_matches, joined
 from vlgauge.families.ngram.meteor15.formula import Floats, scores_of, statistics_of
 from vlgauge.families.ngram.meteor15.sources import Sources
@@ -15,6 +17,9 @@ from vlgauge.inputs.text.meteor_tokens import meteor_tokens
 from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, numbered
 
 SEPARATOR = "|||"  # separates texts in the protocol of the program, so no text can contain it
+# Maximum number of words of a text, except if all its references are equal to it. The memory and the time of a pair
+# grow with the product of both numbers, and faster if a text repeats its words.
+MAX_WORDS = 2**11
 _CELLS_AT_ONCE = 2**18  # pairs of tokens
 _PAIRS_AT_ONCE = 2**12
 
@@ -148,6 +153,7 @@ def coco_rows(
     references: Sequence[Sequence[str]],
     sources: Sources,
     advance: Callable[[int], object] = lambda n: None,
+    rows: Sequence[int] | None = None,
 ) -> Rows:
     """Score rows as the COCO caption evaluation does.
 
@@ -156,6 +162,10 @@ def coco_rows(
         references: References of each hypothesis, at least one.
         sources: Opened word lists and paraphrase table.
         advance: Called with the number of rows that were completed.
+        rows: Number of each row in error messages. None to count them from 0.
+
+    Raises:
+        UsageError: If a hypothesis or a reference has more than `MAX_WORDS` words, and they are not equal.
     """
     own = [sent_hypothesis(text) for text in hypotheses]
     parts = [[(k, part) for k, text in enumerate(texts) for part in sent_references(text)] for texts in references]
@@ -164,6 +174,7 @@ def coco_rows(
     tokens, number = _tokens([*own, *theirs], sources)
     family = TextFamily(sources.lists, sources.table, tokens)
     row = np.repeat(np.arange(len(own)), n_pairs)
+    _refuse_long(family, number[row], number[len(own) :], tokens, row if rows is None else np.array(rows)[row])
     n_done = 0
 
     def pairs_done(n: int) -> None:
@@ -189,7 +200,8 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
 
     Returns:
         Function from the texts of examples to an iterator over one matrix per example, shape ``(N, N)``, float64, in
-        [0, 1]. Entry [a, b] has text a as reference and text b as hypothesis.
+        [0, 1]. Entry [a, b] has text a as reference and text b as hypothesis. It raises UsageError for two different
+        texts in one example of which one has more than `MAX_WORDS` words.
     """
     every = list(dict.fromkeys(map(_sendable, texts)))
     tokens, numbers = _tokens(every, sources)
@@ -200,6 +212,7 @@ def distance_matrices(texts: Iterable[str], sources: Sources) -> Callable[[Itera
         own, references = (
             np.concatenate([make(example, len(example)) for example in examples]) for make in (np.tile, np.repeat)
         )
+        _refuse_long(family, own, references, tokens)
         scores = _aligned(family, own, references).scores
         for example in examples:
             n = len(example)
@@ -228,6 +241,26 @@ def _tokens(texts: Iterable[str], sources: Sources) -> tuple[list[list[str]], In
     """Return the tokens of the distinct texts, and the index of each text among them."""
     distinct, number = numbered(texts)
     return [meteor_tokens(text, sources.lists.prefixes) for text in distinct], number
+
+
+def _refuse_long(
+    family: TextFamily, own: Ints, references: Ints, tokens: Sequence[Sequence[str]], rows: Ints | None = None
+) -> None:
+    """Check the number of words of pairs of texts. Equal texts need no search, so they can have any length.
+
+    Raises:
+        UsageError: If a text has too many words. The message names the row, if there are `rows`.
+    """
+    longest = np.maximum(family.lengths[own], family.lengths[references])
+    long = np.flatnonzero((longest > MAX_WORDS) & (family.contents[own] != family.contents[references]))
+    if len(long):
+        at = long[0]
+        text = max(own[at], references[at], key=family.lengths.__getitem__)
+        start = shown(" ".join(tokens[text][:8]))
+        raise UsageError(
+            f"`predictions` and `references` must have at most {MAX_WORDS:,} words per text for METEOR 1.5, got "
+            f"{longest[at]:,} words{'' if rows is None else f' in row {rows[at]}'} in the text that starts with {start}"
+        )
 
 
 def _aligned(
