@@ -1,4 +1,4 @@
-"""The pages of the gallery that take a table, two systems and a training as a reader would run them."""
+"""The pages of the gallery about a table, two systems and a training, as a reader would run them."""
 
 import ast
 

@@ -61,7 +61,7 @@ def test_means_of_rows_that_were_scored_one_by_one():
     assert entry["hf_evaluate"] is True
     rows = rows_of(task)
     metric = vlgauge.load(entry["metric"].removeprefix("metrics/"), keep_in_memory=True)
-    # As lm-eval calls it: row by row, and every entry of the results by the one aggregation.
+    # As in lm-eval: row by row, and every entry of the results by the same aggregation.
     results = [metric.compute(predictions=[row["predictions"]], references=[row["references"][1]]) for row in rows]
     found = {key: entry["aggregation"]([result[key] for result in results]) for key in results[0]}
     whole = metric.compute(predictions=list(rows["predictions"]), references=[row[1] for row in rows["references"]])

@@ -21,7 +21,7 @@ def no_pictures_are_known_yet():
 
 
 @pytest.mark.filterwarnings("ignore:.*ref_pac_s lie beyond")  # warning about a captioner that has just begun
-@pytest.mark.filterwarnings("ignore:mtime may not be reliable")  # transformers 5.0, of epochs within a second
+@pytest.mark.filterwarnings("ignore:mtime may not be reliable")  # transformers 5.0, for epochs within a second
 @pytest.mark.parametrize("best", ["cider", "trm"])
 def test_captioner_is_trained_and_the_best_checkpoint_kept(tmp_path, capsys, best):
     training = example_module("train_captioner.py")
@@ -45,7 +45,7 @@ def test_captioner_learns_from_all_rewards(tmp_path, capsys):
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["reward"], row["step"]) for row in rows] == [(name, i) for name in example.REWARDS for i in range(3)]
     first, *others = ({**row, "reward": ""} for row in rows if row["step"] == 0)
-    assert others == [first] * 2  # all begin with one captioner
+    assert others == [first] * 2  # all start from the same captioner
     assert all(math.isfinite(row[name]) for row in rows for name in example.COLUMNS)
     assert "toy CLIP" in capsys.readouterr().out
     assert (tmp_path / "rewards.png").stat().st_size > 10_000

@@ -29,7 +29,7 @@ def test_scores_are_what_the_examples_say(name, config):
     better = 1 if explained.facts.higher_is_better else -1
     score = {one.shows: better * value for one, value in zip(rows, explained.scores, strict=True)}
     assert [explained.title(row) for row in range(len(rows))] == [one.id for one in rows]
-    # Encoders in float32 differ between machines by rounding; a formula that changed does not hide in this.
+    # Encoders in float32 differ between machines by rounding, which is less than the effect of a changed formula.
     golden = GOLDEN[name][config]
     assert dict(zip(golden, explained.scores, strict=True)) == pytest.approx(golden, rel=1e-4, abs=1e-6)
     assert [*golden] == [one.id for one in rows]
@@ -54,7 +54,7 @@ def test_columns_are_those_of_the_metric_and_files_are_there(name):
 # -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def own(tmp_path, use_metrics):
-    """Writes the examples of a metric "own"."""
+    """Function that writes the examples of a metric "own"."""
     use_metrics(tmp_path)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "own.py").write_text("")

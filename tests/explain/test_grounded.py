@@ -1,4 +1,4 @@
-"""Phrases and nouns of a story, and the regions that they found."""
+"""Phrases and nouns of a story, and the regions that they match."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Texts in pieces, of which some are marked."""
+"""Texts in pieces, some of which are marked."""
 
 from vlgauge.explain.marks import Mark, Piece, pieces, pieces_of_runs, word_spans
 
@@ -16,7 +16,7 @@ def test_the_pieces_joined_are_the_text():
 def test_words_are_found_in_their_order_whatever_their_case():
     assert word_spans("A dog. a Dog", ["a", "dog", "a", "dog"]) == [(0, 1), (2, 5), (7, 8), (9, 12)]
     assert word_spans("one", ["two", "one"]) == [(0, 0), (0, 3)]
-    # The lower case of this letter is two characters long: no offset is guessed.
+    # This letter has two characters in lowercase, and no offset is guessed.
     assert word_spans("İ dog", ["dog"]) == [(2, 5)]
 
 

@@ -1,4 +1,4 @@
-"""Every metric explains its rows: on a page that needs nothing, escapes everything, and stays small."""
+"""Every metric explains its rows: on a page that is self-contained, escapes all texts, and is small."""
 
 import json
 import math
@@ -72,7 +72,7 @@ def test_the_page_of_a_metric(name):
     assert all(sentence in text for sentence in found.how_to_read)
     assert len(found.how_to_read) == 3
     assert ('class="toy"' in page) == found.is_toy == (name in TOYS)
-    # Made again, of a result that was written as JSON, it is the same.
+    # The page of a result that was written as JSON is the same.
     columns, result = scored(name)
     assert explain(name, columns, json.loads(to_json(result))).html() == page
 
@@ -223,7 +223,7 @@ def test_jinja_is_asked_for_by_the_name_of_its_extra(run_python, tmp_path):
     assert 'pip install "vlgauge[explain]"' in printed
 
 
-# -- colours ----------------------------------------------------------------------------------------------------------
+# -- colors -----------------------------------------------------------------------------------------------------------
 def luminance(colour):
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -271,7 +271,7 @@ def pages(tmp_path_factory):
 def test_every_report_fits(pages, chromium):
     with leafed(chromium, "dark") as open_next:
         for name, path in pages.items():
-            # Long words are hardest on a phone, plots where three columns are narrow.
+            # Long words are hardest on a phone, and plots in three narrow columns.
             width = 390 if name.endswith("-long") else 1000
             page, asked = open_next(path, width)
             check_layout(page, asked, path, width)

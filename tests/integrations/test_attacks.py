@@ -67,4 +67,4 @@ def test_attacks_pay_nothing_and_the_page_says_what_they_paid(name):
         assert (before, won_before) == (pytest.approx(mean, abs=0.006), pytest.approx(times, abs=1))
         kept = (before, won_before) if attack in NOT_GUARDED else (0.0, 0)
         assert (after, won_after) == (pytest.approx(kept[0]), pytest.approx(kept[1], abs=1))
-    assert max(found[attack][1] for attack in ATTACKS) > 25  # some attack does win without the guards
+    assert max(found[attack][1] for attack in ATTACKS) > 25  # at least one attack wins without the guards

@@ -47,7 +47,7 @@ def bundled():
         yield from scenes.captions(scene, seed=0, n=4)
 
 
-# -- whom no guard hits -----------------------------------------------------------------------------------------------
+# -- texts that pass every guard --------------------------------------------------------------------------------------
 def test_no_guard_hits_a_bundled_caption():
     captions = list(bundled())
     assert len(captions) > 2500
@@ -83,7 +83,7 @@ def test_captions_of_other_kinds_are_left_alone(text):
     assert hits(text) == []
 
 
-# -- whom each hits ---------------------------------------------------------------------------------------------------
+# -- texts that each guard catches ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,4 +1,4 @@
-"""Files scored by Ray: the same result for any workers, and nothing twice after a failure."""
+"""Files scored by Ray: the same result for any number of workers, and no row twice after a failure."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def ray_or_skip():
 @pytest.fixture(scope="module")
 def session():
     ray_or_skip()
-    # Each processor more is a process more that imports Ray Data.
+    # Each additional processor starts one more process that imports Ray Data.
     with of_ray.session(None, 1, 0):
         yield
 
@@ -87,7 +87,7 @@ def test_a_cluster_at_whose_door_nobody_listens_is_one_sentence_at_once(scheme):
 
 @pytest.fixture
 def stories(tmp_path):
-    """Two Parquet files of stories of one string each, with a column that no metric wants."""
+    """Two Parquet files of stories of one string each, with a column that no metric uses."""
     rng = random.Random(0)
     rows = [{"id": f"s{i}", "predictions": f"{i}. {' '.join(rng.choices(WORDS, k=9))}. So."} for i in range(N_ROWS)]
     files = [tmp_path / f"{name}.parquet" for name in "ab"]
@@ -291,7 +291,7 @@ def test_pictures_of_strangers_are_read_in_boxes(tmp_path, capsys, monkeypatch):
     assert main([*words, "--untrusted", *parts, "--output", str(tmp_path / "boxed")]) == 0
     boxed = (tmp_path / "boxed" / "result.json").read_text()
     monkeypatch.setattr(of_ray, "_boxed_parquet", None)
-    assert main([*words, *parts, "--output", str(tmp_path / "direct")]) == 0  # goes on: it is the same run
+    assert main([*words, *parts, "--output", str(tmp_path / "direct")]) == 0  # resumes, because it is the same run
     assert (tmp_path / "direct" / "result.json").read_text() == boxed
     capsys.readouterr()
 

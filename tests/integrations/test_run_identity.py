@@ -1,4 +1,4 @@
-"""Identity of a run: content, and never a time."""
+"""Identity of a run: content, without times."""
 
 import functools
 import hashlib
@@ -94,7 +94,7 @@ def test_what_an_object_keeps_of_itself_and_what_no_pickle_holds_make_no_differe
     before = identified_settings({"parser": parser})
     assert parser.n_words == 1
     assert identified_settings({"parser": parser}) == before
-    streams = [(value for value in ()) for _ in range(2)]  # which no pickle holds
+    streams = [(value for value in ()) for _ in range(2)]  # cannot be pickled
     assert identified_settings({"parser": streams[0]}) == identified_settings({"parser": streams[1]})
 
 

@@ -1,4 +1,4 @@
-"""A metric as torchmetrics has them: rows until `compute`, one tensor then."""
+"""A metric with the interface of torchmetrics: rows until `compute`, then one tensor."""
 
 import copy
 import io
@@ -21,7 +21,7 @@ PICTURES = [scenes.draw_scene(scene, size=48).image for scene in SCENES]
 CAPTIONS = [scenes.captions(scene, seed=0)[0] for scene in SCENES]
 EXPECTED = {"predictions": CAPTIONS, "images": PICTURES}
 
-# Two batches of two rows, as torchmetrics' own tests of metrics of texts have them.
+# Two batches of two rows, as in the tests of text metrics in torchmetrics.
 PREDS = [["a dog runs", "a cat sleeps on a mat"], ["two red birds", "a man rides a horse"]]
 TARGET = [
     [["a dog runs fast", "the dog is running"], ["a cat is on the mat"]],
@@ -44,7 +44,7 @@ def value(name, predictions, references, **settings):
 
 
 class Captioner(torch.nn.Module):
-    """A module that holds a metric, as a LightningModule does."""
+    """A module that contains a metric, like a LightningModule."""
 
     def __init__(self):
         super().__init__()

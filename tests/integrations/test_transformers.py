@@ -18,7 +18,7 @@ from transformers import EvalPrediction, Seq2SeqTrainingArguments
 import vlgauge
 from vlgauge.integrations.transformers import CaptionEvaluation, GenerationMetrics, decoded, without_repeated
 
-# Random models say nothing at times.
+# Random models sometimes generate empty captions.
 pytestmark = pytest.mark.filterwarnings("ignore:.*are empty and were scored as such")
 
 COLUMNS = {"images": "image", "references": "captions"}

@@ -47,7 +47,7 @@ def test_one_pass_per_distinct_picture_and_the_scores_of_the_metric():
     asked = {"prompts": ["Describe."] * 64, "completion_ids": [[1]] * 64, "image": [drawn(i) for i in of_picture]}
     rewards = reward(completions=[messages(text) for text in texts], trainer_state=None, **asked)
     passes = images_encoded(reward) - before
-    assert passes <= 8  # fewer where another test of this process has seen them
+    assert passes <= 8  # fewer if another test of this process has encoded them
     assert reward(completions=texts, **asked) == rewards
     assert images_encoded(reward) - before == passes
     expected = load("pac_s").compute(predictions=texts, images=asked["image"])["pac_s_scores"]
@@ -177,8 +177,8 @@ def test_a_guarded_text_gets_the_lowest_sum_whichever_term_guards_it():
     both = combined_reward({"clip_s": 1.0, "rouge_l": 0.5}, references="captions", profile="embedded")
     rows = {"image": [drawn(0)] * 3, "captions": [[CAPTIONS[0]], [LONG], []]}
     assert both.range == (0.0, pytest.approx(5 / 3.5 + 0.5))
-    # The second has all of its words in the reference, but CLIP cannot read it; the third cannot be scored by ROUGE-L,
-    # which takes nothing from its being no caption.
+    # The second has all of its words in the reference, but is too long for CLIP. ROUGE-L cannot score the third,
+    # which still counts as a guarded text.
     found = both(["p"] * 3, [CAPTIONS[0], LONG, "!!"], **rows)
     assert found[0] > 0.5
     assert found[1:] == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Two processes with gloo: the numbers of one."""
+"""Two processes with gloo have the scores of a single process."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The demo: its page shows how each metric reacts, needs nothing from outside, and is the same each time."""
+"""The demo: its page shows how each metric reacts, is self-contained, and is the same each time."""
 
 import io
 import re
@@ -17,7 +17,7 @@ from vlgauge.core.catalog import metric_names
 from vlgauge.core.signatures import TOY_NUMBERS
 from vlgauge.explain.examples import ROLES
 
-# Metrics without a torch that would have to be imported, of four families, and the page of them alone.
+# Metrics of four families that do not import torch, and the page of these metrics.
 FEW = ("rovist_nr", "trm", "stylecider", "chair", "bleu")
 PAGE = """
 import sys
@@ -152,7 +152,7 @@ UNEVEN = """() => [...document.querySelectorAll('.three')].filter(three => new S
 ).size > 1).length"""
 
 
-# At most, in pixels, by width.
+# Maximum height by width, in pixels.
 HEIGHTS = {390: 38_000, 1000: 31_000, 1280: 24_000, 1600: 22_000}
 
 
@@ -166,7 +166,7 @@ def test_the_report_fits_and_a_phone_unfolds_the_other_examples(run, chromium, t
         assert page.evaluate(ground) == "rgb(15, 21, 27)"
         cards = page.locator("#trm .three > .card")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, False, False]
-        # Nothing can be unfolded on paper, which is light.
+        # In print, everything is unfolded and the background is light.
         page.emulate_media(media="print")
         assert [cards.nth(row).is_visible() for row in range(3)] == [True, True, True]
         assert page.evaluate(ground) == "rgb(255, 255, 255)"
@@ -185,5 +185,5 @@ def test_the_report_fits_and_a_phone_unfolds_the_other_examples(run, chromium, t
         tip = page.locator("mark:focus .tip")
         tip.wait_for(state="visible")
         assert tip.bounding_box()["width"] <= 390
-        # The narrowest, and that where three columns are.
+        # The narrowest width, and the one with three columns.
         check_layout(page, asked, path, 390, 1000)

@@ -41,7 +41,7 @@ def unsaid(document):
     """Yield the uses in blocks of a page that the page has not introduced by then."""
     text = document.read_text("utf-8")
     for found in re.finditer(r"^```(?:python|sh)[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        said = text[: found.end() + 300]  # or just behind it
+        said = text[: found.end() + 300]  # or just after it
         for use, remark, what in SAID:
             if re.search(use, found[1]) and not re.search(remark, said):
                 yield f"line {text[: found.start()].count(chr(10)) + 1}: {what}"
@@ -96,7 +96,7 @@ def commands():
 
 
 @pytest.mark.filterwarnings("ignore:[0-9]+ of [0-9]+ rows share their (image|video)")
-# The bundled caption sets are of several sizes on purpose.
+# The bundled caption sets have several sizes on purpose.
 @pytest.mark.filterwarnings("default:.* is a mean over sets of")
 @pytest.mark.parametrize("line", list(commands()))
 def test_shell_examples_run(line, folder, capsys):

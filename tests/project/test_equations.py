@@ -1,4 +1,4 @@
-"""The table of equations in CONTRIBUTING.md: each leads to a function that names the equation."""
+"""The table of equations in CONTRIBUTING.md: each entry leads to a function that names the equation."""
 
 import ast
 import re

@@ -222,7 +222,7 @@ def test_explanations_import_nothing_above_them_and_no_script(path):
         assert parts[0] != "vlgauge" or parts[1] not in ABOVE_METRICS - {"explain"}
     relative = [node for node in nodes_of(path, ast.ImportFrom) if node.level]
     beside = {one.stem for one in path.parent.glob("*.py")}
-    # The script is loaded by evaluate alone: in here it would have another class.
+    # Only `evaluate` loads the script: a relative import would create a second class.
     assert {node.module for node in relative} <= beside - {path.parent.name}
 
 

@@ -1,4 +1,4 @@
-"""The wheel: it contains everything, and it works alone."""
+"""The wheel contains everything and works without the sources."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def wheel(built):
 
 @pytest.fixture(scope="session")
 def run_wheel(wheel, run_python, tmp_path_factory):
-    """`run_wheel(code)`: output of a fresh process in an empty folder that knows nothing but the wheel."""
+    """`run_wheel(code)`: output of a fresh process in an empty folder that can import only the wheel."""
     empty = tmp_path_factory.mktemp("empty")
 
     def run(code):

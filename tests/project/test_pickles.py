@@ -22,6 +22,6 @@ def test_nothing_is_unpickled():
     scripts = [*(ROOT / "shared" / "vlgauge").rglob("*.py"), *(METRICS).rglob("*.py")]
     assert len(scripts) > 20
     found = {(name, script.name) for script in scripts for name in pickling(script)}
-    # The reader of plain pickles knows no class and no function; see tests/checkpoints/test_pickles.py.
+    # The reader of plain pickles resolves no class and no function; see tests/checkpoints/test_pickles.py.
     readers = {("Unpickler", "pickles.py")}
     assert found <= {("UnpicklingError", script.name) for script in scripts} | readers

@@ -25,7 +25,7 @@ def pages():
     return script_module("../docs/extensions/metric_pages.py")
 
 
-# -- pages that are made ----------------------------------------------------------------------------------------------
+# -- generated pages --------------------------------------------------------------------------------------------------
 def test_a_card_is_a_page_without_front_matter(pages):
     page = pages.card("meteor")
     assert page.startswith("# METEOR\n")
@@ -62,7 +62,7 @@ def test_every_table_and_figure_has_a_row(pages):
         assert one.why in page
 
 
-# -- pages that are written -------------------------------------------------------------------------------------------
+# -- written pages ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", WRITTEN, ids=[path.relative_to(DOCS).as_posix() for path in WRITTEN])
 def test_every_block_runs_or_says_why_not(path):
     """Check the languages of all blocks.

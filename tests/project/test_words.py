@@ -1,4 +1,4 @@
-"""One word for each thing: words that the table in CONTRIBUTING excludes, in text that users read."""
+"""One term per concept: words that the table in CONTRIBUTING excludes, in text that users read."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ ROW = re.compile(
 )
 # Text that may become such a phrase when its parts are joined. Most files have none and need not be parsed.
 PARTS = re.compile(r"\b(?:per|each|every|an?)\W[\Wnrf]*(?:example|sample|item)|data[\Wnrf]*point", re.IGNORECASE)
-# Settings that the table names otherwise.
+# Settings for which the table has other names.
 SETTINGS = {"mode", "authors", "reference", "samples", "examples", "n_examples", "items", "model_path", "ckpt"}
 KEYS = re.compile(r"_per_(?:item|example|sample)|_(?:items|examples|samples)$")
 TOLD = {"warn", "refuse", "one_of", "add_argument"}

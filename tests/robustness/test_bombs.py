@@ -63,7 +63,7 @@ FLOATS = 64 * 2**18  # 64 MB
 
 @measured
 def test_weights(tmp_path):
-    # The first is read for the import of torch, and not looked at.
+    # The first one only triggers the import of torch, and its result is not used.
     names = ("first", "packed", "wide", "overlap", "fine")
     paths = {name: tmp_path / f"{name}.pt" for name in names}
     made.torch_file(paths["first"], 2**18, (2**9, 2**9), (2**9, 1))

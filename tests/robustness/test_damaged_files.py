@@ -1,4 +1,4 @@
-"""Damaged files, drawn from a seed: each gives a result or one sentence, and nothing else."""
+"""Damaged files, sampled from a seed: each gives a result or one sentence, and no other output."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One of several processes dies anywhere: never a score of some of the rows, the next run is right, nothing is left."""
+"""One of several processes dies at any point: no partial score, a correct next run, and no files are left."""
 
 import os
 import re
@@ -62,7 +62,7 @@ class Processes:
 def processes():
     import evaluate
 
-    evaluate.load(TOY, keep_in_memory=True)  # one copy of the script, before several processes want to make it
+    evaluate.load(TOY, keep_in_memory=True)  # one copy of the script, before several processes copy it at once
     started = Processes()
     yield started
     started.stop()
@@ -120,13 +120,13 @@ def killed_run(processes, world, victim, point):
 
 
 def check_killed(processes, folder, world, victim, point):
-    # Only who waits for one that never comes waits so long.
+    # The short timeout is for runs in which a process is missing.
     absent = point in ("before adding", "meeting") or (victim == 0 and point == "answering")
     start(processes, folder, world, timeout=max(0.5, (world - 1) / 2) if absent else 60)
     answers = killed_run(processes, world, victim, point)
     first = answers.get(0)
     if point == "after" or (victim and point == "published"):
-        # All rows were handed over before the death.
+        # All rows had arrived before the process died.
         assert len(first["story_toy_scores"]) == MANY + (world - 1) + 3 * world
     elif victim:
         assert isinstance(first, ValueError)

@@ -1,4 +1,4 @@
-"""Made-up settings and rows, drawn from a seed: each gives a result or a sentence that names the error."""
+"""Made-up settings and rows, sampled from a seed: each gives a result or a sentence that names the error."""
 
 import inspect
 import random
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 4300  # the longest path, and a sentence
 
 # -- values -----------------------------------------------------------------------------------------------------------
 class Unshown:
-    """An object that has no representation."""
+    """An object without a representation."""
 
     def __repr__(self):
         raise RuntimeError("no")
@@ -33,7 +33,7 @@ def deep_list():
     return value
 
 
-# To make it takes longer than all else.
+# Built once, because it takes longer than all other values.
 DEEP = deep_list()
 
 

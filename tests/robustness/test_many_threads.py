@@ -1,4 +1,4 @@
-"""Ten thousand calls in eight threads: not one wrong number, nothing left."""
+"""Ten thousand calls in eight threads: no wrong result, and no files are left."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -75,7 +75,7 @@ def test_settings_of_the_command(capsys, value):
     assert len(line) < 300
 
 
-# -- columns and per-call data ----------------------------------------------------------------------------------------
+# -- columns and per-call inputs --------------------------------------------------------------------------------------
 def test_numbers_that_d_hm_cannot_hold():
     fine = {"groovist": 0.5, "rovist_c": 0.5, "rovist_nr": 0.5}
     with pytest.raises(ValueError, match=r"`predictions\[0\]\['groovist'\]` must be finite, NaN or None, got 1000"):

@@ -13,7 +13,7 @@ from vlgauge import scenes
 from vlgauge.scenes.content import OPPOSITES, single_scenes
 from vlgauge.scenes.drawing import _BACKGROUNDS, _COLOURS
 
-# The grammar once more, read instead of written.
+# A second version of the grammar, for parsing instead of writing.
 WORDS = {
     "size": {"small": "small little tiny", "large": "large big huge"},
     "colour": {**{name: name for name in scenes.COLOURS}, "purple": "purple violet"},
@@ -106,7 +106,7 @@ def test_boxes_lie_tightly_around_what_is_drawn(size):
         foreground = far_from(pixels, pixels[0, 0])
         assert pixels.shape == (size, size, 3)
         for thing, (left, top, right, bottom) in zip(scene.objects, drawing.boxes, strict=True):
-            # Two pixels around the box are still background, so nothing of the object is left outside.
+            # Two pixels around the box are still background, so that no part of the object is outside.
             rows, columns = np.nonzero(foreground[max(top - 2, 0) : bottom + 2, max(left - 2, 0) : right + 2])
             rows, columns = rows + max(top - 2, 0), columns + max(left - 2, 0)
             found = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)

@@ -26,7 +26,7 @@ from vlgauge.inputs.media.tables import read_rows
 
 assemble = script_module("assemble_space.py")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-# The others need models, and minutes in all.
+# The others require models, and several minutes.
 CHEAP = ("rovist_nr", "trm", "clip_s")
 KINDS = {
     "gradio": {"README.md", "app.py", "requirements.txt", "thumbnail.png"},
@@ -381,7 +381,7 @@ def test_the_page_fits_wide_and_narrow(static, chromium, tmp_path):
 
 # -- folders and arguments --------------------------------------------------------------------------------------------
 def test_another_process_makes_the_same_bytes(spaces, static, run_python, tmp_path):
-    # One without models, one with the most, one of two configurations, and the one without a metric.
+    # One without models, one with the most models, one with two configurations, and one without a metric.
     probes = ("rovist_nr", "groovist", "onlystyle", "workbench")
     printed = run_python(DIGESTS.format(scripts=str(SCRIPTS), probes=probes), cwd=tmp_path, PYTHONHASHSEED="7")
     for name in probes:

@@ -13,7 +13,7 @@ SOURCE = f"git+https://github.com/vlgauge/vlgauge@v{vlgauge.__version__}"
 
 @pytest.fixture
 def check(monkeypatch):
-    """The script, whose programs only say that they were called."""
+    """The script, whose programs only record their calls."""
     script, calls = script_module("check_release.py"), []
 
     def run(*words):

@@ -37,7 +37,7 @@ def test_one_command_dates_the_release(root, capsys):
 
 def test_install_lines_take_the_index_after_it(root):
     before = (root / "README.md").read_text("utf-8")
-    assert 'pip install "vlgauge @ git+https://github.com/' in before  # the tag is not there before the release
+    assert 'pip install "vlgauge @ git+https://github.com/' in before  # the tag does not exist before the release
     assert date_release.main(["--date", "2026-12-01"], root=root) == 0
     after = (root / "README.md").read_text("utf-8")
     assert "pip install vlgauge\n" in after

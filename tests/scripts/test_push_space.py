@@ -20,7 +20,7 @@ HINT = f'from vlgauge.families import base  # From: "vlgauge[x]@git+{REPOSITORY}
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A Hub, asked with a token."""
+    """A Hub that is used with a token."""
     hub = Uploads()
     be_online(monkeypatch, hub.url, tmp_path / "home")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
@@ -31,14 +31,14 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.fixture
 def ready(hub, monkeypatch):
-    """A Hub and a checkout of which nothing is wrong."""
+    """A Hub and a checkout without errors."""
     monkeypatch.setattr(push, "check_checkout", lambda ref, root: None)
     return hub
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Few Spaces, of one file each."""
+    """A few Spaces with one file each."""
 
     def assembled(name, **chosen):
         if name == "trm":
@@ -53,7 +53,7 @@ def commits(hub):
     return [path for method, path in hub.log if method == "POST" and "/commit/" in path]
 
 
-# -- nothing is sent unless it is asked for ---------------------------------------------------------------------------
+# -- uploads only on request ------------------------------------------------------------------------------------------
 def test_a_dry_run_asks_nobody_and_shows_everything(hub, capsys):
     assert push.main(["clip_s", "--org", "people"]) == 0
     assert hub.log == []
@@ -202,7 +202,7 @@ def rows_of(program):
     return found["rows"]
 
 
-# -- which checkout may be sent ---------------------------------------------------------------------------------------
+# -- checkouts that may be uploaded -----------------------------------------------------------------------------------
 def git(folder, *words):
     found = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
     return found.stdout.strip()

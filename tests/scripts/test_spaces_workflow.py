@@ -1,4 +1,4 @@
-"""The workflow that sends the Spaces: every one of them, by the script, with the secret in that step alone."""
+"""The workflow that uploads the Spaces: all of them, by the script, with the secret in that step only."""
 
 import json
 import os
@@ -14,7 +14,7 @@ push = script_module("push_space.py")
 
 def test_a_tag_sends_every_space_by_the_script(monkeypatch):
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "spaces.yml").read_text("utf-8"))
-    # "on" is a truth value in YAML 1.1.
+    # "on" is a bool in YAML 1.1.
     assert workflow[True] == {"workflow_call": None, "workflow_dispatch": None}
     assert workflow["permissions"] == {"contents": "read"}
     job = workflow["jobs"]["push"]

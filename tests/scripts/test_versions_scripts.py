@@ -15,7 +15,7 @@ SCRIPTS = ROOT / "scripts"
 def loaded(name):
     spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look for it
+    sys.modules[name] = module  # the place in which dataclasses look it up
     spec.loader.exec_module(module)
     return module
 

@@ -1,4 +1,4 @@
-"""The app of every Space: five lines, the same for all but the name."""
+"""The app of every Space: five lines that differ only in the name."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""An assembled Space, run as the Hub runs it, and called as its card says."""
+"""An assembled Space, run as the Hub runs it, and called as in its card."""
 
 import ast
 import importlib

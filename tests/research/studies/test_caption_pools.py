@@ -1,4 +1,4 @@
-"""Every caption is encoded once and every pair of an example compared once, with the numbers of calls on their own."""
+"""Captions are encoded once and pairs of an example compared once, with the scores of separate calls."""
 
 from collections import Counter
 

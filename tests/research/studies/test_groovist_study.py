@@ -44,7 +44,7 @@ def test_best_of_the_random_ones_counts():
     assert found.test.n_items == 2
     assert found.intervals["difference"] == bootstrap_interval([1.0 - 0.4, 0.2 - 0.3])
     assert found.intervals["wins"] == bootstrap_interval([1.0, 0.0])
-    assert study.random_pairs([0.5, 0.5], [[0.5], [0.4]]).wins == 0.5  # no win over an equal one
+    assert study.random_pairs([0.5, 0.5], [[0.5], [0.4]]).wins == 0.5  # a tie is not a win
     nothing = study.random_pairs([math.nan], [[1.0]])
     assert (nothing.n, math.isnan(nothing.own)) == (0, True)
     assert set(nothing.intervals.values()) == {None}

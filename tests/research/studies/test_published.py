@@ -88,7 +88,7 @@ def test_three_digits_of_the_authors_code_are_the_one_of_the_paper():
         found = {(row.table, row.metric): list(row.values.values()) for row in rows() if row.protocol == protocol}
         for label, metric in names.items():
             assert found["README of aimagelab/pacscore", metric] == wanted[protocol][label]
-            # The paper has 22.2 for 22.269.
+            # The paper prints 22.2 for 22.269.
             assert found["Table 1", metric] == pytest.approx(wanted[protocol][label], abs=0.07)
 
 

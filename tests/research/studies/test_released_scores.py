@@ -1,4 +1,4 @@
-"""FLEUR's published numbers from the scores that its authors released: small files of that form, and refusals."""
+"""FLEUR's published values from the scores that its authors released: small files of that form, and errors."""
 
 import json
 from itertools import chain

@@ -22,7 +22,7 @@ REFERENCES = [row["references"] for row in SETS]
 
 
 class FakeMetric:
-    """Gives the numbers of candidates back as p-values."""
+    """A metric that returns the numbers of candidates as p-values."""
 
     name = "fake"
 

@@ -92,7 +92,7 @@ def test_every_byte_that_turns_over_is_noticed(tmp_path):
         checkpoint.file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(ValueError, match=refused):
             checkpoint.resumed()
-    # The last byte is one of a tensor.
+    # The last byte belongs to a tensor.
     with pytest.raises(ValueError, match="as the training wrote it, got one that was altered since"):
         checkpoint.resumed()
     assert weight.tolist() == [4.0, -3.0]

@@ -40,7 +40,7 @@ def test_clips(drawn):
             for folder in (drawn, EXAMPLES)
         )
         assert len(new) == len(bundled) >= 8
-        # Encoders of other versions may round otherwise.
+        # Encoders of other versions may round differently.
         assert max(abs(a - b).mean() for a, b in zip(new, bundled, strict=True)) < 2
 
 

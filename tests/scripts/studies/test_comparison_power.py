@@ -23,7 +23,7 @@ def test_a_run_is_decided_as_compare_does(study, systems, rows):
     found = study.told_apart(scores, seed=4)
     pairs = list(itertools.combinations(range(systems), 2))
     for own, apart in zip(scores, found, strict=True):
-        # Ids of as many digits: signs belong to rows in the order of their ids.
+        # Ids have the same number of digits, so that random signs belong to rows in the order of their ids.
         runs = {f"s{i}": made_run(one, ids=[f"{row:03}" for row in range(rows)]) for i, one in enumerate(own)}
         (compared,) = compare(runs, ["rovist_nr"], seed=4).metrics
         assert [pair.pvalue * len(pairs) <= 0.05 for pair in compared.pairs] == apart.tolist()

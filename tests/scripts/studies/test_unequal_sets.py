@@ -1,4 +1,4 @@
-"""The study of sets of unequal sizes compares as it says, and prints its table."""
+"""The study of sets of unequal sizes compares as documented, and prints its table."""
 
 import numpy as np
 import pytest

@@ -39,7 +39,7 @@ def test_a_sample_with_one_value_has_no_correlation(constant):
     scores, ratings = np.arange(4.0), np.array([1.0, 1.0, 2.0, 3.0])
     table = RankTable(np.ones(4) if constant == "scores" else scores, np.ones(4) if constant == "ratings" else ratings)
     assert np.isnan([*table_taus(table.counts(np.arange(4))), table_spearman(table.counts(np.arange(4)))]).all()
-    # Two values, of which the sample has one.
+    # Two values, one of which is in the sample.
     assert np.isnan(table_taus(RankTable(scores, ratings).counts(np.array([0, 1, 1])))).all()
 
 
@@ -168,7 +168,7 @@ def test_draws_of_references_have_figures_of_their_own():
     expected = {"HC": each[0], "HI": each[1], "mean": math.hypot(*each) / 2}
     assert {name: own.deviation for name, own in found.drawn.items()} == pytest.approx(expected)
     assert {own.n for own in found.drawn.values()} == {5}
-    # As far as whole draws lie apart.
+    # Similar to the deviation between whole draws.
     assert np.std(100 * right.mean(axis=1), ddof=1) == pytest.approx(expected["mean"], rel=1.0)
     assert evaluated(pairs([RIGHT] * 3), [1, 2] * 3, resamples=0).drawn == {}
 

@@ -1,4 +1,4 @@
-"""Pairs of captions of which one is better: votes, ties, draws, kinds, paragraphs."""
+"""Pairs of captions, one of which is better: votes, ties, draws, kinds, paragraphs."""
 
 import numpy as np
 import pytest

@@ -179,7 +179,7 @@ def test_intervals_draw_groups_and_not_rows():
     for rows in seen[1:]:
         drawn = [groups[row] for row in rows]
         counts = {name: drawn.count(name) / len(rows) for name, rows in members.items()}
-        assert sum(counts.values()) == 3  # as many groups as there are
+        assert sum(counts.values()) == 3  # the number of groups
         assert all(count == int(count) for count in counts.values())
         assert sorted(rows) == sorted(row for name, count in counts.items() for row in members[name] * int(count))
     assert len({tuple(rows) for rows in seen}) > 10
@@ -193,7 +193,7 @@ def test_interval_of_a_mean_is_that_of_the_means():
     scores = rng.normal(size=200) + np.array(groups)
     ((low, high),) = grouped_intervals(lambda rows: [float(scores[rows].mean())], groups, resamples=4000)
     expected = bootstrap_interval(scores.tolist(), groups=groups)
-    # The one is of percentiles, the other studentised, which is wider for 25 groups.
+    # One is a percentile interval, the other is studentized and wider for 25 groups.
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.6)
     ungrouped = bootstrap_interval(scores.tolist())
     assert high - low > 1.5 * (ungrouped.high - ungrouped.low)
@@ -239,7 +239,7 @@ def test_samples_without_a_correlation_are_left_out():
     assert found.low <= found.high <= 100
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("task", [rated([1, 2, 3]), pairs([RIGHT] * 2)])
 def test_refusals(task):
     n = len(task.columns["predictions"])

@@ -1,4 +1,4 @@
-"""sDCI: both counting rules, as plain loops, and the numbers of the authors' code."""
+"""sDCI: both counting rules, as plain loops, and the values of the authors' code."""
 
 import json
 
@@ -17,7 +17,7 @@ def test_worked_example():
     assert growth_rates(right, wrong) == (2 / 3, 3 / 4)
     # The last caption has no separate decision there.
     assert authors_rates(right, wrong, 0.0) == (2 / 3, 2 / 3)
-    # Two of four above: the first decision alone, of whichever captions.
+    # Two of four above: only the first decision counts, whichever captions it compares.
     assert authors_rates(right, wrong, 0.15) == (1 / 2, 1 / 2)
     assert np.isnan(authors_rates(right, wrong, 0.25)).all()
     assert growth_rates(np.array([0.1, 0.1]), np.array([0.1, 0.0])) == (0.0, 0.5)

@@ -200,7 +200,7 @@ def test_the_curve_is_drawn(train):
     assert read_adapter(target).digest == read_adapter(path).digest
 
 
-# -- stopping and going on --------------------------------------------------------------------------------------------
+# -- stopping and resuming --------------------------------------------------------------------------------------------
 def test_an_interrupted_training_goes_on_bit_by_bit(train, monkeypatch):
     whole = train(*SCENES)[2]
 

@@ -131,7 +131,7 @@ def test_no_image_twice_in_a_batch(keep_rest):
     assert all(len(set(images[batch].tolist())) == len(batch) for batch in dealt)
     counts = np.bincount(images)
     if keep_rest:
-        # Only a round in which a single image is left over cannot be used.
+        # Only a round with a single remaining image cannot be used.
         assert len(rows) >= 200 - (counts.max() + 1)
     else:
         assert {len(batch) for batch in dealt if len(batch) < 16} <= {(counts > r).sum() for r in range(counts.max())}
@@ -159,7 +159,7 @@ def test_groups_stay_together():
     first = {groups[batch].tolist()[0] for batch in dealt}
     again = data.epoch_batches(np.arange(48), groups, 16, np.random.default_rng(1))
     assert first != {groups[batch].tolist()[0] for batch in again}
-    # An image that occurs twice still never meets itself.
+    # An image that occurs twice is never paired with itself.
     images = np.repeat(np.arange(24), 2)
     dealt = data.epoch_batches(images, np.arange(48) // 4, 8, np.random.default_rng(0))
     assert all(len(set(images[batch].tolist())) == 8 for batch in dealt)

@@ -1,4 +1,4 @@
-"""Drawn rows and pairs of the training of PAC-S, and the accuracies on them."""
+"""Synthetic rows and pairs of the training of PAC-S, and the accuracies on them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Training of classifiers of sentence order, and the small one that is shipped."""
+"""Training of classifiers of sentence order, and the small bundled classifier."""
 
 import json
 import re
@@ -20,7 +20,7 @@ STORIES = [[f"First came {name}.", f"Then {name} left.", "Finally all was still.
 
 @pytest.fixture
 def script(monkeypatch):
-    """The script as a module, with a fresh model that is smaller still."""
+    """The script as a module, with an even smaller fresh model."""
     from vlgauge.research.training.rovist_c import command
 
     monkeypatch.setattr(command.classifier, "FRESH", {**command.classifier.FRESH, **NO_WORDS})

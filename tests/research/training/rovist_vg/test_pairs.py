@@ -153,7 +153,7 @@ def test_content_words():
     assert all(word == word.lower() for word in pairs.FUNCTION_WORDS)
 
 
-# -- drawn scenes -----------------------------------------------------------------------------------------------------
+# -- synthetic scenes -------------------------------------------------------------------------------------------------
 def test_pairs_of_drawn_scenes():
     found = list(pairs.drawn_pairs(3, 0, "train"))
     phrases = [pair.phrase for pair in found]

@@ -1,4 +1,4 @@
-"""Training of rovist_vg: readers of pairs, the loss of the authors, the loop, and the files that come out."""
+"""Training of rovist_vg: readers of pairs, the loss of the authors, the loop, and the output files."""
 
 import argparse
 import json
