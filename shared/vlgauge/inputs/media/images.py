@@ -342,6 +342,9 @@ def decoded_image(
         with alone, _unreadable_refused(place, shown or _shown(cell)):
             animated = bool(getattr(image, "is_animated", False))
             image.load()
+            # A text chunk of a PNG file with this name replaces the transparency, and Pillow cannot convert a text.
+            if isinstance(image.info.get("transparency"), str):
+                del image.info["transparency"]
             # Rotate in place, because a decoded photograph is large, with four bytes per pixel in any mode.
             ImageOps.exif_transpose(image, in_place=True)
             picture: Image.Image = image
