@@ -1,6 +1,8 @@
 """Images and videos are bitwise identical with and without decoding in the sandbox."""
 
 import io
+import struct
+import zlib
 from pathlib import Path
 
 import av
@@ -9,9 +11,11 @@ import pytest
 from PIL import Image
 from small_videos import write_video
 
+from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media import frames, sandbox_tasks
 from vlgauge.inputs.media.frames import video_pictures
 from vlgauge.inputs.media.images import image_cell, image_head, open_image
+from vlgauge.inputs.media.pictures import ImagePicture
 from vlgauge.inputs.media.video_decoder import decoded_frames
 from vlgauge.inputs.media.videos import video_cell
 from vlgauge.inputs.sandbox import reading
@@ -57,6 +61,22 @@ FILES = {name: saved(mode, kind, **options) for name, (mode, kind, options) in P
 FILES |= {"turned": turned(), "moving": moving()}
 
 
+def with_late_text(mode, key, value):
+    """Return a PNG file with a text after its pixels."""
+    text = key + b"\0" + value
+    chunk = struct.pack(">I", len(text)) + b"tEXt" + text + struct.pack(">I", zlib.crc32(b"tEXt" + text))
+    content = saved(mode, "PNG")
+    return content[:-12] + chunk + content[-12:]
+
+
+FILES |= {f"{mode}-PNG-text": with_late_text(mode, b"transparency", b"zz") for mode in ("L", "P", "RGB")}
+BROKEN = {
+    "exif": with_late_text("RGB", b"exif", b"zz"),
+    "xmp": with_late_text("RGB", b"xmp", b"zz"),
+    "pixels": FILES["RGB-PNG"][:2000],
+}
+
+
 @pytest.mark.filterwarnings("ignore:.*more than one frame", "ignore:Palette images with Transparency")
 @pytest.mark.parametrize("convert", ["early", "late"])
 @pytest.mark.parametrize("name", FILES)
@@ -98,6 +118,24 @@ def test_a_head_is_the_same():
         with reading("boxed"):
             found = image_head(image_cell(content, "x"), "x")
         assert found == image_head(image_cell(content, "x"), "x"), name
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_head_with_broken_data_is_one_sentence(tmp_path, name):
+    path = tmp_path / "a.png"
+    path.write_bytes(BROKEN[name])
+    for cell in (image_cell(BROKEN[name], "images[1]"), image_cell(str(path), "images[1]")):
+        shown, messages = repr(cell["path"]) if cell["path"] else f"{len(BROKEN[name])} bytes", set()
+        for how in ("direct", "boxed"):
+            for read in (image_head, open_image):
+                with reading(how), pytest.raises(UsageError) as told:
+                    read(cell, "images[1]")
+                assert told.value.argument == "images[1]"
+                messages.add(str(told.value))
+            with reading(how):
+                assert ImagePicture(cell, "images[1]").stored_mode() is None
+        (message,) = messages
+        assert message.startswith(f"`images[1]` must be a readable image, got {shown} (error: ")
 
 
 def test_nothing_is_decoded_here(monkeypatch):

@@ -364,14 +364,15 @@ def image_head(cell: Mapping[str, Any], place: str) -> tuple[tuple[int, int], st
     """
     if is_boxed():
         return sandboxed.picture_head(_content(cell, place), place, _shown(cell))
-    with opened_image(cell, place) as image:
-        return head_of(image)
+    return read_head(cell, place)
 
 
-def head_of(image: ImageFile) -> tuple[tuple[int, int], str]:
-    """Return width and height of an opened image after rotation, and the mode of its pixels."""
-    turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
-    return (image.height, image.width) if turned else image.size, image.mode
+def read_head(cell: Mapping[str, Any], place: str, *, shown: str = "") -> tuple[tuple[int, int], str]:
+    """Read the header of a cell in this process, even if it is untrusted. See `image_head` for result and errors."""
+    # Pillow also reads the chunks after the pixels of a PNG file, which can be broken if the header is not.
+    with opened_image(cell, place, shown=shown) as image, _unreadable_refused(place, shown or _shown(cell)):
+        turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
+        return (image.height, image.width) if turned else image.size, image.mode
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from PIL import Image
 
-from vlgauge.inputs.media.images import decoded_image, head_of, opened_image
+from vlgauge.inputs.media.images import decoded_image, read_head
 from vlgauge.inputs.media.video_decoder import VideoSource, upright_pixels
 
 _Part: TypeAlias = tuple[dict[str, Any], bytes | memoryview]
@@ -47,9 +47,8 @@ def whole(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
 def head(settings: dict[str, Any], content: bytes) -> Iterator[_Part]:
     """Yield size and mode of an image without decoding it."""
     cell = {"bytes": content, "path": None}
-    with opened_image(cell, settings["place"], shown=settings["shown"]) as image:
-        size, mode = head_of(image)
-        yield {"size": size, "mode": mode}, b""
+    size, mode = read_head(cell, settings["place"], shown=settings["shown"])
+    yield {"size": size, "mode": mode}, b""
 
 
 @contextmanager
