@@ -215,8 +215,48 @@ def test_positions_beyond_the_file_are_refused(tmp_path):
         read_pickle(written(tmp_path, b"\x80\x02}r\x00\x00\x00\x08."))
 
 
+def repeated_tuples(n_levels, width=2):
+    data = b"\x80\x02K\x00q\x000"
+    for level in range(n_levels):
+        data += b"(" + bytes([ord("h"), level]) * width + b"tq" + bytes([level + 1]) + b"0"
+    return data + b"}h" + bytes([n_levels]) + b"K\x01s."
+
+
+def test_tuples_that_repeat_within_each_other_are_refused(tmp_path):
+    # Each level doubles the time of the hash of the key.
+    assert len(read_pickle(written(tmp_path, repeated_tuples(10)))) == 1
+    for n_levels, width in ((60, 2), (6, 100)):
+        with pytest.raises(ValueError, match="fails with: tuples that repeat within each other"):
+            read_pickle(written(tmp_path, repeated_tuples(n_levels, width)))
+
+
+def test_a_long_tuple_as_the_key_of_many_dictionaries_is_refused(tmp_path):
+    data = b"\x80\x02](" + b"N" * 2_000 + b"tq\x000" + b"}h\x00Nsa" * 2_000 + b"."
+    with pytest.raises(ValueError, match="fails with: tuples that repeat within each other"):
+        read_pickle(written(tmp_path, data))
+
+
+def test_tuples_as_keys(tmp_path):
+    words = [("a", "b"), ("a", ("b", "c")), ()]
+    value = [{key: number for number, key in enumerate(words)} for _ in range(5_000)]
+    for protocol in range(6):
+        assert read_pickle(written(tmp_path, pickle.dumps(value, protocol))) == value
+
+
+def test_tuples_are_not_hidden_in_a_number_of_numpy(tmp_path):
+    data = pickle.dumps(np.float64(1), 2).replace(b"f8", b"O8")
+    with pytest.raises(ValueError, match="fails with: a number of the type object"):
+        read_pickle(written(tmp_path, data))
+
+
+def test_sets_of_protocol_4_are_refused(tmp_path):
+    for value in ({1}, frozenset([1])):
+        with pytest.raises(ValueError, match="fails with: a set"):
+            read_pickle(written(tmp_path, pickle.dumps(value, 4)))
+
+
 def test_a_reason_without_words_is_named(tmp_path, monkeypatch):
-    def full(_):
+    def full(*_):
         raise MemoryError
 
     monkeypatch.setattr("pickletools.genops", full)

@@ -106,6 +106,15 @@ def test_what_torch_writes_with_tensors_is_read(tmp_path):
         assert list(found["model"]) == list(content["model"])
 
 
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tuples_that_repeat_within_each_other_are_refused(tmp_path, zipped):
+    # The hash of such a key would take years.
+    levels = b"".join(b"h" + bytes([level]) + b"\x86q" + bytes([level + 1]) for level in range(60))
+    path = wrapped(b"\x80\x02}K\0q\0h\0" + levels + b"K\1s.", tmp_path / "x.pt", zipped)
+    with pytest.raises(ValueError, match="fails with: UnpicklingError: tuples that repeat within each other"):
+        read_torch_object(path)
+
+
 def test_pickles_are_found_by_any_case_of_their_names(tmp_path):
     path = tmp_path / "x.pt"
     with zipfile.ZipFile(path, "w") as archive:

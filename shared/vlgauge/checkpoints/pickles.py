@@ -6,7 +6,7 @@ import pickletools
 import re
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +17,25 @@ from vlgauge.core.files import read_bytes
 # Kind and size of the elements of an array: bool, integers, floats, strings, bytes, or "O" for objects.
 _DTYPE = re.compile(r"\??|b1|[iu][1248]|f[248]|[US]\d{1,6}|O8?")
 
+# Items of tuples that may be hashed per byte of the pickle, and for any pickle.
+_ITEMS_PER_BYTE, _ITEMS_ANYWAY = 64, 2**16
+_TUPLES = ("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")
+_SETS = ("EMPTY_SET", "FROZENSET", "ADDITEMS")
+_PUTS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
+_GETS = ("GET", "BINGET", "LONG_BINGET")
+
 
 def read_pickle(path: Path) -> Any:
     """Return the content of a pickle made of lists, tuples, dictionaries, strings, numbers and NumPy arrays.
 
     Raises:
-        ValueError: If the pickle names anything else, is truncated, or is not a pickle.
+        ValueError: If the pickle names anything else, is truncated, is not a pickle, or repeats tuples within tuples.
         OSError: If the file cannot be read.
     """
     data = read_bytes(path, f"`{path}`")
     reader = _Reader(io.BytesIO(data))
     try:
-        for code, argument, _ in pickletools.genops(data):
-            # The unpickler allocates memory up to the largest position.
-            if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(data):
-                raise pickle.UnpicklingError(f"position {argument:,} of a stored object")
+        check_opcodes(io.BytesIO(data), len(data))
         return reader.load()
     except Exception as error:
         # A truncated or forged pickle can raise nearly any exception.
@@ -42,6 +46,60 @@ def read_pickle(path: Path) -> Any:
             ) from None
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(f"`{path}` must be a whole pickle, got a file that fails with: {why}") from None
+
+
+def check_opcodes(stream: IO[bytes], size: int) -> None:
+    """Check that loading the next pickle of a stream takes time and memory in proportion to its size.
+
+    A tuple is hashed with everything in it each time it is a key. 60 tuples that each contain the previous one twice
+    would take years.
+
+    Args:
+        stream: Stream, which is read to the end of the pickle.
+        size: Number of bytes of the pickle.
+
+    Raises:
+        pickle.UnpicklingError: If an object is stored far beyond the size, tuples repeat within each other, or there is
+            a set, because sets are compared in a similar way.
+        ValueError: If the stream does not contain a pickle.
+    """
+    # Number of items in each object on the stack, with those of tuples in tuples. None is a mark.
+    stack: list[int | None] = []
+    stored: dict[int, int | None] = {}
+    left = _ITEMS_PER_BYTE * size + _ITEMS_ANYWAY
+    for code, argument, _ in pickletools.genops(stream):
+        if code.name in _SETS:
+            raise pickle.UnpicklingError("a set")
+        if code.name in _PUTS:
+            place = len(stored) if code.name == "MEMOIZE" else int(argument or 0)
+            # The unpickler allocates memory up to the largest position.
+            if place > size:
+                raise pickle.UnpicklingError(f"position {place:,} of a stored object")
+            stored[place] = stack[-1]
+            continue
+        if code.name in _GETS:
+            stack.append(stored[int(argument or 0)])
+        elif code.name == "DUP":
+            stack.append(stack[-1])
+        else:
+            n_items = _popped(stack, code)
+            stack += [None if kind is pickletools.markobject else 1 for kind in code.stack_after]
+            if code.name in _TUPLES:
+                stack[-1] = 1 + n_items
+        left -= (stack[-1] or 0) - 1 if stack else 0
+        if left < 0:
+            raise pickle.UnpicklingError("tuples that repeat within each other")
+
+
+def _popped(stack: list[int | None], code: pickletools.OpcodeInfo) -> int:
+    """Remove the operands of an opcode from a stack and return the number of items in them."""
+    kinds = code.stack_before
+    n_items = 0
+    if pickletools.stackslice in kinds:
+        while (top := stack.pop()) is not None:
+            n_items += top
+        kinds = kinds[: kinds.index(pickletools.markobject)]
+    return n_items + sum(stack.pop() or 0 for _ in kinds)
 
 
 class _Dtype:
@@ -118,6 +176,9 @@ class _Reader(pickle.Unpickler):
         return dtype.array(data, shape, order)
 
     def _scalar(self, dtype: _Dtype, data: Any) -> Any:
+        # An object in an array could be a tuple whose items were not counted.
+        if dtype.code.startswith("O"):
+            raise pickle.UnpicklingError("a number of the type object")
         return dtype.array(data, ()).item()
 
     def _latin(self, text: str, encoding: str) -> bytes:

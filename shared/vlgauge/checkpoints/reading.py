@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.checkpoints import known_tensors
 from vlgauge.checkpoints.files import sha256_of
+from vlgauge.checkpoints.pickles import check_opcodes
 from vlgauge.core.errors import MissingFileError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _MEMBER_HEADER = 30
 _NUMBERS = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL")
 # Maximum bytes of tensors per byte of the file, because tied weights share their storage.
 _BYTES_PER_BYTE = 8
+
+# Pickles in a file of torch before version 1.6: magic number, version, system, and the object.
+_OLD_PICKLES = 4
 
 _ADVICE = "save its tensors alone, torch.save({'state_dict': model.state_dict()}, FILE), and give that file"
 # Pattern of the reason in torch's message, whose remainder suggests unsafe loading.
@@ -72,6 +76,7 @@ def read_torch_object(path: str | PathLike[str], *, allowed: Sequence[type] = ()
     file = checked_file(path)
     try:
         _check_members(file)
+        _check_pickles(file)
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             # For a plain pickle, torch first warns that it may not support it. Errors are handled below.
             warnings.filterwarnings("ignore", message="Detected pickle protocol")
@@ -245,6 +250,26 @@ def _check_members(file: Path) -> None:
             if not own or info.header_offset < end:
                 raise UsageError(f"the member {info.filename!r}, which is packed or shares bytes with another")
             end = info.header_offset + _MEMBER_HEADER + info.compress_size
+
+
+def _check_pickles(file: Path) -> None:
+    """Check the opcodes of the pickles of a torch file.
+
+    Raises:
+        ValueError: If there is no pickle.
+        pickle.UnpicklingError: See `check_opcodes`.
+    """
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            for info in archive.infolist():
+                # torch ignores the case of names.
+                if info.filename.lower().endswith("data.pkl"):
+                    with archive.open(info) as stream:
+                        check_opcodes(stream, info.file_size)
+        return
+    with file.open("rb") as stream:
+        for _ in range(_OLD_PICKLES):
+            check_opcodes(stream, file.stat().st_size)
 
 
 def _is_torchscript(file: Path) -> bool:
