@@ -121,6 +121,19 @@ def test_a_damaged_workbook_is_one_sentence(write):
         read_rows(write("a.xlsx", "PK"))
 
 
+@pytest.mark.parametrize(("cell", "part"), [("A1000002", "1,000,000 rows"), ("XFD90000", "bytes of lists, objects")])
+def test_a_cell_far_from_the_others_is_refused(tmp_path, monkeypatch, cell, part):
+    openpyxl = pytest.importorskip("openpyxl")
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(pandas, "read_excel", lambda *_, **__: pytest.fail("read"))
+    book = openpyxl.Workbook()
+    book.active["A1"] = "predictions"
+    book.active[cell] = "x"
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(UsageError, match=f"must have at most .*{part}"):
+        read_rows(str(tmp_path / "a.xlsx"))
+
+
 def test_rows_of_any_other_layout_stay(write):
     rows = [{"doc_id": 1, "filtered_resps": "x"}, {"doc_id": 2, "filtered_resps": "y"}]
     assert read_rows(write("a.json", rows)) == rows

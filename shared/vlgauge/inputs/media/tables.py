@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import (
     BYTES_PER_CELL,
     STDIN,
+    FileLimitError,
     check_objects,
     check_row,
     csv_rows,
@@ -426,14 +427,35 @@ def _read_txt(data: bytes, path: str) -> Rows:
     return [{"predictions": line.removesuffix("\r")} for line in limited(lines, name_of_rows(), path)]
 
 
+def _check_sheet(sheet: Any, limit: int, path: str) -> None:
+    """Check the size of a sheet including its empty cells, because one cell far from the first makes a large table.
+
+    Raises:
+        ValueError: If the sheet exceeds the limits of `vlgauge.core.files`.
+    """
+    sheet.reset_dimensions()  # the file may state wrong ones
+    n_rows = n_columns = 0
+    for number, cells in enumerate(sheet.iter_rows(values_only=True)):
+        used = [column for column, cell in enumerate(cells, 1) if cell is not None]
+        if used:
+            n_rows, n_columns = number, max(n_columns, used[-1])  # the first row has the titles
+            if n_rows > current_limits().max_rows:
+                refuse(name_of_rows(), current_limits().max_rows, "rows", "max_rows", path)
+            check_objects(BYTES_PER_CELL * n_rows * n_columns, limit, name_of_rows(), path)
+
+
 def _read_sheet(data: bytes, path: str) -> Rows:
     """Read the first sheet of an Excel workbook, with None for empty cells."""
     with importing(f'{name_of_rows()} {path!r} needs openpyxl; run: pip install "vlgauge[coco]", or save it as CSV'):
-        import openpyxl  # noqa: F401
+        import openpyxl
     import pandas as pd
 
     try:
+        with closing(openpyxl.load_workbook(io.BytesIO(data), read_only=True)) as book:
+            _check_sheet(book.worksheets[0], unpacked_limit(len(data)), path)
         frame = pd.read_excel(io.BytesIO(data), dtype=object, keep_default_na=False, engine="openpyxl")
+    except FileLimitError:
+        raise
     except Exception as error:  # openpyxl raises nearly any exception for damaged files
         why = " ".join(str(error).split())[:200]
         raise UsageError(f"{name_of_rows()} must be a whole Excel workbook, got {path!r} ({why})") from error
