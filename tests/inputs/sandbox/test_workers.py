@@ -1,9 +1,11 @@
 """Worker processes that decode untrusted files: their limits, and the cost of a lost worker."""
 
+import contextlib
 import errno
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ import pytest
 import vlgauge
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.files import FileLimitError
-from vlgauge.inputs.sandbox import EvictedError, SandboxError, reading, run, stop_idle, stream, workers
+from vlgauge.inputs.sandbox import EvictedError, SandboxError, messages, reading, run, stop_idle, stream, workers
 
 HELPERS = Path(__file__).resolve().parents[2] / "helpers"
 pytestmark = pytest.mark.usefixtures("tasks")
@@ -156,6 +158,49 @@ def test_a_worker_is_used_again_and_replaced_if_it_or_its_folder_is_gone():
     shutil.rmtree(second["scratch"])
     assert do("nothing").facts["scratch"] != second["scratch"]
     assert not Path(first["scratch"]).exists()
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_kept_worker_that_ends_before_its_task_is_replaced_once(monkeypatch, is_stream):
+    first = do("nothing").facts["process"]
+    sent = []
+
+    def send(pipe, task, content):
+        sent.append(task)
+        if len(sent) == 1:  # after the parent has found the worker alive
+            os.kill(first, signal.SIGKILL)
+            time.sleep(0.2)
+        messages.send(pipe, task, content)
+
+    monkeypatch.setattr(workers, "send", send)
+    if is_stream:
+        assert [part.facts for part in count(2)] == [0, 1]
+    else:
+        assert do("nothing").facts["process"] != first
+    assert len(sent) == 2
+
+
+@pytest.mark.parametrize("deed", ["die", "nothing"])
+def test_a_task_is_sent_again_only_if_it_did_not_begin(monkeypatch, deed):
+    do("nothing")
+    sent = []
+    monkeypatch.setattr(workers, "send", lambda *message: sent.append(message) or messages.send(*message))
+    with contextlib.suppress(SandboxError):
+        do(deed)
+    assert len(sent) == 1
+
+
+def test_a_worker_that_cannot_be_started_is_one_sentence(monkeypatch):
+    assert workers._START_SECONDS <= 60
+    stop_idle()
+    with monkeypatch.context() as patched:
+        patched.setattr(workers.sys, "executable", "/bin/false")
+        with pytest.raises(UsageError, match=r"^a worker process that decodes untrusted files could not be started; "):
+            do("nothing")
+        patched.setattr(workers.sys, "executable", "/no/program")
+        with pytest.raises(UsageError, match=r"could not be started \(No such file or directory\)$"):
+            do("nothing")
+    assert do("nothing")
 
 
 def test_a_few_free_workers_are_kept():

@@ -35,7 +35,9 @@ def main(module: str) -> None:
     own_bytes = _address_space()
     send(answers, {})
     while True:
-        _run(functions, *waiting.get(), own_bytes, answers)
+        task, content = waiting.get()
+        send(answers, {})
+        _run(functions, task, content, own_bytes, answers)
 
 
 def _receive_all(tasks: IO[bytes], waiting: "queue.SimpleQueue[tuple[dict[str, Any], bytes]]") -> None:

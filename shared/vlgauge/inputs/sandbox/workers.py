@@ -25,8 +25,9 @@ SECONDS = 10.0
 MOST_SECONDS = 60.0
 """Maximum wall-clock time of a task in seconds. A task may take three times its CPU time on a loaded machine."""
 
-_START_SECONDS = 120.0
+_START_SECONDS = 60.0
 _MOST_FREE, _MOST_STREAMS = 4, 4
+_NO_START = "a worker process that decodes untrusted files could not be started"
 
 # Environment variables that a program requires to start. They contain no token and no proxy.
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
@@ -87,14 +88,18 @@ class _Worker:
         environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
         environment |= _SET | {"HOME": scratch, "TMPDIR": scratch, "TEMP": scratch, "PYTHONPATH": PYTHONPATH}
         environment |= {"HF_HOME": os.path.join(scratch, "hub"), **dict(one.split("=", 1) for one in more)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd=scratch,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "vlgauge.inputs.sandbox.worker", module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                cwd=scratch,
+            )
+        except OSError as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise UsageError(f"{_NO_START} ({error.strerror or error})") from error
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.tasks, self.answers = self.process.stdin, self.process.stdout
@@ -105,7 +110,7 @@ class _Worker:
         """Wait until the worker has finished its imports.
 
         Raises:
-            RuntimeError: If it does not start.
+            UsageError: If it does not start.
         """
         if not self.is_ready:
             try:
@@ -113,7 +118,7 @@ class _Worker:
                     receive(self.answers)
             except (EOFError, OSError):
                 self.end()
-                raise RuntimeError("a worker process that decodes files could not be started") from None
+                raise UsageError(f"{_NO_START}; end other programs if memory is short, and try again") from None
             self.is_ready = True
 
     @contextmanager
@@ -172,9 +177,9 @@ def run(
     module, _, function = task.partition(":")
     told = _task(function, settings, memory, seconds, is_stream=False)
     with _turns:
-        worker = _free_worker((module,))
+        worker = _begun((module,), told, content, subject)
         with _returned(worker), worker.deadline(_wall_clock(told["seconds"])):
-            yield from _parts(worker, told, content, subject, most_bytes)
+            yield from _parts(worker, told, subject, most_bytes)
 
 
 def stream(
@@ -206,9 +211,9 @@ def stream(
     """
     module, _, function = task.partition(":")
     told = _task(function, settings, memory, seconds, is_stream=True)
-    worker = _free_worker(_key(module, environment))
+    worker = _begun(_key(module, environment), told, b"", subject)
     with _returned(worker):
-        parts = _parts(worker, told, b"", subject, most_bytes)
+        parts = _parts(worker, told, subject, most_bytes)
         while True:
             with worker.deadline(_wall_clock(told["seconds"])):
                 part = next(parts, None)
@@ -249,27 +254,60 @@ def _wall_clock(seconds: float) -> float:
     return min(3 * seconds, MOST_SECONDS)
 
 
-def _parts(
-    worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview, subject: str, most_bytes: int
-) -> Iterator[Part]:
+def _begun(
+    key: tuple[str, ...], task: Mapping[str, Any], content: bytes | bytearray | memoryview, subject: str
+) -> _Worker:
+    """Send a task to a worker that confirms it before it reads the content.
+
+    A kept worker may have ended since its last task, which says nothing about the content, so a new one gets the task.
+    """
+    worker, is_kept = _free_worker(key)
+    try:
+        return _sent(worker, task, content)
+    except (EOFError, OSError, UsageError):
+        if is_kept and not worker.is_late:
+            worker = _Worker(key)
+            with suppress(EOFError, OSError):
+                return _sent(worker, task, content)
+        elif not worker.is_ready:
+            raise
+    raise _exceeded(task, subject)
+
+
+def _sent(worker: _Worker, task: Mapping[str, Any], content: bytes | bytearray | memoryview) -> _Worker:
+    """Send a task and wait for its confirmation. End the worker if this fails."""
+    is_sent = False
+    try:
+        worker.wait_until_ready()
+        with worker.deadline(_wall_clock(task["seconds"])):
+            send(worker.tasks, task, content)
+            receive(worker.answers, 0)
+        is_sent = True
+    finally:
+        if not is_sent:
+            worker.end()
+    return worker
+
+
+def _exceeded(task: Mapping[str, Any], subject: str) -> SandboxError:
     problem = f"cannot be read within {task['memory'] // MEGABYTE:,} MB and {task['seconds']:g} s"
     argument = subject.strip("`")
-    exceeded = (
-        SandboxError.about(argument, problem) if subject == f"`{argument}`" else SandboxError(f"{subject} {problem}")
-    )
+    return SandboxError.about(argument, problem) if subject == f"`{argument}`" else SandboxError(f"{subject} {problem}")
+
+
+def _parts(worker: _Worker, task: Mapping[str, Any], subject: str, most_bytes: int) -> Iterator[Part]:
     left = most_bytes
     try:
-        send(worker.tasks, task, content)
         head, body = receive(worker.answers, left)
         while "part" in head:
             yield Part(head["part"], body)
             left -= 0 if task["is_stream"] else len(body)
             head, body = receive(worker.answers, left)
     except (EOFError, OSError):
-        raise exceeded from None
+        raise _exceeded(task, subject) from None
     if (error := head["end"]) is not None:
         if error["kinds"] == ["MemoryError"]:
-            raise exceeded
+            raise _exceeded(task, subject)
         raise _raised(error)
 
 
@@ -295,17 +333,16 @@ def _key(module: str, environment: Mapping[str, str] | None) -> tuple[str, ...]:
     return (module, *(f"{name}={value}" for name, value in sorted((environment or {}).items())))
 
 
-def _free_worker(key: tuple[str, ...]) -> _Worker:
-    """Return the most recently used free worker, or start one."""
+def _free_worker(key: tuple[str, ...]) -> tuple[_Worker, bool]:
+    """Return the most recently used free worker, or start one, and whether it was free."""
     with _guard:
         worker = next((one for one in reversed(_free) if one.key == key), None)
         if worker is not None:
             _free.remove(worker)
     # The process may have ended since its last task, or its folder may have been removed.
     if worker is None or worker.process.poll() is not None or not os.path.isdir(worker.scratch):
-        worker = _Worker(key)
-    worker.wait_until_ready()
-    return worker
+        return _Worker(key), False
+    return worker, True
 
 
 @contextmanager
