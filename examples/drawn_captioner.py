@@ -109,7 +109,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 def single_scenes(split: str) -> list[scenes.Scene]:
     """All scenes of one object; no content is in two splits."""
     properties = itertools.product(scenes.SHAPES, scenes.COLOURS, scenes.SIZES, scenes.BACKGROUNDS)
-    every = [scenes.Scene((scenes.Thing(*thing),), None, background) for *thing, background in properties]
+    every = [scenes.Scene((scenes.SceneObject(*thing),), None, background) for *thing, background in properties]
     return [scene for scene in every if scene.split == split]
 
 

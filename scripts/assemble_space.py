@@ -14,7 +14,7 @@ from space import calls, card, thumbnail
 import vlgauge
 from vlgauge.api.prefetch.assets import hub_files_of
 from vlgauge.cli import plain_warnings
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.core.writing import write
 from vlgauge.families.base.metric import REPOSITORY
 
@@ -90,8 +90,8 @@ def assembled(
     Raises:
         ValueError: If an argument is not valid, or the checkout lacks a file or extra.
     """
-    one_of("NAME", name, space_names(root))
-    one_of("--kind", kind, KINDS)
+    check_choice("NAME", name, space_names(root))
+    check_choice("--kind", kind, KINDS)
     ref = checked_ref(ref or f"v{vlgauge.__version__}")
     checked_org(org)
     if name == WORKBENCH and kind == "static":

@@ -2,7 +2,7 @@
 
 import re
 
-from vlgauge.api.prefetch.assets import Asset, ByHand, HubFiles, about, assets_of
+from vlgauge.api.prefetch.assets import Asset, HubFiles, ManualDownload, about, assets_of
 from vlgauge.checkpoints.files import cache_folder
 from vlgauge.core.catalog import metric_names
 
@@ -55,7 +55,7 @@ def table() -> str:
 
 def declared(name: str) -> list[Asset]:
     """Return the assets of a metric, regardless of installed packages."""
-    return [(isinstance(asset, ByHand) and asset.instead_of) or asset for asset in assets_of(name)]
+    return [(isinstance(asset, ManualDownload) and asset.instead_of) or asset for asset in assets_of(name)]
 
 
 def _row(asset: Asset) -> str:
@@ -64,7 +64,7 @@ def _row(asset: Asset) -> str:
     # Show the default folder instead of the cache folder of this machine.
     who = (
         f"you: {asset.steps.replace(str(cache_folder()), CACHE)}"
-        if isinstance(asset, ByHand)
+        if isinstance(asset, ManualDownload)
         else "`vlgauge prefetch`, or the first call"
     )
     return f"| {what} | [its page]({told.origin}) | {told.size} | {told.licence} | {told.known_by} | {who} |\n"
@@ -74,5 +74,5 @@ def _of_card(asset: Asset) -> str:
     """Return the cells of a card, which are a subset of the cells in the documentation."""
     told = about(asset)
     what = asset.repository if isinstance(asset, HubFiles) else asset.what
-    by = "you" if isinstance(asset, ByHand) else "vlgauge"
+    by = "you" if isinstance(asset, ManualDownload) else "vlgauge"
     return f"[{what}]({told.origin}) | {told.size} | {told.licence} | {by}"

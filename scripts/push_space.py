@@ -24,7 +24,7 @@ from vlgauge.checkpoints.hub import hub_requests
 from vlgauge.checkpoints.hub.proposals import refuse_offline
 from vlgauge.cli import plain_warnings
 from vlgauge.core.errors import NetworkError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.base.metric import REPOSITORY
 
 # Exceptions of one Space, after which the others are still sent.
@@ -83,7 +83,7 @@ def chosen(name: str | None, every: bool, kind: str) -> list[str]:
         raise ValueError(f"NAME or `--all` must be given, got {'both' if every else 'neither'}")
     if name is None:
         return metrics_of(ROOT) if kind == "static" else space_names()
-    return [one_of("NAME", name, space_names())]
+    return [check_choice("NAME", name, space_names())]
 
 
 # -- Checks before anything is sent -----------------------------------------------------------------------------------

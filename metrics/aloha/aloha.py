@@ -62,13 +62,13 @@ class Aloha(scene_graphs.PhraseGraphMetric):
     rewards_silence = True
 
     def __init__(self, *args: Any, variant: str = "paper", **host: Any) -> None:
-        self.variant = base.one_of("variant", variant, VARIANTS)
+        self.variant = base.check_choice("variant", variant, VARIANTS)
         super().__init__(*args, **host)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], objects: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        self.look_for_sources(objects).end()
+        self.check_sources(objects).end()
         if objects is None:
             *sides, parser = self.object_groups(predictions, references)
             own, theirs = ([_of_the_scene(groups) for groups in side] for side in sides)

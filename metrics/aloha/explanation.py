@@ -3,12 +3,12 @@
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted
-from vlgauge.explain.said import SaidThings, chip
+from vlgauge.explain.said import MentionedContent, chip
 
 SUPPORTED = 0.5  # below this similarity, a matched object is shown as unsupported
 
 
-class Aloha(SaidThings):
+class Aloha(MentionedContent):
     """Captions with their objects and the matched reference objects."""
 
     name = "aloha"

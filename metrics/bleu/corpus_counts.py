@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vlgauge.families.aggregation import Counted
+from vlgauge.families.aggregation import CountBasedMetric
 from vlgauge.families.ngram.cider import ORDERS
 from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS
 from vlgauge.families.ngram.rouge_bleu import counts_of_columns
@@ -10,7 +10,7 @@ from vlgauge.families.ngram.rouge_bleu import summed_bleu
 from vlgauge.families.ngram.rouge_bleu import summed_bleu_4
 from vlgauge.families.ngram.rouge_bleu import without_match
 
-COUNTED = Counted(
+COUNTED = CountBasedMetric(
     COUNT_COLUMNS,
     counts_of_columns,
     summed_bleu_4,

@@ -72,8 +72,8 @@ class Capture(scene_graphs.PhraseGraphMetric):
         no_objects: Iterable[str] | None = None,
         **host: Any,
     ) -> None:
-        self.variant = base.one_of("variant", variant, VARIANTS)
-        self.soft = base.true_or_false("soft", soft)
+        self.variant = base.check_choice("variant", variant, VARIANTS)
+        self.soft = base.check_bool("soft", soft)
         self.no_objects = None if no_objects is None else _checked_words(no_objects)
         super().__init__(*args, **host)
 
@@ -96,7 +96,7 @@ class Capture(scene_graphs.PhraseGraphMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        self.look_for_sources(graphs).end()
+        self.check_sources(graphs).end()
         own, theirs, parser = self.graphs_of(predictions, references, graphs)
         left_out = (
             frozenset()

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlgauge.explain.pages import number
-from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil
+from vlgauge.explain.said import MentionedContent, chip, counted, drawn, nil
 
 KINDS = ("objects", "attributes", "relations")
 
 
-class Capture(SaidThings):
+class Capture(MentionedContent):
     """Captions with the matches in the first reference, grouped by kind."""
 
     name = "capture"

@@ -93,7 +93,7 @@ class Chair(scene_graphs.ObjectMetric):
     def __init__(
         self, *args: Any, dialect: str = "fixed", table: Sequence[Sequence[str]] | None = None, **host: Any
     ) -> None:
-        self.dialect = base.one_of("dialect", dialect, DIALECTS)
+        self.dialect = base.check_choice("dialect", dialect, DIALECTS)
         self.table = None if table is None else _checked_table(table)
         super().__init__(*args, **host)
 

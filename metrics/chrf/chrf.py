@@ -54,10 +54,10 @@ class Chrf(base.CaptionMetric):
     papers = ("https://aclanthology.org/W15-3049", "https://aclanthology.org/W17-4770")
 
     def __init__(self, *args: Any, word_order: int = 0, lowercase: bool = False, **host: Any) -> None:
-        self.word_order = base.whole_number("word_order", word_order, 0)
+        self.word_order = base.check_int("word_order", word_order, 0)
         if self.word_order not in (0, 2):
             raise UsageError.about("word_order", f"must be 0 for chrF or 2 for chrF++, got {self.word_order}")
-        self.lowercase = base.true_or_false("lowercase", lowercase)
+        self.lowercase = base.check_bool("lowercase", lowercase)
         super().__init__(*args, **host)
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Summed counts from which corpus chrF is computed, because it is not a mean of scores."""
 
-from vlgauge.families.aggregation import Counted
+from vlgauge.families.aggregation import CountBasedMetric
 
 from .formula import COUNT_COLUMNS
 from .formula import f_score
 from .formula import summands
 
-COUNTED = Counted(COUNT_COLUMNS, summands, f_score)
+COUNTED = CountBasedMetric(COUNT_COLUMNS, summands, f_score)

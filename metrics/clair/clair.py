@@ -64,15 +64,15 @@ class Clair(judged.TextJudgeMetric):
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
     undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"
-    opening = judges.Opening(
+    opening = judges.PromptTemplate(
         "clair",
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
         "detailed, and polite answers to the user's questions.",
     )
 
     def __init__(self, *args: Any, variant: str = "released", max_new_tokens: int = LONGEST, **host: Any) -> None:
-        self.variant = validation.one_of("variant", variant, VARIANTS)
-        self.max_new_tokens = validation.whole_number("max_new_tokens", max_new_tokens, 1)
+        self.variant = validation.check_choice("variant", variant, VARIANTS)
+        self.max_new_tokens = validation.check_int("max_new_tokens", max_new_tokens, 1)
         super().__init__(*args, **host)
 
     def _compute(
@@ -82,7 +82,7 @@ class Clair(judged.TextJudgeMetric):
         self._check_digits(judge)
         rows = [row for row, known in enumerate(references) if known]
         questions = [self.question(predictions[row], references[row]) for row in rows]
-        altered = self.tell_altered(judge, questions)
+        altered = self.warn_escaped(judge, questions)
         answers = judge.answers(
             questions, self.opening, longest=self.max_new_tokens, batch_size=self.batch_size, progress=self.progress
         )
@@ -108,7 +108,7 @@ class Clair(judged.TextJudgeMetric):
                 }
             )
         if self.variant == "expected":
-            self.tell_untold(n_untold, len(answers))
+            self.warn_missing_digits(n_untold, len(answers))
         return self.scored(
             len(predictions),
             rows,

@@ -1,9 +1,9 @@
 """CLIP-S: captions with their images or videos."""
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 
 
-class ClipS(CaptionedPicture):
+class ClipS(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "clip_s"

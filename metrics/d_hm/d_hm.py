@@ -76,7 +76,7 @@ class DHm(base.ComponentMetric):
     papers = ("https://arxiv.org/abs/2407.04559",)
 
     def __init__(self, *args: Any, apply_tanh: bool = True, **host: Any) -> None:
-        self.apply_tanh = base.true_or_false("apply_tanh", apply_tanh)
+        self.apply_tanh = base.check_bool("apply_tanh", apply_tanh)
         super().__init__(*args, **host)
 
     @property

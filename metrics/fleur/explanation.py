@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 from vlgauge.explain.pages import quoted
 from vlgauge.explain.plots import digit_bars
 
 
-class Fleur(CaptionedPicture):
+class Fleur(ImageCaptions):
     """Captions with the answers of the judge model, and with the other captions of their image."""
 
     name = "fleur"

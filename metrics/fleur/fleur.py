@@ -90,7 +90,7 @@ class Fleur(judged.JudgeMetric):
     undefined_hint = "no answer has a number from 0 to 1; `return_details=True` shows what the model wrote"
     unsigned = (*judged.JudgeMetric.unsigned, "reasons")
     # LLaVA-1.5 itself was trained with another system prompt.
-    opening = judges.Opening(
+    opening = judges.PromptTemplate(
         "llava_v1",
         "A chat between a curious human and an artificial intelligence assistant. The assistant gives helpful, "
         "detailed, and polite answers to the human's questions.",
@@ -106,18 +106,18 @@ class Fleur(judged.JudgeMetric):
         adapter: str | os.PathLike[str] | None = None,
         **host: Any,
     ) -> None:
-        self.preset = validation.one_of("preset", preset, PRESETS)
-        self.variant = validation.one_of("variant", variant, VARIANTS)
-        self.max_new_tokens = validation.whole_number("max_new_tokens", max_new_tokens, 1)
-        self.reasons = validation.true_or_false("reasons", reasons)
+        self.preset = validation.check_choice("preset", preset, PRESETS)
+        self.variant = validation.check_choice("variant", variant, VARIANTS)
+        self.max_new_tokens = validation.check_int("max_new_tokens", max_new_tokens, 1)
+        self.reasons = validation.check_bool("reasons", reasons)
         if not (adapter is None or isinstance(adapter, (str, os.PathLike))):
             raise UsageError(f"`adapter` must be a folder or a Hub id with its commit, got {validation.shown(adapter)}")
         self.adapter = adapter
         super().__init__(*args, **host)
 
-    def look_for_sources(self) -> Any:
+    def check_sources(self) -> Any:
         """Check the sources that every call requires. With preset "expert", LLaVA-1.5 requires its adapter."""
-        preflight = super().look_for_sources()
+        preflight = super().check_sources()
         if self.preset == "expert" and self.chosen_model == self.paper_model and self.adapter is None:
             preflight.sources.append(
                 f"`adapter` is missing: EXPERT is LLaVA-1.5 13B with an adapter; {judges.EXPERT_HINT}, or as `model` a "
@@ -139,7 +139,7 @@ class Fleur(judged.JudgeMetric):
         rows = [row for row, known in enumerate(references) if known and self.preset == "fleur"]
         asked = [self.question(predictions[row], references[row] or (), pictures[row]) for row in rows]
         of_rows = dict(enumerate(alone)) | dict(zip(rows, asked, strict=True))
-        altered = self.tell_altered(judge, list(of_rows.values()))
+        altered = self.warn_escaped(judge, list(of_rows.values()))
         scores, details = self._graded(judge, alone)
         if self.reasons and return_details:
             self._add_reasons(judge, alone, scores, details)
@@ -224,5 +224,5 @@ class Fleur(judged.JudgeMetric):
                     "ended": answer.ended,
                 }
             )
-        self.tell_untold(n_untold, len(answers))
+        self.warn_missing_digits(n_untold, len(answers))
         return scores, details

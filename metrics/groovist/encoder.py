@@ -14,11 +14,11 @@ from vlgauge.core.progress import Progress
 from vlgauge.core.validation import warn
 from vlgauge.families.grounding.features import unit_vectors
 from vlgauge.inputs.media.pictures import PREPROCESSING
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip import loading
 from vlgauge.models.clip.tokens import SPELLED
-from vlgauge.models.clip.tokens import spells_special
+from vlgauge.models.clip.tokens import contains_special_token
 from vlgauge.models.detectors import GIVEN
 
 Floats = npt.NDArray[np.float64]
@@ -89,9 +89,9 @@ class Encoder:
         rows = unit_vectors(self.model.project(hidden.end, "text"), "the text features of the encoder")
         cut = {phrase for phrase, was in zip(distinct, hidden.truncated, strict=True) if was}
         row_of = {phrase: row for row, phrase in enumerate(distinct)}
-        return PhraseVectors(rows, row_of, cut, set(filter(spells_special, distinct)))
+        return PhraseVectors(rows, row_of, cut, set(filter(contains_special_token, distinct)))
 
-    def regions(self, pictures: Sequence[Picture]) -> Floats:
+    def regions(self, pictures: Sequence[LazyImage]) -> Floats:
         """Return the L2-normalized embeddings of images, shape ``(n_images, d)``."""
         hidden = self.model.image_hidden(pictures, batch_size=self.batch_size, progress=False)
         return unit_vectors(self.model.project(hidden, "image"), "the image features of the encoder")

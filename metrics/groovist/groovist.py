@@ -120,21 +120,21 @@ class Groovist(grounding.GroundingMetric):
         batch_size: int = 64,
         **host: Any,
     ) -> None:
-        self.variant = base.one_of("variant", variant, VARIANTS)
-        self.dataset = None if dataset is None else base.one_of("dataset", dataset, DATASETS)
+        self.variant = base.check_choice("variant", variant, VARIANTS)
+        self.dataset = None if dataset is None else base.check_choice("dataset", dataset, DATASETS)
         self.theta = checked_theta(theta, self.dataset)
         self.concreteness = checked_concreteness(concreteness, path=concreteness_path, idf=idf)
         self.concreteness_path, self.idf = concreteness_path, idf
-        self.lemmatizer = base.one_of("lemmatizer", lemmatizer, ("rules", "wordnet"))
-        self.penalize = base.true_or_false("penalize", penalize)
-        self.units = base.one_of("units", units, ("noun_phrases", "nouns"))
+        self.lemmatizer = base.check_choice("lemmatizer", lemmatizer, ("rules", "wordnet"))
+        self.penalize = base.check_bool("penalize", penalize)
+        self.units = base.check_choice("units", units, ("noun_phrases", "nouns"))
         self.noun_phrases = noun_phrases
-        self.deduplicate = base.true_or_false("deduplicate", deduplicate)
-        self.drop_pronouns = base.true_or_false("drop_pronouns", drop_pronouns)
-        self.normalize = None if normalize is None else base.one_of("normalize", normalize, ("tanh",))
+        self.deduplicate = base.check_bool("deduplicate", deduplicate)
+        self.drop_pronouns = base.check_bool("drop_pronouns", drop_pronouns)
+        self.normalize = None if normalize is None else base.check_choice("normalize", normalize, ("tanh",))
         self.analysis = checked_analysis(analysis)
-        self.matching = base.one_of("matching", matching, MATCHING)
-        self.reverse = base.true_or_false("reverse", reverse)
+        self.matching = base.check_choice("matching", matching, MATCHING)
+        self.reverse = base.check_bool("reverse", reverse)
         self.backbone, self.weights, self.feature_cache, self.dtype = backbone, weights, feature_cache, dtype
         read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
         limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
@@ -179,7 +179,7 @@ class Groovist(grounding.GroundingMetric):
         penalty = self.penalize if penalize is None else penalize
         return self._shown(rescored_story(story["noun_phrases"], theta, weigh=weigh, penalize=penalty))
 
-    def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
+    def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
         found = self.begun_preflight(images, words, regions, features)
         backbone = self.backbone if features is None else NO_ENCODER
@@ -200,7 +200,7 @@ class Groovist(grounding.GroundingMetric):
         return_details: bool = False,
     ) -> dict[str, Any]:
         check_sentence_image(sentence_image, self.analysis)
-        self.look_for_sources(images, noun_phrases, regions, features).end()
+        self.check_sources(images, noun_phrases, regions, features).end()
         stories, split = self.told_stories(predictions)
         groups, phrase_source = self.sentence_words(stories, noun_phrases, nouns=self.units == "nouns")
         phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]

@@ -19,7 +19,7 @@ from vlgauge.core.errors import MissingFileError
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import DATA
 from vlgauge.core.files import read_json
-from vlgauge.core.validation import finite_number
+from vlgauge.core.validation import check_float
 from vlgauge.core.validation import shown
 from vlgauge.core.validation import warn
 from vlgauge.core.writing import write
@@ -94,7 +94,7 @@ def checked_theta(theta: Any, dataset: str | None) -> Any:
         ValueError: If it is none of these, or if `dataset` is set too.
     """
     if not (theta is None or isinstance(theta, (str, os.PathLike))):
-        theta = finite_number("theta", theta, "a finite number or the file of a fitted one")
+        theta = check_float("theta", theta, "a finite number or the file of a fitted one")
     if theta is not None and dataset is not None:
         raise UsageError(f"`dataset` cannot be combined with `theta`, got {shown(dataset)} and {shown(theta)}")
     return theta

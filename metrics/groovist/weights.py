@@ -7,7 +7,7 @@ from typing import Any
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.core.validation import shown
 from vlgauge.inputs.text.concreteness import PhraseWeights
 from vlgauge.inputs.text.concreteness import concreteness_table
@@ -32,7 +32,7 @@ def checked_concreteness(concreteness: Any, *, path: Any, idf: Any) -> str | Non
         ValueError: If the value is unknown, or if a source is missing or unused.
     """
     if concreteness is not None:
-        one_of("concreteness", concreteness, CONCRETENESS)
+        check_choice("concreteness", concreteness, CONCRETENESS)
     if (idf is not None) is not (concreteness == "idf"):
         raise UsageError(
             "`idf` requires concreteness='idf' and vice versa; pass a fitted file, or the stories of the corpus; "

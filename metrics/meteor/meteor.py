@@ -64,7 +64,7 @@ class Meteor(base.TokenMetric):
         paraphrases: str | PathLike[str] | None = meteor15.sources.INSTALLED,
         **host: Any,
     ) -> None:
-        self.version = base.one_of("version", version, _VERSIONS)
+        self.version = base.check_choice("version", version, _VERSIONS)
         self.lists = meteor15.sources.checked_source("lists", lists)
         self.paraphrases = None if paraphrases is None else meteor15.sources.checked_source("paraphrases", paraphrases)
         given = {"lists": lists, "paraphrases": paraphrases}
@@ -78,11 +78,11 @@ class Meteor(base.TokenMetric):
         """Whether a model is required. Always False, because words are matched with lists."""
         return False
 
-    def look_for_sources(self) -> preflight.Preflight:
+    def check_sources(self) -> preflight.Preflight:
         """Check that the files of METEOR 1.5 exist, without parsing them."""
         found = preflight.Preflight(self.name, "meteor")
         if self.version == "1.5":
-            meteor15.sources.look_for_sources(found, self.lists, self.paraphrases)
+            meteor15.sources.check_sources(found, self.lists, self.paraphrases)
         return found
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Meteor(base.TokenMetric):
     ) -> dict[str, Any]:
         if self.version == "2007":
             return self._scored_as_2007(predictions, references, return_details)
-        self.look_for_sources().end()
+        self.check_sources().end()
         opened = meteor15.sources.open_sources(self.lists, self.paraphrases, metric=self.name)
         candidates, theirs, rows = self.tokenized(predictions, references)
         texts = [" ".join(tokens) for tokens in candidates]

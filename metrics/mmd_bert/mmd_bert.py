@@ -195,7 +195,7 @@ class MmdBert(caption_sets.VectorSetMetric):
         bandwidth: str | float = "median",
         **host: Any,
     ) -> None:
-        self.variant = base.one_of("variant", variant, ("paper", "released"))
+        self.variant = base.check_choice("variant", variant, ("paper", "released"))
         self.estimator = _checked_estimator(estimator, variant)
         bandwidths(np.zeros((1, 2, 2)), bandwidth)  # raises an error that lists the valid rules
         self.bandwidth = base.plain_number(bandwidth)
@@ -239,4 +239,4 @@ def _checked_estimator(estimator: str | None, variant: str) -> str | None:
                 f"{shown(estimator)}"
             )
         return None
-    return base.one_of("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))
+    return base.check_choice("estimator", "unbiased" if estimator is None else estimator, ("unbiased", "biased"))

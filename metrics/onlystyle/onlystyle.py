@@ -96,9 +96,9 @@ class Onlystyle(style.StyleMetric):
         return_style_matrix: bool = False,
         **host: Any,
     ) -> None:
-        self.orders = base.one_of("orders", orders, style.ORDER_RULES)
-        self.top_k = base.whole_number("top_k", top_k, 0)
-        self.return_style_matrix = base.true_or_false("return_style_matrix", return_style_matrix)
+        self.orders = base.check_choice("orders", orders, style.ORDER_RULES)
+        self.top_k = base.check_int("top_k", top_k, 0)
+        self.return_style_matrix = base.check_bool("return_style_matrix", return_style_matrix)
         super().__init__(*args, **host)
 
     def _compute(

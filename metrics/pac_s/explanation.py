@@ -1,9 +1,9 @@
 """PAC-S: captions with their images or videos."""
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 
 
-class PacS(CaptionedPicture):
+class PacS(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "pac_s"

@@ -37,7 +37,7 @@ class PacS(clip_score.ClipScoreMetric):
     paper_prompt = ""
 
     def __init__(self, *args: Any, version: str = "1", **host: Any) -> None:
-        self.version = validation.one_of("version", version, VERSIONS)
+        self.version = validation.check_choice("version", version, VERSIONS)
         super().__init__(*args, **host)
         if self.version == "++" and self.profile == "embedded" and self.checkpoint is None:
             raise UsageError("`version='++'` requires profile='paper' or a `checkpoint`, because it has no demo model")

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 from vlgauge.explain.pages import number
 
 
-class Polos(CaptionedPicture):
+class Polos(ImageCaptions):
     """Captions with the prediction for each reference, and with the other captions of their image."""
 
     name = "polos"

@@ -71,11 +71,11 @@ class Polos(clip_score.ReferencedBackboneMetric):
         dtype: str = "float32",
         **host: Any,
     ) -> None:
-        self.variant = validation.one_of("variant", variant, VARIANTS)
-        self.released_batch_size = validation.whole_number("released_batch_size", released_batch_size, 1)
+        self.variant = validation.check_choice("variant", variant, VARIANTS)
+        self.released_batch_size = validation.check_int("released_batch_size", released_batch_size, 1)
         self.text_encoder = None if text_encoder is None else str(text_encoder)
-        validation.one_of("long_text", long_text, ("truncate", "error"))
-        validation.one_of("dtype", dtype, (*towers.DTYPES, towers.RELEASED_HALF))
+        validation.check_choice("long_text", long_text, ("truncate", "error"))
+        validation.check_choice("dtype", dtype, (*towers.DTYPES, towers.RELEASED_HALF))
         super().__init__(
             *args, long_text=long_text, dtype="float32" if dtype == towers.RELEASED_HALF else dtype, **host
         )
@@ -86,7 +86,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         """Prompt that CLIP receives before captions and references."""
         return models.PROMPT
 
-    def look_for_sources(self) -> Any:
+    def check_sources(self) -> Any:
         """Check the sources that every call requires. Nothing is loaded or downloaded."""
         return models.look_for(self.name, **self._sources())
 
@@ -106,7 +106,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
         images: Sequence[Any],
         return_details: bool = False,
     ) -> dict[str, Any]:
-        self.look_for_sources().end()
+        self.check_sources().end()
         loaded = models.polos_models(
             device=self.device, dtype=self.dtype, feature_cache=self.feature_cache, **self._sources()
         )
@@ -126,7 +126,7 @@ class Polos(clip_score.ReferencedBackboneMetric):
                 f"{loaded.text.identity}, including start and end token, got more; shorten it, or choose another "
                 "`long_text`"
             )
-        seen, picture_of = pictures.distinct_in_rgb(images)
+        seen, picture_of = pictures.unique_rgb_images(images)
         scored = score(
             loaded,
             rows,
@@ -139,9 +139,9 @@ class Polos(clip_score.ReferencedBackboneMetric):
             progress=self.progress,
         )
         self._warn_of_texts(rows)
-        if (untold := cut & ~rows.pieces.is_long).any():
+        if (truncated := cut & ~rows.pieces.is_long).any():
             validation.warn(
-                f"{np.count_nonzero(untold)} of {len(cut)} captions and references have more than "
+                f"{np.count_nonzero(truncated)} of {len(cut)} captions and references have more than "
                 f"{loaded.text.most_tokens} tokens of {loaded.text.identity} and were cut"
             )
         self._warn_of_images(int(np.count_nonzero(scored.unreadable)), rows.n_rows)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.families.clip_score import formula
 from vlgauge.families.clip_score import rows
-from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.head import PolosRows
 from vlgauge.models.rated.head import pair_values
 from vlgauge.models.rated.models import PolosModels
@@ -84,7 +84,7 @@ def score(
     return Scored(scores, [part.tolist() for part in np.split(values, cuts)], unreadable)
 
 
-def cut_texts(text: LayeredEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
+def cut_texts(text: AllLayersEncoder, read: rows.TextRows) -> npt.NDArray[np.bool_]:
     """Return which candidates, followed by references, the text encoder truncates.
 
     The result is independent of truncation by CLIP.

@@ -122,7 +122,7 @@ class Rovist(base.StoryImageMetric):
         **host: Any,
     ) -> None:
         self.vg, self.c, self.nr = checked_part("vg", vg), checked_part("c", c), checked_part("nr", nr)
-        self.scale_vg = base.true_or_false("scale_vg", scale_vg)
+        self.scale_vg = base.check_bool("scale_vg", scale_vg)
         self.device = device
         super().__init__(*args, **host)
         common: dict[str, Any] = {"keep_in_memory": True, "profile": self.profile, "progress": self.progress}
@@ -130,12 +130,12 @@ class Rovist(base.StoryImageMetric):
         chosen = {"vg": on | self.vg | {"scale": self.scale_vg}, "c": on | self.c, "nr": self.nr}
         self.parts = {name: loaded_part(name, common | own) for name, own in chosen.items()}
 
-    def look_for_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
+    def check_sources(self, images: Any, nouns: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that the components require and the call does not pass, without loading anything."""
         found = preflight.Preflight(self.name, "rovist")
-        found.join(self.parts["vg"].look_for_sources(images, nouns, regions, features), where_to_set("vg"))
+        found.join(self.parts["vg"].check_sources(images, nouns, regions, features), where_to_set("vg"))
         for name in ("c", "nr"):
-            found.join(self.parts[name].look_for_sources(), where_to_set(name))
+            found.join(self.parts[name].check_sources(), where_to_set(name))
         return found
 
     def _compute(
@@ -149,7 +149,7 @@ class Rovist(base.StoryImageMetric):
     ) -> dict[str, Any]:
         data = {"regions": regions, "nouns": nouns, "features": features}
         given = {name: value for name, value in data.items() if value is not None}
-        self.look_for_sources(images, nouns, regions, features).end()
+        self.check_sources(images, nouns, regions, features).end()
         extra: dict[str, Any] = {}
         for name, part in self.parts.items():
             # Not `compute`, which would store the rows again.

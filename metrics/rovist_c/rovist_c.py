@@ -111,13 +111,13 @@ class RovistC(base.StoryMetric):
                 kinds = "a folder, a file, a pinned Hub id" + (" or a function" if name == "model" else "")
                 raise UsageError.about(name, f"must be {kinds}, got {type(value).__name__}")
         if not isinstance(coherent_label, str):
-            coherent_label = validation.whole_number("coherent_label", coherent_label, 0)
+            coherent_label = validation.check_int("coherent_label", coherent_label, 0)
         self.model, self.base, self.coherent_label = model, base, coherent_label
-        self.context = validation.one_of("context", context, CONTEXTS)
-        self.identical = validation.one_of("identical", identical, IDENTICAL)
+        self.context = validation.check_choice("context", context, CONTEXTS)
+        self.identical = validation.check_choice("identical", identical, IDENTICAL)
         self.sentences = language.checked_splitter(sentences)
-        self.truncation = validation.one_of("truncation", truncation, TRUNCATIONS)
-        self.batch_size = validation.whole_number("batch_size", batch_size, 1)
+        self.truncation = validation.check_choice("truncation", truncation, TRUNCATIONS)
+        self.batch_size = validation.check_int("batch_size", batch_size, 1)
         self.device = device
         super().__init__(*args, **host)
 
@@ -129,7 +129,7 @@ class RovistC(base.StoryMetric):
         dtype = {} if callable(self.model) else {"dtype": "float32"}
         return dtype | {name: fields[name] for name in fields if name not in ("model", "base", *read_by_model)}
 
-    def look_for_sources(self) -> preflight.Preflight:
+    def check_sources(self) -> preflight.Preflight:
         """Check the sources that every call requires. Nothing is loaded or downloaded."""
         found = preflight.Preflight(self.name, "rovist-c")
         found.look(lambda: language.sentence_splitter(self.sentences))
@@ -137,7 +137,7 @@ class RovistC(base.StoryMetric):
         return found
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
-        self.look_for_sources().end()
+        self.check_sources().end()
         split = language.sentence_splitter(self.sentences)
         texts = [language.story_sentences(story, split) for story in predictions]
         for i, text in enumerate(texts):

@@ -191,20 +191,20 @@ class RovistNr(base.StoryMetric):
         lowercase: bool = False,
         **host: Any,
     ) -> None:
-        self.variant = base.one_of("variant", variant, VARIANTS)
-        self.n = base.whole_number("n", n, 1)
+        self.variant = base.check_choice("variant", variant, VARIANTS)
+        self.n = base.check_int("n", n, 1)
         self.sentences = language.checked_splitter(sentences)
-        self.lowercase = base.true_or_false("lowercase", lowercase)
+        self.lowercase = base.check_bool("lowercase", lowercase)
         super().__init__(*args, **host)
 
-    def look_for_sources(self) -> preflight.Preflight:
+    def check_sources(self) -> preflight.Preflight:
         """Check the sources that every call requires. Nothing is scored."""
         found = preflight.Preflight(self.name, "rovist-nr")
         found.look(lambda: language.sentence_splitter(self.sentences))
         return found
 
     def _compute(self, predictions: list[str | list[str]], return_details: bool = False) -> dict[str, Any]:
-        self.look_for_sources().end()
+        self.check_sources().end()
         split = language.sentence_splitter(self.sentences)
         scored, texts = [], []
         with base.progress_bar(len(predictions), "Scoring stories", self.progress) as advance:

@@ -89,12 +89,12 @@ class RovistVg(grounding.GroundingMetric):
         self.checkpoint = checked_path("checkpoint", checkpoint)
         self.glove_path = checked_path("glove_path", glove_path)
         self.idf, self.nouns = idf, nouns
-        self.oov = base.one_of("oov", oov, word_lookup.OOV)
-        self.aggregate = base.one_of("aggregate", aggregate, AGGREGATES)
-        self.scale = base.true_or_false("scale", scale)
+        self.oov = base.check_choice("oov", oov, word_lookup.OOV)
+        self.aggregate = base.check_choice("aggregate", aggregate, AGGREGATES)
+        self.scale = base.check_bool("scale", scale)
         super().__init__(*args, **host)
 
-    def look_for_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
+    def check_sources(self, images: Any, words: Any, regions: Any, features: Any) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
         found = self.begun_preflight(images, words, regions, features)
         look_for_idf(found, self.idf, self.profile)
@@ -126,7 +126,7 @@ class RovistVg(grounding.GroundingMetric):
         features: Sequence[Any] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        self.look_for_sources(images, nouns, regions, features).end()
+        self.check_sources(images, nouns, regions, features).end()
         stories, split = self.told_stories(predictions)
         groups, noun_source = self.sentence_words(stories, nouns, nouns=True, split=split)
         named = [[noun for nouns in story for noun in nouns] for story in groups]

@@ -3,12 +3,12 @@
 from typing import Any
 
 from vlgauge.explain.pages import number, quoted
-from vlgauge.explain.said import SaidThings, chip, drawn
+from vlgauge.explain.said import MentionedContent, chip, drawn
 
 NEAR = 0.7  # above this similarity, two phrases mostly have the same meaning
 
 
-class SoftSpice(SaidThings):
+class SoftSpice(MentionedContent):
     """Captions with their phrases and the most similar phrases of the references."""
 
     name = "soft_spice"

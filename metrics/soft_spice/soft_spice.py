@@ -74,13 +74,13 @@ class SoftSpice(scene_graphs.PhraseGraphMetric):
     rewards_silence = True
 
     def __init__(self, *args: Any, direction: str = "precision", **host: Any) -> None:
-        self.direction = base.one_of("direction", direction, DIRECTIONS)
+        self.direction = base.check_choice("direction", direction, DIRECTIONS)
         super().__init__(*args, **host)
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        self.look_for_sources(graphs).end()
+        self.check_sources(graphs).end()
         own, theirs, parser = self.graphs_of(predictions, references, graphs)
         said = [
             (scene_graphs.phrases_of([graph]), scene_graphs.phrases_of(others))

@@ -1,9 +1,9 @@
 """SPECS: captions with their images."""
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 
 
-class Specs(CaptionedPicture):
+class Specs(ImageCaptions):
     """Captions, each with the other captions of its image."""
 
     name = "specs"

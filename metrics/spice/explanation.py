@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from vlgauge.explain.said import SaidThings, chip, counted, drawn, nil
+from vlgauge.explain.said import MentionedContent, chip, counted, drawn, nil
 
 
-class Spice(SaidThings):
+class Spice(MentionedContent):
     """Captions with their tuples, and the tuples that occur only in the references."""
 
     name = "spice"

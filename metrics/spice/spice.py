@@ -80,9 +80,9 @@ class Spice(scene_graphs.SceneGraphMetric):
         found = super().made_with(parser, encoder)
         return found | ({"profile": "paper"} if self.parser == scene_graphs.SPICE else {})
 
-    def look_for_sources(self, given: Any = None) -> preflight.Preflight:
+    def check_sources(self, given: Any = None) -> preflight.Preflight:
         """Check the sources that a call requires and does not pass. Nothing is parsed, loaded or downloaded."""
-        found = super().look_for_sources(given)
+        found = super().check_sources(given)
         if given is None and self.parser == scene_graphs.SPICE:
             scene_graphs.look_for_program(found, self.java, self.jars)
         return found
@@ -96,7 +96,7 @@ class Spice(scene_graphs.SceneGraphMetric):
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        self.look_for_sources(graphs).end()
+        self.check_sources(graphs).end()
         own, theirs, identity = self.graphs_of(predictions, references, graphs)
         columns: dict[str, list[float]] = {name: [] for name in ("precisions", "recalls", "scores", *KINDS)}
         details = []

@@ -80,7 +80,7 @@ class Spider(base.TokenMetric):
         **host: Any,
     ) -> None:
         self.df, self.parser, self.pipeline, self.java, self.jars = df, parser, pipeline, java, jars
-        self.device, self.batch_size = device, base.whole_number("batch_size", batch_size, 1)
+        self.device, self.batch_size = device, base.check_int("batch_size", batch_size, 1)
         super().__init__(*args, tokenizer=tokenizer, **host)
         common: dict[str, Any] = {"profile": self.profile, "progress": self.progress}
         graphs: dict[str, Any] = {"parser": parser, "pipeline": pipeline, "java": java, "jars": jars}
@@ -98,16 +98,16 @@ class Spider(base.TokenMetric):
         """Use the document frequencies of the corpus."""
         self.parts["cider"].use_counts(counts)
 
-    def look_for_sources(self, given: Any = None) -> preflight.Preflight:
+    def check_sources(self, given: Any = None) -> preflight.Preflight:
         """Check the sources that SPICE requires and the call does not pass, without loading anything."""
         found = preflight.Preflight(self.name, "spider")
-        found.join(self.parts["spice"].look_for_sources(given))
+        found.join(self.parts["spice"].check_sources(given))
         return found
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], graphs: Any = None, return_details: bool = False
     ) -> dict[str, Any]:
-        self.look_for_sources(graphs).end()
+        self.check_sources(graphs).end()
         # Not `compute`, which would store the rows again.
         rows: dict[str, Any] = {"predictions": predictions, "references": references, "return_details": return_details}
         results = {

@@ -115,18 +115,18 @@ class Trm(caption_sets.CaptionVectorMetric):
         **host: Any,
     ) -> None:
         distance = "bleu_4" if distance == "bleu" else distance
-        self.distance = distance if callable(distance) else base.one_of("distance", distance, DISTANCES)
-        self.ties = base.one_of("ties", ties, TIES)
+        self.distance = distance if callable(distance) else base.check_choice("distance", distance, DISTANCES)
+        self.ties = base.check_choice("ties", ties, TIES)
         if tie_tol is not None:
-            tie_tol = base.finite_number("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
+            tie_tol = base.check_float("tie_tol", tie_tol, "a finite number of at least 0", minimum=0.0)
         self.tie_tol = tie_tol
-        self.force_zero_self = base.true_or_false("force_zero_self", force_zero_self)
-        self.mean_aggregate = base.true_or_false("mean_aggregate", mean_aggregate)
+        self.force_zero_self = base.check_bool("force_zero_self", force_zero_self)
+        self.mean_aggregate = base.check_bool("mean_aggregate", mean_aggregate)
         if mean_aggregate and (callable(distance) or distance == "precomputed"):
             raise UsageError(f"`mean_aggregate` requires a named distance, got {shown(distance)}")
         self.df = cider.checked_df(df, ("references", "pooled"))
         self.tokenizer = coco_tokens.tokenizer_setting(tokenizer)
-        self.workers = base.whole_number("workers", workers, 1, 1024)
+        self.workers = base.check_int("workers", workers, 1, 1024)
         self._counted: cider.DocumentFrequency | None = None
         self._compared: KnownDistances | None = None
         super().__init__(*args, **host)
@@ -163,11 +163,11 @@ class Trm(caption_sets.CaptionVectorMetric):
         """Whether the distance requires a model, which only sentence embeddings do."""
         return self.reads_vectors
 
-    def look_for_sources(self, embeddings: Any = None) -> preflight.Preflight:
+    def check_sources(self, embeddings: Any = None) -> preflight.Preflight:
         """Check the sources of the base class, and the word lists and paraphrases of METEOR 1.5."""
-        found = super().look_for_sources(embeddings)
+        found = super().check_sources(embeddings)
         if self.distance == METEOR_15:
-            meteor15.sources.look_for_sources(found)
+            meteor15.sources.check_sources(found)
         return found
 
     def count(self, columns: Mapping[str, Sequence[Any]]) -> Counts | None:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from vlgauge.explain.captioned import CaptionedPicture
+from vlgauge.explain.captioned import ImageCaptions
 from vlgauge.explain.pages import number, quoted
 from vlgauge.explain.plots import percent
 
 
-class Vqascore(CaptionedPicture):
+class Vqascore(ImageCaptions):
     """Captions with the probability of the answer, and with the other captions of their image."""
 
     name = "vqascore"

@@ -48,12 +48,12 @@ TEMPLATES = {
 _BLANK = "{}"
 
 
-class Vqascore(judged.PictureJudgeMetric):
+class Vqascore(judged.ImageJudgeMetric):
     """Probability of an answer to a question about an image and a caption (Lin et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2404.01291",)
-    opening = judges.Opening(
+    opening = judges.PromptTemplate(
         "vqascore",
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
         "detailed, and polite answers to the user's questions.",
@@ -69,7 +69,7 @@ class Vqascore(judged.PictureJudgeMetric):
         tower: Any = None,
         **host: Any,
     ) -> None:
-        self.definition = validation.one_of("definition", definition, DEFINITIONS)
+        self.definition = validation.check_choice("definition", definition, DEFINITIONS)
         self.template = TEMPLATES[self.definition] if template is None else checked_text("template", template)
         self.answer = checked_text("answer", answer)
         if _BLANK not in self.template + self.answer:
@@ -89,7 +89,7 @@ class Vqascore(judged.PictureJudgeMetric):
         pictures = judged.pictures_of(images)
         questions = [self.question(text, picture) for text, picture in zip(predictions, pictures, strict=True)]
         answers = [self.answer.replace(_BLANK, text) for text in predictions]
-        altered = self.tell_altered(judge, questions)
+        altered = self.warn_escaped(judge, questions)
         chances = judge.chances(questions, answers, self.opening, batch_size=self.batch_size, progress=self.progress)
         scores = [math.exp(mean_log_chance(one, self.definition)) for one in chances]
         extra: dict[str, Any] = {}

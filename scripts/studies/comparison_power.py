@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.stats import alpha, can_differ, enough_resamples
+from vlgauge.stats import alpha, can_be_significant, default_resamples
 from vlgauge.stats.drawing import all_signs_fit, every_sign, random_signs
 
 Floats = npt.NDArray[np.float64]
@@ -83,13 +83,13 @@ def told_apart(scores: Floats, seed: int = 0, *, first_pair: bool = False) -> Bo
     """
     n_runs, systems, rows = scores.shape
     n_pairs = systems * (systems - 1) // 2
-    resamples, part = enough_resamples(n_pairs, LEVEL), alpha(LEVEL) / n_pairs
+    resamples, part = default_resamples(n_pairs, LEVEL), alpha(LEVEL) / n_pairs
     is_exact = all_signs_fit(rows, resamples)
     # Maximum number of hits of a significant p-value.
     most = math.floor(part * 2 ** (rows - 1)) if is_exact else math.floor(part * (resamples + 1)) - 1
     pairs = np.array(list(itertools.combinations(range(systems), 2))[: 1 if first_pair else None])
     apart = scores[:, pairs[:, 0]] - scores[:, pairs[:, 1]]  # axes: run, pair, row
-    enough = np.array([can_differ(count, n_pairs, LEVEL) for count in range(rows + 1)])
+    enough = np.array([can_be_significant(count, n_pairs, LEVEL) for count in range(rows + 1)])
     run, pair = np.nonzero(enough[np.count_nonzero(apart, axis=2)])
     found = np.zeros((n_runs, n_pairs), dtype=np.bool_)
     own = apart[run, pair]

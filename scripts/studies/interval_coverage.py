@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 import vlgauge
 from vlgauge import scenes
 from vlgauge.families.aggregation import COUNTED, corpus_counts
-from vlgauge.stats import bootstrap_interval, summed_intervals
+from vlgauge.stats import bootstrap_interval, count_statistic_intervals
 
 Floats = npt.NDArray[np.float64]
 
@@ -134,7 +134,9 @@ def added(name: str, counts: Floats) -> Shape:
 
     def interval(units: Floats, resamples: int, seed: int) -> tuple[float, float]:
         systems = list(units.transpose(1, 0, 2))
-        (found,) = summed_intervals(systems, [tuple(range(len(systems)))], of_system, resamples=resamples, seed=seed)
+        (found,) = count_statistic_intervals(
+            systems, [tuple(range(len(systems)))], of_system, resamples=resamples, seed=seed
+        )
         return (found.low, found.high) if found else (np.nan, np.nan)
 
     return Shape(name, counts, value, interval)

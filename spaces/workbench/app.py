@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.explain.examples import PICTURES
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge_workbench import about, compare, data_set, leaderboard, one
@@ -124,7 +124,7 @@ def app(metric: str | None = None, *, results: Sequence[str] = (), is_space: boo
         OSError: If a file cannot be read.
     """
     hosting = hosting_of(is_space)
-    first = one_of("metric", metric or FIRST, metric_names())
+    first = check_choice("metric", metric or FIRST, metric_names())
     config = first_config(first)
     loaded = metric_of(first, config=config)
     options: dict[str, Any] = {"delete_cache": (3600, 3600), "analytics_enabled": False}
@@ -269,15 +269,17 @@ def _told(form: tuple[str, str], request: gr.Request) -> list[Any]:
 @in_one_sentence
 def _picked(name: str, config: str, profile: str, form: tuple[str, str], told: gr.EventData) -> Any:
     """Return the updates of the page for a selected metric, or skip if the page shows it already."""
-    wanted = one_of("metric", told_of(told, "metric"), metric_names())
+    wanted = check_choice("metric", told_of(told, "metric"), metric_names())
     return gr.skip() if form[0] == wanted == name else _page_of(wanted, first_config(wanted), profile)
 
 
 @in_one_sentence
 def _set(name: str, config: str, profile: str, told: gr.EventData) -> list[Any]:
     wanted, models = told_of(told, "config"), told_of(told, "profile")
-    own = config_of(name, one_of("config", wanted, metric_of(name).configs) if wanted is not None else config)
-    return _page_of(name, own, one_of("profile", models if models is not None else profile, tuple(PROFILES.values())))
+    own = config_of(name, check_choice("config", wanted, metric_of(name).configs) if wanted is not None else config)
+    return _page_of(
+        name, own, check_choice("profile", models if models is not None else profile, tuple(PROFILES.values()))
+    )
 
 
 def _page_of(

@@ -15,7 +15,7 @@ from vlgauge.api.row_sources.source import Kind, kind_of_cell
 from vlgauge.core.catalog import metric_names, metric_title
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import SIDECAR
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.tables import Rows, read_rows, take_column
 from vlgauge.leaderboard import read_run
@@ -190,7 +190,7 @@ def _bundled(names: Sequence[str], wanted: Sequence[str], profile: str) -> Shown
 
 
 def _check(wanted: Sequence[str], profile: str) -> None:
-    one_of("profile", profile, tuple(PROFILES.values()))
+    check_choice("profile", profile, tuple(PROFILES.values()))
     if not wanted:
         raise UsageError.about("Metrics", "must be at least one, got none; choose some")
     if len(wanted) > MOST_METRICS:

@@ -51,7 +51,7 @@ _FIELDS: dict[type[Column], Field] = {
     References: Field("References", "One reference a line", 4),
     Text: Field("Caption"),
     Components: Field(f"Scores: {', '.join(COMPONENTS)}", "Three numbers with commas between", 1),
-    OneImage: Field("Picture"),
+    OneImage: Field("LazyImage"),
     Images: Field("Pictures, in order"),
     Videos: Field("Clip"),
 }

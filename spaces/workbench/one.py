@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.base import Metric
 from vlgauge.families.base.columns import Text
 from vlgauge_workbench import result
@@ -135,7 +135,7 @@ def _shown(name: str, profile: str, config: str, number: int, missing: str) -> s
 @in_one_sentence
 def filled(metric: str, config: str | None, profile: str, number: Any) -> list[Any]:
     """Return the updates of the tab for a bundled example and its result."""
-    one_of("profile", profile, tuple(PROFILES.values()))
+    check_choice("profile", profile, tuple(PROFILES.values()))
     loaded = metric_of(metric, config=config_of(metric, config))
     n = len(examples_for(loaded))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < n:
@@ -165,7 +165,7 @@ def scored(
         The page with the explained score, and the bundled examples, among which the input is selected if it is one of
         them.
     """
-    one_of("profile", profile, tuple(PROFILES.values()))
+    check_choice("profile", profile, tuple(PROFILES.values()))
     given = {"predictions": predictions, "references": references, "styles": styles}
     config = config_of(metric, config)
     columns = metric_of(metric, config=config).columns

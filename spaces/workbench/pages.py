@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from vlgauge.api.forest import finding_of_two, forest
+from vlgauge.api.forest import forest, summarize_pair
 from vlgauge.api.row_sources import Origin
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
@@ -102,7 +102,7 @@ def page_of_compared(compared: Compared, asked: Asked, pair: int = 0, rows_by: s
         pair=pair,
         level=f"{100 * comparison.level:g}%",
         the_test=the_test(comparison),
-        headline=finding_of_two(comparison, *names),
+        headline=summarize_pair(comparison, *names),
         forest=forest(comparison, *names),
         n_rows=len(comparison.ids),
         is_toy=any(made_by_toy(one.signature) for one in comparison.metrics),

@@ -1,6 +1,6 @@
 """Models of the profiles: published models that a metric requires, and those not available on this machine."""
 
-from vlgauge.api.prefetch.assets import ByHand, HubFiles, assets_of, described, title
+from vlgauge.api.prefetch.assets import HubFiles, ManualDownload, assets_of, described, title
 from vlgauge.api.prefetch.fetching import is_there
 from vlgauge.core.catalog import metric_title
 from vlgauge.core.errors import UsageError
@@ -26,7 +26,7 @@ def profile_note(name: str, profile: str) -> str:
         return f"{metric_title(name)} needs no model: both profiles give the same scores."
     if profile == "embedded":
         # A demo model replaces a published model.
-        has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ByHand) and one.has_toy) for one in assets)
+        has_toy = any(isinstance(one, HubFiles) or (isinstance(one, ManualDownload) and one.has_toy) for one in assets)
         return TOY if has_toy else "The published model comes with the installed packages."
     words = {True: "there", False: "**missing**", None: "to be given by you, from Python or the command line"}
     lines = [f"- {words[is_there(asset)]}: {title(asset)}" for asset in assets]

@@ -15,7 +15,7 @@ from vlgauge.api.row_sources import RowLimits, checked_cell
 from vlgauge.core.catalog import metric_facts, metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import without_nan
-from vlgauge.core.validation import PROFILES, one_of, setting_names, shown
+from vlgauge.core.validation import PROFILES, check_choice, setting_names, shown
 from vlgauge.explain import Explanation, explain, explanation_of
 from vlgauge.explain.examples import Example
 from vlgauge.families.base import Column, Metric
@@ -40,8 +40,8 @@ def metric_of(name: str, profile: str = "embedded", config: str = "", **settings
         ValueError: If the metric, profile or configuration does not exist.
     """
     # Check before the cache lookup, because untrusted values may be lists, which are not hashable.
-    one_of("metric", name, metric_names())
-    one_of("profile", profile, PROFILES)
+    check_choice("metric", name, metric_names())
+    check_choice("profile", profile, PROFILES)
     if not isinstance(config, str):
         raise UsageError.about("config", f"must be the name of a configuration, got {shown(config)}")
     return _loaded(name, profile, config, **settings)
@@ -57,7 +57,7 @@ def _loaded(name: str, profile: str, config: str, **settings: Any) -> Metric:
 
 def first_config(name: str) -> str:
     """Return the configuration that a form starts with. Empty for a metric without configurations."""
-    return explanation_of(one_of("metric", name, metric_names())).first_config
+    return explanation_of(check_choice("metric", name, metric_names())).first_config
 
 
 def config_of(name: str, config: str | None) -> str:

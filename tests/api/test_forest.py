@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_runs import bleu_run, made_run
 
-from vlgauge.api.forest import finding_of_two, forest
+from vlgauge.api.forest import forest, summarize_pair
 from vlgauge.leaderboard import compare
 
 BOTH = ["rovist_nr", "d_hm"]
@@ -33,7 +33,7 @@ def compared(first, second):
     ],
 )
 def test_what_is_found_is_said(first, second, said):
-    assert finding_of_two(compared(first, second), "one", "two") == said
+    assert summarize_pair(compared(first, second), "one", "two") == said
 
 
 def test_right_is_better_for_the_first_also_where_lower_is_better():
@@ -79,7 +79,7 @@ def test_two_equal_systems_are_rarely_told_apart_by_ten_metrics():
         for metric in metrics:
             for name in runs:
                 runs[name] |= made_run(rng.normal(size=25), metric)
-        told += not finding_of_two(compare(runs, metrics, resamples=999), "one", "two").startswith("Neither")
+        told += not summarize_pair(compare(runs, metrics, resamples=999), "one", "two").startswith("Neither")
     assert told <= 5  # 8 if each metric is corrected separately
 
 

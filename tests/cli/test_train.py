@@ -9,7 +9,7 @@ import pytest
 from folders import METRICS, ROOT
 
 from vlgauge.cli import build_parser, main, train
-from vlgauge.core.run_locks import only_run
+from vlgauge.core.run_locks import exclusive_run
 from vlgauge.models.clip.heads import read_adapter
 
 DATA = ROOT / "shared" / "vlgauge" / "data"
@@ -68,7 +68,7 @@ def test_the_second_of_two_trainings_is_refused(name, monkeypatch, capsys, tmp_p
     monkeypatch.chdir(tmp_path)
     words = SHORTEST[name]
     option, output = words[:2] if name == "pac_s" else ("OUT", words[0])
-    with only_run(tmp_path / output, "this", folder=name != "pac_s"):
+    with exclusive_run(tmp_path / output, "this", folder=name != "pac_s"):
         assert main(["train", name, *words, "--no-plot"]) == 2
     told = f"vlgauge train: error: {option} must be written by one run at a time, got '{output}', to which another"
     assert capsys.readouterr().err.startswith(told)

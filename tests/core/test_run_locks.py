@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from vlgauge.core.run_locks import RunInProgressError, only_run
-from vlgauge.core.writing import parts_of, replacing
+from vlgauge.core.run_locks import RunInProgressError, exclusive_run
+from vlgauge.core.writing import atomic_write, parts_of
 
 AT_WORK = """
 import sys, time
 from pathlib import Path
-from vlgauge.core.run_locks import only_run
-from vlgauge.core.writing import replacing
+from vlgauge.core.run_locks import exclusive_run
+from vlgauge.core.writing import atomic_write
 output, folder = Path(sys.argv[1]), len(sys.argv) < 3
-with only_run(output, "OUT", folder=folder), replacing(output / "rows" if folder else output) as part:
+with exclusive_run(output, "OUT", folder=folder), atomic_write(output / "rows" if folder else output) as part:
     part.write_text("half")
     print("at work", flush=True)
     time.sleep(600)
@@ -47,15 +47,15 @@ def test_the_second_of_two_runs_is_refused_in_a_sentence(tmp_path, at_work):
     at_work(str(tmp_path / "out"))
     before = names(tmp_path / "out")
     message = r"^OUT must be written by one run at a time, got '.*out', to which another one writes; wait for its"
-    with pytest.raises(RunInProgressError, match=message), only_run(tmp_path / "out", "OUT"):
+    with pytest.raises(RunInProgressError, match=message), exclusive_run(tmp_path / "out", "OUT"):
         raise AssertionError
     assert names(tmp_path / "out") == before
 
 
 def test_two_runs_of_one_process_are_told_apart(tmp_path):
-    with only_run(tmp_path, "OUT"), pytest.raises(RunInProgressError), only_run(tmp_path, "OUT"):
+    with exclusive_run(tmp_path, "OUT"), pytest.raises(RunInProgressError), exclusive_run(tmp_path, "OUT"):
         raise AssertionError
-    with only_run(tmp_path, "OUT"):
+    with exclusive_run(tmp_path, "OUT"):
         pass
 
 
@@ -67,7 +67,7 @@ def test_the_lock_of_a_killed_run_is_free_and_what_it_left_goes(tmp_path, at_wor
     process.wait()
     assert len(parts_of(out / "rows")) == 1
     (out / "mine.part").touch()
-    with only_run(out, "OUT"):
+    with exclusive_run(out, "OUT"):
         assert names(out) == [".run.lock", "mine.part"]
     assert names(out) == ["mine.part"]
 
@@ -76,13 +76,13 @@ def test_the_lock_of_a_killed_run_is_free_and_what_it_left_goes(tmp_path, at_wor
 def test_of_a_file_only_what_it_left_itself_goes(tmp_path, at_work):
     process = at_work(str(tmp_path / "weights"), "file")
     with pytest.raises(RunInProgressError, match=r"one run at a time, got .*weights"):
-        only_run(tmp_path / "weights", "--out", folder=False).__enter__()
+        exclusive_run(tmp_path / "weights", "--out", folder=False).__enter__()
     process.kill()
     process.wait()
     with (
-        replacing(tmp_path / "weights.md") as card,
-        replacing(tmp_path / "another") as another,
-        only_run(tmp_path / "weights", "--out", folder=False, beside=[tmp_path / "weights.md"]),
+        atomic_write(tmp_path / "weights.md") as card,
+        atomic_write(tmp_path / "another") as another,
+        exclusive_run(tmp_path / "weights", "--out", folder=False, beside=[tmp_path / "weights.md"]),
     ):
         assert names(tmp_path) == sorted([another.name, ".weights.run.lock"])
         card.touch()
@@ -90,10 +90,10 @@ def test_of_a_file_only_what_it_left_itself_goes(tmp_path, at_work):
 
 
 def test_a_folder_in_which_nothing_came_goes_again(tmp_path):
-    with pytest.raises(KeyError), only_run(tmp_path / "deep" / "out", "OUT"):
+    with pytest.raises(KeyError), exclusive_run(tmp_path / "deep" / "out", "OUT"):
         raise KeyError
     assert names(tmp_path / "deep") == []
     (tmp_path / "empty").mkdir()
-    with only_run(tmp_path / "empty", "OUT"):
+    with exclusive_run(tmp_path / "empty", "OUT"):
         pass
     assert names(tmp_path) == ["deep", "empty"]

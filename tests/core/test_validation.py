@@ -12,7 +12,7 @@ import pytest
 import vlgauge
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.progress import checked_progress
-from vlgauge.core.validation import finite_number, plain_number, setting_names, true_or_false, warn, whole_number
+from vlgauge.core.validation import check_bool, check_float, check_int, plain_number, setting_names, warn
 from vlgauge.families.ngram.meteor import meteor_matrices
 from vlgauge.families.style import StyleTable
 from vlgauge.families.style.explaining import top_ngrams
@@ -88,18 +88,18 @@ def test_arrays_stay_arrays():
 @pytest.mark.parametrize("value", [np.bool_(True), np.nan, np.float32(np.inf), "1", None, np.array(1.0), -1.0])
 def test_what_is_no_number(value):
     with pytest.raises(ValueError, match=r"^`theta` must be a number of at least 0, got "):
-        finite_number("theta", value, "a number of at least 0", 0.0)
+        check_float("theta", value, "a number of at least 0", 0.0)
 
 
 @pytest.mark.parametrize("value", [np.bool_(True), np.float64(2.0), np.array([1]), np.int64(0)])
 def test_what_is_no_whole_number(value):
     with pytest.raises(ValueError, match=r"^`n` must be a whole number of at least 1, got "):
-        whole_number("n", value, 1)
+        check_int("n", value, 1)
 
 
 def test_what_is_no_truth_value():
     with pytest.raises(ValueError, match=r"^`scale` must be True or False, got np\.int64\(1\)$"):
-        true_or_false("scale", np.int64(1))
+        check_bool("scale", np.int64(1))
 
 
 def test_progress_takes_a_truth_value_of_numpy():

@@ -13,7 +13,7 @@ from folders import EXAMPLES
 
 from vlgauge.cli import main
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import PART, NotWritableError, checked_target, parts_of, replacing, write
+from vlgauge.core.writing import PART, NotWritableError, atomic_write, checked_target, parts_of, write
 
 # Files of this process may have 4,096 bytes, as on a disk that is nearly full.
 SMALL_DISK = """
@@ -30,13 +30,13 @@ except OSError as error:
 WRITERS = {
     "text": "from vlgauge.core.writing import write\nwrite(target, 'x' * 10_000)",
     "tensors": (
-        "import numpy as np\nfrom safetensors.numpy import save_file\nfrom vlgauge.core.writing import replacing\n"
-        "with replacing(target) as part:\n    save_file({'a': np.zeros(10_000)}, part)"
+        "import numpy as np\nfrom safetensors.numpy import save_file\nfrom vlgauge.core.writing import atomic_write\n"
+        "with atomic_write(target) as part:\n    save_file({'a': np.zeros(10_000)}, part)"
     ),
     "table": (
-        "import pyarrow as pa\nimport pyarrow.parquet as pq\nfrom vlgauge.core.writing import replacing\n"
+        "import pyarrow as pa\nimport pyarrow.parquet as pq\nfrom vlgauge.core.writing import atomic_write\n"
         "rows = pa.table({'a': [f'word{i}' for i in range(10_000)]})\n"
-        "with replacing(target) as part:\n    pq.write_table(rows, part)"
+        "with atomic_write(target) as part:\n    pq.write_table(rows, part)"
     ),
     "frequencies": (
         "from vlgauge.families.ngram.cider import DocumentFrequency\nimport random\n"
@@ -78,7 +78,7 @@ def test_a_replaced_file_keeps_its_mode(tmp_path):
 def test_a_private_file_is_never_open_to_others(tmp_path, umask):
     before = os.umask(umask)
     try:
-        with replacing(tmp_path / "new", mode=0o600) as part:
+        with atomic_write(tmp_path / "new", mode=0o600) as part:
             assert stat.S_IMODE(part.stat().st_mode) == 0o600
             part.write_text("mine")
     finally:
@@ -88,7 +88,7 @@ def test_a_private_file_is_never_open_to_others(tmp_path, umask):
 
 def test_what_is_being_written_is_told_apart_by_target(tmp_path):
     long = "x" * 60
-    with replacing(tmp_path / f"{long}1") as one, replacing(tmp_path / f"{long}2") as other:
+    with atomic_write(tmp_path / f"{long}1") as one, atomic_write(tmp_path / f"{long}2") as other:
         assert [Path(entry.path) for entry in parts_of(tmp_path / f"{long}1")] == [one]
         assert [Path(entry.path) for entry in parts_of(tmp_path / f"{long}2")] == [other]
         assert PART.fullmatch(one.name)
@@ -98,7 +98,7 @@ def test_what_is_being_written_is_told_apart_by_target(tmp_path):
 
 def test_what_fails_in_between_leaves_the_old_file(tmp_path):
     def fail():
-        with replacing(tmp_path / "file") as part:
+        with atomic_write(tmp_path / "file") as part:
             part.write_text("half")
             raise KeyError("of the caller")
 
@@ -110,13 +110,13 @@ def test_what_fails_in_between_leaves_the_old_file(tmp_path):
 
 
 def test_an_error_of_another_file_is_told_as_it_is(tmp_path):
-    with pytest.raises(FileNotFoundError, match="missing"), replacing(tmp_path / "file"):
+    with pytest.raises(FileNotFoundError, match="missing"), atomic_write(tmp_path / "file"):
         (tmp_path / "missing").read_text()
     assert left(tmp_path) == []
 
 
 def test_two_writers_use_two_names(tmp_path):
-    with replacing(tmp_path / "file") as one, replacing(tmp_path / "file") as other:
+    with atomic_write(tmp_path / "file") as one, atomic_write(tmp_path / "file") as other:
         assert one != other
         one.write_text("one")
         other.write_text("other")
@@ -169,8 +169,8 @@ def test_a_killed_process_leaves_the_old_file(tmp_path):
     target = tmp_path / "out"
     target.write_text("old")
     code = (
-        "import os, signal, sys\nfrom vlgauge.core.writing import replacing\n"
-        "with replacing(sys.argv[1]) as part:\n"
+        "import os, signal, sys\nfrom vlgauge.core.writing import atomic_write\n"
+        "with atomic_write(sys.argv[1]) as part:\n"
         "    part.write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     finished = subprocess.run([sys.executable, "-c", code, str(target)], check=False)

@@ -8,9 +8,9 @@ from folders import EXAMPLES
 GALLERY = EXAMPLES / "gallery"
 # Name -> types of the shown parts of the page, in their order.
 SHOWN = {
-    "plot_score_and_understand": ["Scores", "DataFrame", "Picture", "Picture"],
-    "plot_compare": ["Comparison", "Picture", "DataFrame"],
-    "plot_training": ["Picture"],
+    "plot_score_and_understand": ["Scores", "DataFrame", "LazyImage", "LazyImage"],
+    "plot_compare": ["Comparison", "LazyImage", "DataFrame"],
+    "plot_training": ["LazyImage"],
 }
 
 

@@ -53,7 +53,7 @@ def test_captioner_learns_from_all_rewards(tmp_path, capsys):
 
 def test_what_captions_say_by_hand():
     example = example_module("reward_captioner.py")
-    scene = example.scenes.Scene((example.scenes.Thing("circle", "purple", "small"),), None, "white")
+    scene = example.scenes.Scene((example.scenes.SceneObject("circle", "purple", "small"),), None, "white")
     texts = ["a violet disc", "a purple ring and a purple circle", "a small box", "a disc a disc"]
     facts = [example.facts(text, scene) for text in texts]
     assert facts == [(True, True, False), (False, False, True), (False, False, False), (False, False, True)]

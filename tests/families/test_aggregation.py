@@ -9,10 +9,17 @@ from made_runs import bleu_run, made_run, made_signature
 import vlgauge
 from vlgauge.core.catalog import MetricFacts, metric_facts, metric_names, score_facts
 from vlgauge.families import aggregation
-from vlgauge.families.aggregation import COUNTED, Counted, corpus_counts, corpus_interval, corpus_value, score_bounds
+from vlgauge.families.aggregation import (
+    COUNTED,
+    CountBasedMetric,
+    corpus_counts,
+    corpus_interval,
+    corpus_value,
+    score_bounds,
+)
 from vlgauge.families.clip_score.formula import clip_scores, reference_scores
 from vlgauge.families.ngram.rouge_bleu import summed_bleu
-from vlgauge.stats import bootstrap_interval, summed_intervals
+from vlgauge.stats import bootstrap_interval, count_statistic_intervals
 
 
 def test_every_metric_that_is_no_mean_is_counted():
@@ -41,7 +48,7 @@ def test_the_shorter_orders_of_bleu_have_intervals_of_the_same_counts():
     for order in (1, 2, 3):
         name = f"bleu_{order}"
         counts = corpus_counts("bleu", result)
-        (alone,) = summed_intervals([counts], [(0,)], lambda sums, order=order: summed_bleu(sums, order))
+        (alone,) = count_statistic_intervals([counts], [(0,)], lambda sums, order=order: summed_bleu(sums, order))
         found = corpus_interval(name, result)
         assert found == alone.within((0.0, 1.0), result[name])
         assert found.low < result[name] < found.high
@@ -52,13 +59,15 @@ def part(counts):
     return counts[..., 0] / np.maximum(counts[..., 1], 1)
 
 
-ERRORS = Counted(("wrong", "of"), lambda columns: columns, part)
+ERRORS = CountBasedMetric(("wrong", "of"), lambda columns: columns, part)
 
 
 def test_a_metric_without_constants_has_no_noise():
     counts = np.array([[0.0, 3.0], [2.0, 3.0]])
     assert ERRORS.without_noise(counts).tolist() == [0.0, 2 / 3]
-    noisy = Counted(("wrong", "of"), lambda columns: columns, part, lambda sums: sums[..., 0] < 3, "few are wrong")
+    noisy = CountBasedMetric(
+        ("wrong", "of"), lambda columns: columns, part, lambda sums: sums[..., 0] < 3, "few are wrong"
+    )
     assert noisy.without_noise(counts).tolist() == [0.0, 0.0]
 
 

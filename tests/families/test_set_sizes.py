@@ -3,39 +3,39 @@
 from collections import Counter
 
 from vlgauge.cli import main
-from vlgauge.families.set_sizes import comparable_signature, drawn_captions, signed_sizes, without_sizes
+from vlgauge.families.set_sizes import add_set_sizes, comparable_signature, sample_captions, without_sizes
 
 ROWS = [list("abcde"), list("fghi"), list("jklmn")]
 
 
 def test_what_is_drawn_of_a_row_does_not_depend_on_the_others():
-    drawn = drawn_captions(ROWS, ["x", "y", "z"], [3, 2, 5], seed=4)
+    drawn = sample_captions(ROWS, ["x", "y", "z"], [3, 2, 5], seed=4)
     assert [len(one) for one in drawn] == [3, 2, 5]
     assert all(own == sorted(own) and set(own) <= set(row) for own, row in zip(drawn, ROWS, strict=True))
     assert drawn[2] == ROWS[2]
-    assert drawn_captions(ROWS[::-1], ["z", "y", "x"], [5, 2, 3], seed=4) == drawn[::-1]
+    assert sample_captions(ROWS[::-1], ["z", "y", "x"], [5, 2, 3], seed=4) == drawn[::-1]
 
 
 def test_every_subset_is_as_likely():
-    counts = Counter("".join(drawn_captions([list("abcd")], [str(key)], [2], 0)[0]) for key in range(1_200))
+    counts = Counter("".join(sample_captions([list("abcd")], [str(key)], [2], 0)[0]) for key in range(1_200))
     assert len(counts) == 6
     assert all(140 < count < 260 for count in counts.values())
-    of_seeds = Counter("".join(drawn_captions([list("abcd")], ["x"], [2], seed)[0]) for seed in range(1_200))
+    of_seeds = Counter("".join(sample_captions([list("abcd")], ["x"], [2], seed)[0]) for seed in range(1_200))
     assert all(140 < count < 260 for count in of_seeds.values())
 
 
 def test_signatures_hold_the_sizes():
     result = {"trm_signature": "trm|v:0.1.0|ties:fractional", "cider_signature": "cider|v:0.1.0", "trm": 0.5}
-    signed = signed_sizes(result, [(3, 5)], [0], there=[10, 7], seed=2)["trm_signature"]
+    signed = add_set_sizes(result, [(3, 5)], [0], there=[10, 7], seed=2)["trm_signature"]
     assert signed.endswith("|sets:3v5|drawn_from:7-10|draw_seed:2")
     assert comparable_signature(signed).endswith("|ties:fractional|sets:3v5")
     assert without_sizes(signed) == result["trm_signature"]
-    assert signed_sizes(result, [], []) == {}
+    assert add_set_sizes(result, [], []) == {}
 
 
 def test_signatures_of_mixed_sizes_are_equal_only_if_every_row_has_the_same_sizes():
     def signed(sizes, ids):
-        return signed_sizes({"trm_signature": "trm|v:0.1.0"}, sizes, ids)["trm_signature"]
+        return add_set_sizes({"trm_signature": "trm|v:0.1.0"}, sizes, ids)["trm_signature"]
 
     few, many = [(2, 5), (2, 5), (10, 5)], [(2, 5), (10, 5), (10, 5)]
     assert signed(few, "abc").startswith("trm|v:0.1.0|sets:2-10v5@")

@@ -114,7 +114,7 @@ ROWS_OF_FAMILY = {
     "ReferencedBackboneMetric": referenced_scenes,
     "ClipScoreMetric": drawn,
     "JudgeMetric": drawn,
-    "PictureJudgeMetric": drawn,
+    "ImageJudgeMetric": drawn,
     "CaptionMetric": captioned,
     "TextJudgeMetric": captioned,
     "SceneGraphMetric": captioned,

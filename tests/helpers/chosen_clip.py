@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from vlgauge.models import TextHidden
+from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.tokens import ClipTokens
 
@@ -53,7 +53,7 @@ class ChosenClip:
         rows = [np.array([self._vector(int(i)) for i in row], dtype=np.float32) for row in ids]
         for table, last in zip(rows, end, strict=True):
             table[-1] = last
-        return TextHidden(end, cut, rows if tokens else None, ids)
+        return TextHiddenStates(end, cut, rows if tokens else None, ids)
 
     def project(self, hidden, side, adapter=None):
         return np.asarray(hidden if adapter is None else hidden * np.array(adapter.scale), dtype=np.float32)

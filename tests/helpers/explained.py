@@ -111,7 +111,7 @@ ROWS_OF_FAMILY = {
     "ReferencedBackboneMetric": lambda: bundled("captioned_scenes"),
     "ClipScoreMetric": lambda: bundled("captioned_scenes"),
     "JudgeMetric": lambda: bundled("captioned_scenes"),
-    "PictureJudgeMetric": lambda: bundled("captioned_scenes"),
+    "ImageJudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
     "TextJudgeMetric": referenced,
     "SceneGraphMetric": referenced,

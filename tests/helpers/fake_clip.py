@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vlgauge.models import TextHidden
+from vlgauge.models import TextHiddenStates
 
 COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "black": (-1, -1, -1)}
 
@@ -34,7 +34,7 @@ class FakeClip:
         rows = [np.sum([COLOURS.get(word, (0, 0, 0)) for word in text.split() or [""]], axis=0) for text in texts]
         rows = [row if row.any() else np.array([-0.1, 0.1, 0.2]) for row in rows]
         cut = np.array([len(text.split()) > self.context for text in texts])
-        return TextHidden(np.array(rows, dtype=np.float32).reshape(-1, 3), cut)
+        return TextHiddenStates(np.array(rows, dtype=np.float32).reshape(-1, 3), cut)
 
     def project(self, hidden, side, adapter=None):
         return hidden

@@ -62,7 +62,7 @@ ROWS = {
     },
     "ClipScoreMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "JudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
-    "PictureJudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
+    "ImageJudgeMetric": {"predictions": ["a dog runs", "a small red circle", "two cats"], "images": PICTURES},
     "StoryImageMetric": {
         "predictions": [["A small red circle is here."], ["It ran.", "The big star is blue."], [""]],
         "images": [[picture] for picture in PICTURES],
@@ -98,7 +98,7 @@ SETTINGS = {
     "ReferencedBackboneMetric": EMBEDDED,
     "ClipScoreMetric": EMBEDDED,
     "JudgeMetric": EMBEDDED,
-    "PictureJudgeMetric": EMBEDDED,
+    "ImageJudgeMetric": EMBEDDED,
     "TextJudgeMetric": EMBEDDED,
     "StoryImageMetric": EMBEDDED,
     "SceneGraphMetric": {"profile": "embedded"},

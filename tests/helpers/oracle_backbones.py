@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip.architectures import TABLE
 
 # Their code ignores the tag of orientation, which is applied here.
@@ -39,7 +39,7 @@ def inputs(folder):
 
 def pictures(folder, names):
     """Return the images of an oracle."""
-    return [ImagePicture(image_cell(folder / "images" / name, name), name) for name in names]
+    return [WholeImage(image_cell(folder / "images" / name, name), name) for name in names]
 
 
 def arrays(path):

@@ -58,7 +58,7 @@ ROWS_OF_FAMILY = {
     "ReferencedBackboneMetric": CAPTIONS | {"references": [["a cat", "two dogs"]]},
     "ClipScoreMetric": CAPTIONS,
     "JudgeMetric": CAPTIONS,
-    "PictureJudgeMetric": CAPTIONS,
+    "ImageJudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "TextJudgeMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},

@@ -9,7 +9,7 @@ import numpy as np
 from folders import GOLDEN
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 
 PAC_S = GOLDEN / "pac_s"
@@ -81,7 +81,7 @@ INPUTS = golden_json("inputs.json")
 def pictures_of(case="edge", convert="late"):
     """Return the images of a case of the golden inputs."""
     names = INPUTS[case]["images"]
-    return [ImagePicture(image_cell(IMAGES / name, name), name, convert) for name in names]
+    return [WholeImage(image_cell(IMAGES / name, name), name, convert) for name in names]
 
 
 def check_vectors(encoder, arrays, case):

@@ -17,7 +17,7 @@ from vlgauge.core import catalog
 from vlgauge.core.pool import pool
 from vlgauge.families.aggregation import COUNTED
 from vlgauge.families.base.parts import PartialResult
-from vlgauge.families.set_sizes import signed_sizes
+from vlgauge.families.set_sizes import add_set_sizes
 from vlgauge.families.style import StyleTable
 from vlgauge.integrations.batches import OF_BATCH, RowScorer
 from vlgauge.integrations.scored_batches import ScoredBatches
@@ -91,7 +91,7 @@ def test_batches_of_any_sizes_and_order_have_the_result_of_compute(case):
             pairs = zip(columns["predictions"], columns["references"], strict=True)
             assert sizes == [(len(ours), len(theirs)) for ours, theirs in pairs]
             # Signatures as in `vlgauge score`.
-            expected |= signed_sizes(expected, sizes, range(n))
+            expected |= add_set_sizes(expected, sizes, range(n))
             assert "|sets:" in found[f"{name}_signature"]
         assert_close(found, expected, gap=1e-6 if "profile" in settings else 1e-11)
 

@@ -18,7 +18,7 @@ from folders import ROOT
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.core.errors import MissingExtraError, UsageError
-from vlgauge.core.run_locks import only_run
+from vlgauge.core.run_locks import exclusive_run
 from vlgauge.integrations import ray as of_ray
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, score_files
@@ -254,7 +254,7 @@ def test_the_second_of_two_runs_is_refused_before_ray_starts(stories, tmp_path):
     message = "--parts must be written by one run at a time, got '.*kept'"
     with (
         patch.object(of_ray, "session", side_effect=AssertionError),
-        only_run(tmp_path / "kept", "this"),
+        exclusive_run(tmp_path / "kept", "this"),
         pytest.raises(ValueError, match=message),
     ):
         score_files(RowScorer("rovist_nr"), stories[0], tmp_path / "kept")
@@ -489,7 +489,7 @@ def test_a_folder_that_another_run_has_is_refused(words, message, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_text('{"id": 1, "predictions": "a", "references": ["a"]}\n')
     score = ["score", "bleu", "a.jsonl", "--engine", "ray", "--output", "out"]
-    with only_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.imported_ray"):
+    with exclusive_run(tmp_path / "out", "this"), patch("vlgauge.cli.ray_scoring.imported_ray"):
         assert main([*score, *words]) == 2
     assert message in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from transformers import RobertaConfig, RobertaModel
 
 from vlgauge.core.errors import WeightsNotFoundError
-from vlgauge.models.hidden_layers import LayeredEncoder, find_layered, layered_encoder
+from vlgauge.models.hidden_layers import AllLayersEncoder, find_layered, layered_encoder
 
 TEXTS = ["a dog", "two cats sit on grass", "a dog", "", "the red bus"]
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 def loaded(folder, setting="text_encoder"):
     found = find_layered(str(folder), profile="paper", setting=setting, hint="")
-    return LayeredEncoder(found, "cpu", setting)
+    return AllLayersEncoder(found, "cpu", setting)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ PARTS = re.compile(r"\b(?:per|each|every|an?)\W[\Wnrf]*(?:example|sample|item)|d
 # Settings for which the table has other names.
 SETTINGS = {"mode", "authors", "reference", "samples", "examples", "n_examples", "items", "model_path", "ckpt"}
 KEYS = re.compile(r"_per_(?:item|example|sample)|_(?:items|examples|samples)$")
-TOLD = {"warn", "refuse", "one_of", "add_argument"}
+TOLD = {"warn", "refuse", "check_choice", "add_argument"}
 
 
 def told(path):

@@ -159,11 +159,11 @@ def test_scores_do_not_move(tmp_path):
     from PIL import Image
 
     from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
     from vlgauge.models.clip.loading import clip_encoder
     from vlgauge.models.features.memory import process_memory
 
-    pictures = [ImagePicture(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
+    pictures = [WholeImage(image_cell(Image.new("RGB", (64, 64), (20 * i, 90, 30)), "x"), "x") for i in range(6)]
     encoder = clip_encoder(profile="embedded", device="cpu", feature_cache=tmp_path)
     process_memory.clear()
     expected = encoder.image_hidden(pictures)

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 
 from vlgauge.checkpoints import files
-from vlgauge.core.lru_cache import Remembered, remembered_for_words
+from vlgauge.core.lru_cache import LRUCache, cached_per_word
 from vlgauge.inputs.media import frames
 from vlgauge.inputs.text import concreteness, word_vectors
 from vlgauge.inputs.text.concreteness import PhraseWeights
 
 
 def test_the_least_recently_used_go():
-    kept = Remembered(2)
+    kept = LRUCache(2)
     kept.put("a", 1)
     kept.put("b", 2)
     assert kept.get("a") == 1
@@ -25,7 +25,7 @@ def test_the_least_recently_used_go():
 
 
 def test_values_count_as_much_as_they_are():
-    kept = Remembered(10, len)
+    kept = LRUCache(10, len)
     for name, value in (("a", "1234"), ("b", "1234"), ("a", "12"), ("c", "12345")):
         kept.put(name, value)
     assert (kept.get("b"), kept.total) == (None, 7)
@@ -36,7 +36,7 @@ def test_values_count_as_much_as_they_are():
 
 
 def test_digests_of_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_DIGESTS", Remembered(3))
+    monkeypatch.setattr(files, "_DIGESTS", LRUCache(3))
     monkeypatch.setattr(files.FileState, "is_settled", True)
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths:
@@ -47,7 +47,7 @@ def test_digests_of_files(tmp_path, monkeypatch):
 
 
 def test_plans_of_videos():
-    assert isinstance(frames._PLANS, Remembered)
+    assert isinstance(frames._PLANS, LRUCache)
     assert frames._PLANS.most <= 2**14
 
 
@@ -89,7 +89,7 @@ def test_texts_of_any_length_count_as_their_vectors():
 def test_words_but_none_that_is_too_long():
     asked = []
 
-    @remembered_for_words
+    @cached_per_word
     def length(word):
         asked.append(word)
         return len(word)

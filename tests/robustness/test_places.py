@@ -8,7 +8,7 @@ import pytest
 import vlgauge
 from vlgauge.cli import main
 from vlgauge.core.results import printable, to_table
-from vlgauge.core.validation import LONGEST_SHOWN, finite_number, one_of, shown, true_or_false, whole_number
+from vlgauge.core.validation import LONGEST_SHOWN, check_bool, check_choice, check_float, check_int, shown
 
 
 class Unshown:
@@ -38,12 +38,12 @@ VALUES = {
 @pytest.mark.parametrize(
     "check",
     [
-        lambda value: whole_number("it", value, 1),
-        lambda value: finite_number("it", value),
-        lambda value: one_of("it", value, ("a", "b")),
-        lambda value: true_or_false("it", value),
+        lambda value: check_int("it", value, 1),
+        lambda value: check_float("it", value),
+        lambda value: check_choice("it", value, ("a", "b")),
+        lambda value: check_bool("it", value),
     ],
-    ids=["whole_number", "finite_number", "one_of", "true_or_false"],
+    ids=["check_int", "check_float", "check_choice", "check_bool"],
 )
 def test_every_check_shows_any_value(check, name):
     value, text = VALUES[name]
@@ -60,7 +60,7 @@ def test_a_value_is_shown_as_it_is():
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
 def test_a_whole_number_that_is_no_float(value):
     with pytest.raises(ValueError, match=r"`it` must be a finite number, got -?1000"):
-        finite_number("it", value)
+        check_float("it", value)
 
 
 @pytest.mark.parametrize(

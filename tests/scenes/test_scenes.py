@@ -36,7 +36,9 @@ GROUND = re.compile(rf"\b(?:on|against) a ({'|'.join(MEANING['background'])}) (?
 def read(caption):
     """Return the scene that a complete caption describes."""
     found = [match.groupdict() for match in THING.finditer(caption)]
-    objects = tuple(scenes.Thing(**{part: MEANING[part][word] for part, word in words.items()}) for words in found)
+    objects = tuple(
+        scenes.SceneObject(**{part: MEANING[part][word] for part, word in words.items()}) for words in found
+    )
     relation = RELATION.findall(caption)
     background = MEANING["background"][GROUND.search(caption).group(1)]
     return scenes.Scene(objects, RELATIONS.get(relation[0], relation[0]) if relation else None, background)
@@ -87,7 +89,7 @@ def test_a_split_can_be_used_up():
 
 
 def test_the_key_does_not_depend_on_the_order_of_naming():
-    one, other = scenes.Thing("star", "red", "small"), scenes.Thing("ring", "blue", "large")
+    one, other = scenes.SceneObject("star", "red", "small"), scenes.SceneObject("ring", "blue", "large")
     for relation, opposite in OPPOSITES.items():
         scene, turned = scenes.Scene((one, other), relation, "grey"), scenes.Scene((other, one), opposite, "grey")
         assert scene.key == turned.key
@@ -202,7 +204,7 @@ def test_one_fact_changes_and_the_captions_become_false(what):
 
 
 def test_a_claim_holds_in_either_order_and_fails_on_any_wrong_part():
-    star, ring = scenes.Thing("star", "red", "small"), scenes.Thing("ring", "blue", "large")
+    star, ring = scenes.SceneObject("star", "red", "small"), scenes.SceneObject("ring", "blue", "large")
     scene = scenes.Scene((star, ring), "left of", "white")
     true = [
         scenes.Claim(),
@@ -246,20 +248,20 @@ def test_wrong_settings_are_refused():
     ],
 )
 def test_impossible_scenes_are_refused(objects, relation, message):
-    known = {"star": scenes.Thing("star", "red", "small"), "ring": scenes.Thing("ring", "blue", "large")}
+    known = {"star": scenes.SceneObject("star", "red", "small"), "ring": scenes.SceneObject("ring", "blue", "large")}
     with pytest.raises(ValueError, match=message):
         scenes.Scene(tuple(known[name] for name in objects.split()), relation, "white")
 
 
 def test_unknown_properties_are_refused():
     with pytest.raises(ValueError, match=r"`shape` must be one of circle, .*, got 'oval'"):
-        scenes.Thing("oval", "red", "small")
+        scenes.SceneObject("oval", "red", "small")
     with pytest.raises(ValueError, match=r"`colour` must be one of red, .*, got 'grey'"):
-        scenes.Thing("star", "grey", "small")
+        scenes.SceneObject("star", "grey", "small")
     with pytest.raises(ValueError, match="`size` must be one of small, large, got 'tiny'"):
-        scenes.Thing("star", "red", "tiny")
+        scenes.SceneObject("star", "red", "tiny")
     with pytest.raises(ValueError, match="`background` must be one of white, grey, black, beige, got 'red'"):
-        scenes.Scene((scenes.Thing("star", "red", "small"),), None, "red")
+        scenes.Scene((scenes.SceneObject("star", "red", "small"),), None, "red")
 
 
 def test_the_examples_of_the_package_print_what_they_say():

@@ -6,12 +6,12 @@ import pytest
 
 from vlgauge.stats import (
     alpha,
-    can_differ,
+    can_be_significant,
     check_enough_resamples,
-    enough_resamples,
+    default_resamples,
     holm,
     is_significant,
-    least_resamples,
+    min_resamples,
 )
 
 
@@ -36,8 +36,8 @@ def test_a_level_is_read_as_it_is_written():
     ],
 )
 def test_samples_of_many_tests(n_tests, level, sides, enough):
-    assert enough_resamples(n_tests, level) == enough
-    least = least_resamples(n_tests, level, sides=sides)
+    assert default_resamples(n_tests, level) == enough
+    least = min_resamples(n_tests, level, sides=sides)
     # The minimum p-value with `least` samples is significant, and with one sample less it is not.
     assert is_significant(n_tests * sides / (least + 1), level)
     assert least == 1 or not is_significant(n_tests * sides / least, level)
@@ -57,5 +57,5 @@ def test_samples_that_cannot_succeed_are_refused():
 
 @pytest.mark.parametrize(("n_tests", "few"), [(1, 5), (15, 9), (780, 14)])
 def test_rows_that_differ_of_which_no_outcome_is_significant(n_tests, few):
-    assert not can_differ(few, n_tests, 0.95)
-    assert can_differ(few + 1, n_tests, 0.95)
+    assert not can_be_significant(few, n_tests, 0.95)
+    assert can_be_significant(few + 1, n_tests, 0.95)

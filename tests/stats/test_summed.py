@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from vlgauge.families.ngram.rouge_bleu import counts_of_columns, summed_bleu_4
-from vlgauge.stats import bootstrap_interval, summed_intervals, summed_tests, summed_value
+from vlgauge.stats import bootstrap_interval, count_statistic, count_statistic_intervals, count_statistic_tests
 from vlgauge.stats.drawing import random_signs
 
 NAN = math.nan
@@ -34,12 +34,12 @@ def made_counts(rng, shape, quality=0.7):
 def test_two_rows_by_hand():
     # a 3/4, b 1/4. Swapping the first row gives 2/4 and 2/4, both rows 1/4 and 3/4: 2 of 4 differ as much.
     a, b = np.array([[2.0, 2.0], [1.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 2.0]])
-    (test,) = summed_tests([a, b], [(0, 1)], ratio)
+    (test,) = count_statistic_tests([a, b], [(0, 1)], ratio)
     assert (test.difference, test.pvalue, test.n_items, test.n_dropped, test.exact) == (0.5, 0.5, 2, 0, True)
-    assert summed_value(a, ratio) == 0.75
+    assert count_statistic(a, ratio) == 0.75
     # If the first row is omitted, a is 1/2, and 2/2 if the second row is omitted. The effects are 1/4 and -1/4, with a
     # variance of 1/8 (divisor n - 1). The difference is 1/2 in both cases.
-    ends = summed_intervals([a, b], [(0,), (0, 1)], ratio)
+    ends = count_statistic_intervals([a, b], [(0,), (0, 1)], ratio)
     reach = scipy.stats.t.ppf(0.975, 1) * math.sqrt(1 / 8 / 2)
     assert [one.low for one in ends] == pytest.approx([0.75 - reach, 0.5])
     assert [one.high for one in ends] == pytest.approx([0.75 + reach, 0.5])
@@ -47,7 +47,7 @@ def test_two_rows_by_hand():
 
 def test_two_values_that_tie_differ_by_nothing():
     a = np.array([[1.0, 2.0]] * 20)
-    (test,) = summed_tests([a, a * [1.0 + 1e-12, 1.0]], [(0, 1)], ratio)
+    (test,) = count_statistic_tests([a, a * [1.0 + 1e-12, 1.0]], [(0, 1)], ratio)
     assert (test.difference, test.pvalue) == (0.0, 1.0)
 
 
@@ -69,11 +69,11 @@ def test_tests_equal_all_swaps_by_loops(labels):
         abs(difference({name for name, out in zip(names, outs, strict=True) if out}))
         for outs in itertools.product((False, True), repeat=len(names))
     ]
-    (test,) = summed_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels)
+    (test,) = count_statistic_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels)
     assert test.difference == pytest.approx(difference(set()), rel=1e-12)
     assert test.pvalue == np.mean([one >= every[0] - 1e-12 for one in every])
     assert test.exact
-    some = summed_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels, resamples=len(every) // 2 - 1)[0]
+    some = count_statistic_tests([a, b], [(0, 1)], summed_bleu_4, groups=labels, resamples=len(every) // 2 - 1)[0]
     assert (some.exact, some.pvalue) == (False, pytest.approx(test.pvalue, abs=0.2))
 
 
@@ -84,7 +84,7 @@ def test_intervals_are_those_of_what_each_unit_adds(labels):
     names = list(dict.fromkeys(units))
     contrasts = [(0,), (1,), (0, 1), (1, 0)]
     how = {"resamples": 60, "seed": 4, "level": 0.8}
-    ours = summed_intervals([a, b], contrasts, summed_bleu_4, groups=labels, **how)
+    ours = count_statistic_intervals([a, b], contrasts, summed_bleu_4, groups=labels, **how)
     for contrast, one in zip(contrasts, ours, strict=True):
 
         def value(left_out, contrast=contrast):
@@ -104,9 +104,9 @@ def test_intervals_are_those_of_what_each_unit_adds(labels):
 @pytest.mark.parametrize("rows", [7, 40])
 def test_swapping_the_systems_mirrors_everything(rows):
     both = made_counts(np.random.default_rng(3), (2, rows))
-    one, two = summed_tests(both, [(0, 1), (1, 0)], summed_bleu_4, resamples=500)
+    one, two = count_statistic_tests(both, [(0, 1), (1, 0)], summed_bleu_4, resamples=500)
     assert (one.difference, one.pvalue) == (-two.difference, two.pvalue)
-    one, two = summed_intervals(both, [(0, 1), (1, 0)], summed_bleu_4, resamples=500)
+    one, two = count_statistic_intervals(both, [(0, 1), (1, 0)], summed_bleu_4, resamples=500)
     assert (one.low, one.high) == pytest.approx((-two.high, -two.low), rel=1e-12)
 
 
@@ -120,13 +120,15 @@ def test_the_order_of_the_rows_changes_nothing(grouped):
 
     def found(order):
         how = {"resamples": 300, "groups": labels[order].tolist() if grouped else None}
-        ends = summed_intervals(counts[:, order], contrasts, summed_bleu_4, **how)
+        ends = count_statistic_intervals(counts[:, order], contrasts, summed_bleu_4, **how)
         return np.array([(one.low, one.high) for one in ends])
 
     ends, others = found(np.arange(50)), found(rng.permutation(50))
     assert ends == pytest.approx(others, rel=1e-12)
     # A system has the same interval with and without other systems.
-    alone = summed_intervals(counts[2:], [(0,)], summed_bleu_4, resamples=300, groups=labels if grouped else None)
+    alone = count_statistic_intervals(
+        counts[2:], [(0,)], summed_bleu_4, resamples=300, groups=labels if grouped else None
+    )
     assert (alone[0].low, alone[0].high) == pytest.approx(ends[2], rel=1e-12)
 
 
@@ -135,7 +137,9 @@ def test_several_systems_have_the_signs_of_one_matrix(grouped):
     counts = made_counts(np.random.default_rng(13), (3, 40))
     labels = np.arange(40) // 2 if grouped else np.arange(40)
     pairs = [(0, 1), (2, 0), (1, 2)]
-    tests = summed_tests(counts, pairs, summed_bleu_4, resamples=200, seed=5, groups=labels if grouped else None)
+    tests = count_statistic_tests(
+        counts, pairs, summed_bleu_4, resamples=200, seed=5, groups=labels if grouped else None
+    )
     signs = np.concatenate(list(random_signs(labels.max() + 1, 200, 5)))
     for (first, second), test in zip(pairs, tests, strict=True):
         hits = 0
@@ -145,24 +149,24 @@ def test_several_systems_have_the_signs_of_one_matrix(grouped):
             apart = summed_bleu_4(one.sum(axis=0)) - summed_bleu_4(two.sum(axis=0))
             hits += abs(apart) >= abs(test.difference) - 1e-12
         assert (test.pvalue, test.exact) == ((1 + hits) / 201, False)
-    assert summed_tests(counts[[2, 0]], [(0, 1)], summed_bleu_4, resamples=200, seed=5) == summed_tests(
-        counts, [(2, 0)], summed_bleu_4, resamples=200, seed=5
-    )
+    assert count_statistic_tests(
+        counts[[2, 0]], [(0, 1)], summed_bleu_4, resamples=200, seed=5
+    ) == count_statistic_tests(counts, [(2, 0)], summed_bleu_4, resamples=200, seed=5)
 
 
 def test_few_rows_that_differ_among_many_are_enumerated():
     counts = made_counts(np.random.default_rng(14), (2, 80))
     counts[1, 6:] = counts[0, 6:]
-    (test,) = summed_tests(counts, [(0, 1)], summed_bleu_4)
+    (test,) = count_statistic_tests(counts, [(0, 1)], summed_bleu_4)
     assert (test.exact, test.n_differing) == (True, int((counts[0] != counts[1]).any(axis=1).sum()))
     assert (test.pvalue * 2 ** (test.n_differing - 1)).is_integer()
 
 
 def test_equal_systems_are_never_told_apart():
     counts = made_counts(np.random.default_rng(5), (50,))
-    (test,) = summed_tests([counts, counts], [(0, 1)], summed_bleu_4, resamples=99)
+    (test,) = count_statistic_tests([counts, counts], [(0, 1)], summed_bleu_4, resamples=99)
     assert (test.difference, test.pvalue) == (0.0, 1.0)
-    (interval,) = summed_intervals([counts, counts], [(0, 1)], summed_bleu_4, resamples=99)
+    (interval,) = count_statistic_intervals([counts, counts], [(0, 1)], summed_bleu_4, resamples=99)
     assert (interval.low, interval.high) == (0.0, 0.0)
 
 
@@ -171,26 +175,26 @@ def test_a_row_that_one_system_leaves_undefined_is_in_no_comparison_of_it():
     both[1, 4] = NAN
     both[2, 7, 0] = NAN  # one count is enough
     contrasts = [(0,), (1,), (0, 1), (1, 2)]
-    ends = summed_intervals(both, contrasts, summed_bleu_4, resamples=50)
-    tests = summed_tests(both, [(0, 1), (1, 2)], summed_bleu_4)
+    ends = count_statistic_intervals(both, contrasts, summed_bleu_4, resamples=50)
+    tests = count_statistic_tests(both, [(0, 1), (1, 2)], summed_bleu_4)
     for index, lacking in enumerate([[], [4], [4], [4, 7]]):
         kept = [row for row in range(12) if row not in lacking]
-        assert ends[index] == summed_intervals(both[:, kept], contrasts, summed_bleu_4, resamples=50)[index]
+        assert ends[index] == count_statistic_intervals(both[:, kept], contrasts, summed_bleu_4, resamples=50)[index]
     assert [(test.n_items, test.n_dropped) for test in tests] == [(10, 2), (10, 2)]
     kept = [row for row in range(12) if row not in (4, 7)]
-    (alone,) = summed_tests(both[1:, kept], [(0, 1)], summed_bleu_4)
+    (alone,) = count_statistic_tests(both[1:, kept], [(0, 1)], summed_bleu_4)
     assert (tests[1].difference, tests[1].pvalue) == (alone.difference, alone.pvalue)
-    assert summed_value(both[1], summed_bleu_4) == summed_value(np.delete(both[1], 4, axis=0), summed_bleu_4)
+    assert count_statistic(both[1], summed_bleu_4) == count_statistic(np.delete(both[1], 4, axis=0), summed_bleu_4)
 
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_too_few_rows(rows):
     both = made_counts(np.random.default_rng(7), (2, 1))
     both[1, rows:] = NAN
-    (test,) = summed_tests(both, [(0, 1)], summed_bleu_4)
+    (test,) = count_statistic_tests(both, [(0, 1)], summed_bleu_4)
     assert (test.n_items, test.n_dropped, math.isnan(test.pvalue)) == (rows, 1 - rows, not rows)
-    assert summed_intervals(both, [(0,), (0, 1)], summed_bleu_4) == [None, None]
-    assert math.isnan(summed_value(both[1], summed_bleu_4)) == (not rows)
+    assert count_statistic_intervals(both, [(0,), (0, 1)], summed_bleu_4) == [None, None]
+    assert math.isnan(count_statistic(both[1], summed_bleu_4)) == (not rows)
 
 
 def test_groups_are_drawn_whole():
@@ -198,13 +202,13 @@ def test_groups_are_drawn_whole():
     both = made_counts(np.random.default_rng(8), (2, 5))
     copies, labels = both.repeat(4, axis=1), np.arange(20) // 4
     (one,), (two,) = (
-        summed_tests(both, [(0, 1)], summed_bleu_4),
-        summed_tests(copies, [(0, 1)], summed_bleu_4, groups=labels),
+        count_statistic_tests(both, [(0, 1)], summed_bleu_4),
+        count_statistic_tests(copies, [(0, 1)], summed_bleu_4, groups=labels),
     )
     assert (one.pvalue, one.difference) == (two.pvalue, pytest.approx(two.difference, rel=1e-6))
     (one,), (two,) = (
-        summed_intervals(both, [(0, 1)], summed_bleu_4),
-        summed_intervals(copies, [(0, 1)], summed_bleu_4, groups=labels),
+        count_statistic_intervals(both, [(0, 1)], summed_bleu_4),
+        count_statistic_intervals(copies, [(0, 1)], summed_bleu_4, groups=labels),
     )
     assert (one.low, one.high) == pytest.approx((two.low, two.high), rel=1e-6)
 
@@ -212,18 +216,24 @@ def test_groups_are_drawn_whole():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: summed_tests([c[0], c[1][:3]], [(0, 1)], ratio), r"`counts` must have one shape .* \(3, 10\), \(4,"),
-        (lambda c: summed_tests([], [], ratio), r"one shape \(items, counts\) for every system, got none"),
-        (lambda c: summed_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"for every system, got \(10,\)"),
         (
-            lambda c: summed_tests(c / 0.0, [(0, 1)], ratio),
+            lambda c: count_statistic_tests([c[0], c[1][:3]], [(0, 1)], ratio),
+            r"`counts` must have one shape .* \(3, 10\), \(4,",
+        ),
+        (lambda c: count_statistic_tests([], [], ratio), r"one shape \(items, counts\) for every system, got none"),
+        (lambda c: count_statistic_tests([c[0, 0]] * 2, [(0, 1)], ratio), r"for every system, got \(10,\)"),
+        (
+            lambda c: count_statistic_tests(c / 0.0, [(0, 1)], ratio),
             "`counts` must contain finite numbers of at most 1e.300, or NaN .* got a larger",
         ),
-        (lambda c: summed_tests(c, [(0, 1)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
-        (lambda c: summed_tests(c, [(0, 1)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),
-        (lambda c: summed_intervals(c, [(0,)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
-        (lambda c: summed_intervals(c, [(0,)], ratio, level=1.0), "`level` must lie between 0 and 1, got 1.0"),
-        (lambda c: summed_intervals(c, [(0,)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),
+        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
+        (lambda c: count_statistic_tests(c, [(0, 1)], ratio, groups=[1]), "must have one label per score, got 1 and 4"),
+        (lambda c: count_statistic_intervals(c, [(0,)], ratio, resamples=0), "`resamples` must be at least 1, got 0"),
+        (lambda c: count_statistic_intervals(c, [(0,)], ratio, level=1.0), "`level` must lie between 0 and 1, got 1.0"),
+        (
+            lambda c: count_statistic_intervals(c, [(0,)], ratio, groups=[1]),
+            "must have one label per score, got 1 and 4",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -237,7 +247,7 @@ def share_rejected(n_pairs, seed):
     """Return how often two systems of equal quality differ significantly at 0.05."""
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(n_pairs):
-        (test,) = summed_tests(made_counts(rng, (2, 60)), [(0, 1)], summed_bleu_4, resamples=400)
+        (test,) = count_statistic_tests(made_counts(rng, (2, 60)), [(0, 1)], summed_bleu_4, resamples=400)
         rejected += test.pvalue <= 0.05
     return rejected / n_pairs
 
@@ -253,7 +263,7 @@ def shares_covered(n_runs, seed):
     truth = [float(summed_bleu_4(own.sum(axis=0))) for own in systems(200_000)]
     covered = np.zeros(2)
     for _ in range(n_runs):
-        of_one, of_both = summed_intervals(systems(200), [(0,), (0, 1)], summed_bleu_4, resamples=1_000)
+        of_one, of_both = count_statistic_intervals(systems(200), [(0,), (0, 1)], summed_bleu_4, resamples=1_000)
         covered += [of_one.low <= truth[0] <= of_one.high, of_both.low <= truth[0] - truth[1] <= of_both.high]
     return covered / n_runs
 

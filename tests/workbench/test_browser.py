@@ -283,7 +283,7 @@ def test_pictures_come_and_go_by_buttons_and_no_result_stays_beside_a_refusal(se
         page.locator("#pictures .gallery-item").first.wait_for(state="detached")
         page.get_by_role("textbox", name="Caption").clear()
         page.locator("#go").click()
-        page.get_by_text("`Caption` and `Picture` must be given, got nothing").first.wait_for()
+        page.get_by_text("`Caption` and `LazyImage` must be given, got nothing").first.wait_for()
         page.locator(".res").wait_for(state="detached")
         page.get_by_role("radio", name="video").first.click()
         page.get_by_text("The right caption of a clip").first.wait_for()

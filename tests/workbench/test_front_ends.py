@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import vlgauge
-from vlgauge.api.forest import finding_of_two
+from vlgauge.api.forest import summarize_pair
 from vlgauge.api.numbers import numbers_table
 from vlgauge.cli import main
 from vlgauge.cli.compare import as_record
@@ -128,7 +128,7 @@ def test_the_report_and_the_page_say_what_the_tables_say(files, found, tmp_path)
     comparison, shown = on_the_page(METRICS, files)
     assert to_json(as_record(comparison, 0)) == to_json(as_record(found.statistics, 0))
     for content in (texts((tmp_path / "report.html").read_text("utf-8")), texts(shown)):
-        assert finding_of_two(found.statistics, "one", "two") in content
+        assert summarize_pair(found.statistics, "one", "two") in content
         assert "p Holm" in content
         assert not re.search("sentence (BLEU|CHAIR|bleu|chair)", content)
         for compared in found.statistics.metrics:

@@ -66,7 +66,7 @@ def test_bundled_pictures_are_those_of_the_examples_folder_and_of_one_story():
     [
         ("rovist_nr", ["", "", "", None, None], "`Story` must be given, got nothing"),
         ("rovist_nr", ["x" * 20_001, "", "", None, None], "must have at most 20,000 characters, got 20,001"),
-        ("clip_s", ["", "", "", None, None], "`Caption` and `Picture` must be given, got nothing"),
+        ("clip_s", ["", "", "", None, None], "`Caption` and `LazyImage` must be given, got nothing"),
         ("groovist", ["A dog.", "", "", None, None], "`Pictures` must be given, got nothing"),
         ("d_hm", ["", "", "", None, None], "`Model` and `Human` must be given, got nothing"),
         ("clip_s", ["A dog.", "", "", [(str(PICTURES / "clip.mp4"), None)], None], "must be a readable image"),
@@ -96,7 +96,7 @@ def test_folders_of_the_machine_are_not_told(name, number, tmp_path, monkeypatch
     pictures = [(str(path), None) for path in [PICTURES / "scene.png", broken][-number:]]
     with pytest.raises(gr.Error) as caught:
         one.scored(name, "", "embedded", "A dog.", "", "", pictures, None)
-    label = "Picture" if number == 1 else "Pictures"
+    label = "LazyImage" if number == 1 else "Pictures"
     assert caught.value.message.startswith(f"`{label}` must be a readable image, got 'my photo.png'")
 
 

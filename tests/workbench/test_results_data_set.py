@@ -114,7 +114,7 @@ def test_on_a_space_the_token_of_the_machine_is_not_used(hub, monkeypatch):
         ("org/gated", "results.jsonl of 'org/gated' cannot be read, because .* wants its terms accepted"),
         ("org/rows", "results.jsonl of 'org/rows' cannot be read, because .* has no such file"),
         ("org/empty", "must have records in its results.jsonl, got 'org/empty', where it is empty"),
-        ("org/lines", "FILE must hold .* line 1 of 'org/lines/results.jsonl'"),
+        ("org/lines", "FILE must contain .* line 1 of 'org/lines/results.jsonl'"),
         ("org/bytes", "FILE must be UTF-8 text, got byte 0xff in line 1 of 'org/bytes/results.jsonl'"),
         ("org/page", "FILE must contain JSON, got Expecting value in line 1, column 1 of 'org/page/results.jsonl'"),
     ],

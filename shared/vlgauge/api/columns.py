@@ -13,7 +13,7 @@ from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import meant, shown, warn
-from vlgauge.families.set_sizes import drawn_captions
+from vlgauge.families.set_sizes import sample_captions
 from vlgauge.inputs.media.tables import (
     MissingColumnError,
     Rows,
@@ -183,7 +183,7 @@ def draw_captions(
     there = [len(captions) for captions in predictions]
     if (least := min(there)) < number:
         raise UsageError(f"{name} must be at most the least number of captions of a row, {least}, got {number}")
-    columns["predictions"] = drawn_captions(predictions, row_keys(ids), [number] * len(there), seed)
+    columns["predictions"] = sample_captions(predictions, row_keys(ids), [number] * len(there), seed)
     return there
 
 

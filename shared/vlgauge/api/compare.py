@@ -26,7 +26,7 @@ from vlgauge.api.tables import given_rows, refuse_no_file
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.errors import UsageError
 from vlgauge.core.suites import SUITES
-from vlgauge.core.validation import told_of_arguments
+from vlgauge.core.validation import with_argument_hints
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.caption_files import join_references, references_by_id
 from vlgauge.inputs.media.tables import rows_called
@@ -37,7 +37,7 @@ from vlgauge.leaderboard.joined_runs import joined_rows
 _OF_ONE = "it belongs to vlgauge.score, whose result is given for a system"
 
 
-@told_of_arguments(
+@with_argument_hints(
     "vlgauge.compare",
     {"rows": "`rows` are a table, or tables by name of the system", "metrics": METRICS}
     | dict.fromkeys(("skip", "limit", "split", "revision", "captions_per_row", "details"), _OF_ONE),

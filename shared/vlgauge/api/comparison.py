@@ -13,7 +13,7 @@ from vlgauge.api.recording import OF_SEVERAL, records_of
 from vlgauge.api.scored import Scored
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.results import row_keys
-from vlgauge.core.validation import finite_number, nearest, shown, told_of_arguments, true_or_false, whole_number
+from vlgauge.core.validation import check_bool, check_float, check_int, nearest, shown, with_argument_hints
 from vlgauge.core.writing import write
 from vlgauge.leaderboard import comparison as statistics
 from vlgauge.leaderboard.paper import paper_latex, paper_table
@@ -145,7 +145,7 @@ class Comparison:
         """
         import pandas as pd
 
-        whole_number("n", n, 1)
+        check_int("n", n, 1)
         known = [compared.metric for compared in self.statistics.metrics]
         if metric is not None and metric not in known:
             raise UsageError(f"`metric` must be one that was compared, got {metric!r}; {nearest(metric, known)}")
@@ -173,7 +173,7 @@ class Comparison:
         return pd.DataFrame(lines, columns=[*titles, "first_text", "second_text"])
 
     # -- records -----------------------------------------------------------------------------------------------------
-    @told_of_arguments("Comparison.record", OF_SEVERAL)
+    @with_argument_hints("Comparison.record", OF_SEVERAL)
     def record(
         self,
         file: str | PathLike[str] | None = None,
@@ -223,11 +223,11 @@ class Comparison:
         Raises:
             ValueError: If a system has scores only, which cannot be explained.
         """
-        whole_number("n", n, 1)
+        check_int("n", n, 1)
         pages = import_module("vlgauge.api.pages")
         write(path, pages.differences_page(self.statistics, self._explained(), n))
 
 
 def _numbers(digits: int, scale: float, intervals: bool) -> Numbers:
-    factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
-    return Numbers(whole_number("digits", digits, 0), factor, true_or_false("intervals", intervals))
+    factor = check_float("scale", scale, "the number by which every value is multiplied, such as 100")
+    return Numbers(check_int("digits", digits, 0), factor, check_bool("intervals", intervals))

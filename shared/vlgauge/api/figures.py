@@ -16,7 +16,7 @@ from vlgauge.core.catalog import metric_names, score_facts
 from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.core.validation import nearest, one_of
+from vlgauge.core.validation import check_choice, nearest
 from vlgauge.families.aggregation import counted_of, number_title, row_counts
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison
 from vlgauge.leaderboard.table import the_test
@@ -48,7 +48,7 @@ def empty_figure(width: float, height: float) -> Any:
     except ImportError as error:
         raise MissingExtraError(not_importable(NEEDS_MATPLOTLIB, error)) from error
 
-    class Picture(Figure):
+    class LazyImage(Figure):
         """Figure that notebooks show as PNG."""
 
         def _repr_png_(self) -> bytes:
@@ -60,7 +60,7 @@ def empty_figure(width: float, height: float) -> Any:
             shows = escape("; ".join(axes.get_xlabel() or axes.get_ylabel() for axes in self.axes))
             return f'<img alt="{shows}" src="data:image/png;base64,{base64.b64encode(self._repr_png_()).decode()}">'
 
-    return Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    return LazyImage(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def scores_figure(scored: Scored, kind: str = "distribution", only: Sequence[str
         ValueError: If the kind or a score does not exist, or there are too few scores for the kind.
         ImportError: If matplotlib is not installed.
     """
-    one_of("kind", kind, KINDS)
+    check_choice("kind", kind, KINDS)
     columns = _columns(scored, only)
     if kind == "correlation":
         return _correlation(columns)

@@ -29,7 +29,7 @@ def forest(comparison: Comparison, first: str, second: str, letters: tuple[str, 
     )
 
 
-def finding_of_two(comparison: Comparison, first: str, second: str) -> str:
+def summarize_pair(comparison: Comparison, first: str, second: str) -> str:
     """Summarize in a sentence which of two systems is better, and by how many metrics."""
     pairs = [pair for _, pair in _pairs_of(comparison, first, second)]
     better = {name: sum(pair.better == name for pair in pairs) for name in (first, second)}

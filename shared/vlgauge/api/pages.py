@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from vlgauge.api.forest import finding_of_two, forest
+from vlgauge.api.forest import forest, summarize_pair
 from vlgauge.api.scored import Scored
 from vlgauge.core.catalog import metric_of_score
 from vlgauge.core.results import row_keys
-from vlgauge.explain import Differing, Explanation, Row, differences, explain, report
+from vlgauge.explain import Explanation, Row, SystemDifferences, differences, explain, report
 from vlgauge.explain.pages import safe, whole_page
 from vlgauge.leaderboard import Comparison, rows_that_differ
 from vlgauge.leaderboard.table import pairs_table, render, systems_table, title
@@ -49,17 +49,17 @@ def differences_page(comparison: Comparison, scored: Mapping[str, Scored], limit
                 difference = compared.scores[first][row] - compared.scores[second][row]
                 rows.append(Row(key, (places[first][key], places[second][key]), difference))
             headline = f"{first} and {second} by {title(compared, spoken=True, of_row=True)}"
-            pairs.append(Differing(headline, (first, second), (explained[first], explained[second]), rows))
+            pairs.append(SystemDifferences(headline, (first, second), (explained[first], explained[second]), rows))
     tables = [render(table, "html") for table in (systems_table(comparison), pairs_table(comparison))]
     names = list(dict.fromkeys((pair.first, pair.second) for one in comparison.metrics for pair in one.pairs))
     if len(names) == 1:
-        headline = finding_of_two(comparison, *names[0])
+        headline = summarize_pair(comparison, *names[0])
         charts = [forest(comparison, *names[0])]
     else:
         headline = f"{len(scored)} systems on {len(comparison.ids)} rows, and where they differ most"
         heading = Markup("<h3>{}</h3>{}")
         charts = [
-            heading.format(safe(finding_of_two(comparison, *one)), forest(comparison, *one))
+            heading.format(safe(summarize_pair(comparison, *one)), forest(comparison, *one))
             for one in names[:MOST_CHARTS]
         ]
     return differences(headline, tables, pairs, told=told, charts=charts)

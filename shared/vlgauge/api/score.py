@@ -26,7 +26,7 @@ from vlgauge.core.catalog import metric_folder
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.results import row_keys
 from vlgauge.core.suites import SUITES
-from vlgauge.core.validation import shown, told_of_arguments, warn, whole_number
+from vlgauge.core.validation import check_int, shown, warn, with_argument_hints
 from vlgauge.families.base import Metric
 from vlgauge.inputs.media.caption_files import join_references, references_by_id, rows_of_object
 from vlgauge.inputs.media.limits import RowLimits
@@ -43,7 +43,7 @@ _SYSTEMS = ("system", "baseline", "family", "level", "resamples")
 _OF_SYSTEMS = "systems are compared by vlgauge.compare, which has it"
 
 
-@told_of_arguments("vlgauge.score", {"rows": ROWS, "metrics": METRICS} | dict.fromkeys(_SYSTEMS, _OF_SYSTEMS))
+@with_argument_hints("vlgauge.score", {"rows": ROWS, "metrics": METRICS} | dict.fromkeys(_SYSTEMS, _OF_SYSTEMS))
 def score(
     rows: Any,
     metrics: str | Metric | Sequence[str | Metric],
@@ -116,9 +116,9 @@ def score(
         TypeError: If `rows` is not a table.
     """
     titles = named_titles(predictions, references, images, videos, styles)
-    whole_number("skip", skip, 0)
+    check_int("skip", skip, 0)
     if limit is not None:
-        whole_number("limit", limit, 1)
+        check_int("limit", limit, 1)
     suite = find_suite(metrics) if isinstance(metrics, str) else None
     left_out = [without] if isinstance(without, str) else list(without)
     if suite is None and left_out:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.api.columns import draw_captions, warn_of_repeated
 from vlgauge.api.computing import compute_all, without_details
-from vlgauge.families.set_sizes import signed_sizes
+from vlgauge.families.set_sizes import add_set_sizes
 from vlgauge.leaderboard.runs import RowGroups, set_sizes
 
 if TYPE_CHECKING:
@@ -92,5 +92,5 @@ def score_columns(
     if any(metric.compares_sets for metric in metrics):
         sizes = set_sizes(kept)
         for name, result in results.items():
-            results[name] = result | signed_sizes(result, sizes, ids, there=there, seed=seed)
+            results[name] = result | add_set_sizes(result, sizes, ids, there=there, seed=seed)
     return Scored(ids, kept, results, sizes, told or {}, failed, groups)

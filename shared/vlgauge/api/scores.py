@@ -16,7 +16,7 @@ from vlgauge.api.scored import Scored, score_columns
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import DIGITS, printable
 from vlgauge.core.suites import SUITES, Suite
-from vlgauge.core.validation import finite_number, nearest, told_of_arguments, whole_number
+from vlgauge.core.validation import check_float, check_int, nearest, with_argument_hints
 from vlgauge.core.writing import write
 from vlgauge.families.aggregation import has_interval, row_counts
 from vlgauge.families.base import Metric
@@ -150,8 +150,8 @@ class Scores:
         return self._rendered("latex", digits, scale)
 
     def _rendered(self, form: str, digits: int, scale: float) -> str:
-        factor = finite_number("scale", scale, "the number by which every value is multiplied, such as 100")
-        numbers = Numbers(whole_number("digits", digits, 0), factor)
+        factor = check_float("scale", scale, "the number by which every value is multiplied, such as 100")
+        numbers = Numbers(check_int("digits", digits, 0), factor)
         if not (tables := self._suite_tables(numbers)):
             raise UsageError(f"the scores must be of a suite ({', '.join(SUITES)}), got {', '.join(self.results)}")
         return render(tables[0], form)
@@ -170,7 +170,7 @@ class Scores:
         return import_module("vlgauge.api.figures").scores_figure(self._scored, kind, scores)
 
     # -- reasons -----------------------------------------------------------------------------------------------------
-    def explain(self, row: int | str) -> RowReasons:
+    def explain(self, row: int | str) -> RowExplanation:
         """Explain the scores of a row (extra `explain`).
 
         Args:
@@ -181,7 +181,7 @@ class Scores:
             IndexError: If the row number does not exist.
         """
         number = self._number_of(row)
-        return RowReasons(self._explained(), number)
+        return RowExplanation(self._explained(), number)
 
     def report(self, path: str | PathLike[str], *, worst: int = 10, best: int = 5, title: str = "") -> None:
         """Write a page that explains the rows with the worst and best scores (extra `explain`).
@@ -209,7 +209,7 @@ class Scores:
 
     def _number_of(self, row: int | str) -> int:
         if not isinstance(row, str):
-            number = whole_number("row", row, 0)
+            number = check_int("row", row, 0)
             if number >= len(self._scored.ids):
                 raise UsageIndexError(f"`row` must be a row, 0 to {len(self._scored.ids) - 1}, got {row}")
             return number
@@ -246,7 +246,7 @@ class Scores:
             write(f"{fspath(path)}{added}", content)
         return None
 
-    @told_of_arguments("Scores.record", OF_ONE)
+    @with_argument_hints("Scores.record", OF_ONE)
     def record(
         self,
         file: str | PathLike[str] | None = None,
@@ -284,7 +284,7 @@ class Scores:
         return found if file is None else append_records(fspath(file), found)
 
 
-class RowReasons:
+class RowExplanation:
     """Explanation of the scores of a row, as text, in a notebook or as a page.
 
     Attributes:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vlgauge.api.row_sources import LeftOut, RowReader, Source, counted_reasons, guessed_titles
+from vlgauge.api.row_sources import RowReader, SkippedRow, Source, guessed_titles, skip_reasons
 from vlgauge.api.row_sources.grouped_files import tar_rows
 from vlgauge.api.row_sources.hub import PREFIX, HubRows, pinned
 from vlgauge.api.row_sources.tables import folder_rows
@@ -121,12 +121,12 @@ def skipped(reader: RowReader) -> str:
     return f"{len(reader.left_out)} of {reader.n_read} rows were skipped and are in no number"
 
 
-def reasons(left_out: Sequence[LeftOut]) -> list[str]:
+def reasons(left_out: Sequence[SkippedRow]) -> list[str]:
     """Return the reasons why rows were left out with the first row of each, the most frequent reason first."""
     firsts: dict[str, str] = {}
     for one in left_out:
         firsts.setdefault(one.reason, shown(one.id))
-    counted = counted_reasons(left_out)
+    counted = skip_reasons(left_out)
     lines = [
         f"{count} left out, {'' if count == 1 else 'the first is '}row {firsts[reason]}: {reason}"
         for reason, count in counted[:_MOST_REASONS]

@@ -14,7 +14,7 @@ from vlgauge.core.errors import UsageError, as_option
 from vlgauge.core.files import first_repeated
 from vlgauge.core.results import row_keys
 from vlgauge.core.validation import shown
-from vlgauge.families.set_sizes import drawn_captions, signed_sizes
+from vlgauge.families.set_sizes import add_set_sizes, sample_captions
 from vlgauge.inputs.media.tables import Rows, is_missing, located, name_of_rows
 from vlgauge.leaderboard.joined_runs import agreed_labels
 from vlgauge.leaderboard.runs import Run, labels_of, set_sizes
@@ -82,7 +82,7 @@ def scored_systems(
         own_sizes = set_sizes(columns[name])
         results = compute_all(metrics, columns[name], details=details)
         for metric, result in results.items():
-            results[metric] = result | signed_sizes(result, own_sizes, one.ids, there=there.get(name, ()), seed=seed)
+            results[metric] = result | add_set_sizes(result, own_sizes, one.ids, there=there.get(name, ()), seed=seed)
         scored[name] = Scored(one.ids, columns[name], results, own_sizes or None)
     return scored
 
@@ -189,7 +189,7 @@ def _draw_equal_sets(
         numbers = [least[key] for key in row_keys(systems[name].ids)] if name in by_key else []
         counts = [size[0] for size in sizes[name]]
         if numbers != counts:
-            own["predictions"] = drawn_captions(own["predictions"], row_keys(systems[name].ids), numbers, seed)
+            own["predictions"] = sample_captions(own["predictions"], row_keys(systems[name].ids), numbers, seed)
             there[name] = counts
             sys.stderr.write(
                 f"{name}: of each row as many captions are drawn (seed {seed}) as the system with fewest has\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vlgauge.checkpoints import hub
 from vlgauge.checkpoints.hub import NOT_FOUND, Tell, host_of, unreachable
 from vlgauge.core.errors import NetworkError, WeightsNotFoundError
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import announce, with_size
 
 # Age after which changes of a file are detectable, in nanoseconds. A file written more recently could be rewritten with
@@ -45,7 +45,7 @@ class FileState(NamedTuple):
         return time.time_ns() - max(self.written_ns, self.changed_ns) > _SETTLED_NS
 
 
-_DIGESTS: Remembered[FileState, str] = Remembered(2**14)
+_DIGESTS: LRUCache[FileState, str] = LRUCache(2**14)
 
 
 def cache_folder() -> Path:

@@ -81,7 +81,7 @@ def look_for_all(metrics: Sequence[Any], columns: Mapping[str, Any] | None = Non
     packages: list[str] = []
     sources: dict[str, list[str]] = {}
     for metric in metrics:
-        look = getattr(metric, "look_for_sources", None)
+        look = getattr(metric, "check_sources", None)
         if look is None:
             continue
         wanted = [one.name for one in inspect.signature(look).parameters.values() if one.default is one.empty]

@@ -11,7 +11,7 @@ from vlgauge.cli.outputs import check_target
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.core.results import printable
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 
 PICTURES = (".png", ".svg", ".pdf")
 NEEDS_MATPLOTLIB = '--plot needs matplotlib; run: pip install "vlgauge[plots]"'
@@ -34,12 +34,12 @@ def picture(path: str | Path) -> Iterator[Any]:
 
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     yield figure
-    with replacing(path, "--plot") as part:
+    with atomic_write(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower())
 
 
 def written_picture(figure: Any, path: str) -> None:
     """Write a matplotlib figure and print its path. The file appears only when it is complete."""
-    with replacing(path, "--plot") as part:
+    with atomic_write(path, "--plot") as part:
         figure.savefig(part, format=Path(path).suffix.removeprefix(".").lower(), dpi=150)
     sys.stderr.write(f"wrote {printable(path)}\n")

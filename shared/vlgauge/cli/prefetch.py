@@ -4,9 +4,9 @@ import argparse
 
 from vlgauge.api.prefetch.assets import (
     Asset,
-    ByHand,
     Download,
     HubFiles,
+    ManualDownload,
     assets_of,
     described,
     licence_of,
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.list:
         for asset in assets:
-            print("\n".join([described(asset), *(manual_facts(asset) if isinstance(asset, ByHand) else ())]))
+            print("\n".join([described(asset), *(manual_facts(asset) if isinstance(asset, ManualDownload) else ())]))
         return 0
     return check(assets) if options.check else fetch(assets)
 
@@ -76,9 +76,9 @@ def fetch(assets: list[Asset]) -> int:
             names all that failed.
     """
     for asset in assets:
-        if isinstance(asset, ByHand) and is_there(asset):
+        if isinstance(asset, ManualDownload) and is_there(asset):
             print(f"{asset.what}: there")
-        elif isinstance(asset, ByHand):
+        elif isinstance(asset, ManualDownload):
             print("\n".join([f"{asset.what}: by hand: {asset.steps}", *manual_facts(asset)]), flush=True)
     lacking = []
     for asset in sorted(assets, key=lambda asset: isinstance(asset, Download)):

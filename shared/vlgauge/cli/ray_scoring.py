@@ -10,7 +10,7 @@ from vlgauge.api.columns import COLUMNS
 from vlgauge.cli.outputs import write_json, write_result
 from vlgauge.cli.ray_options import ray_options
 from vlgauge.core.errors import UsageError
-from vlgauge.core.run_locks import only_run
+from vlgauge.core.run_locks import exclusive_run
 from vlgauge.inputs.media.tables import PICTURED
 from vlgauge.integrations.batches import RowScorer
 from vlgauge.integrations.ray import common_folder, imported_ray, score_files
@@ -40,7 +40,7 @@ def scored_with_ray(
     if parts.resolve() == output.resolve():
         raise UsageError(f"--parts must be another folder than --output, got {str(output)!r} for both")
     how: dict[str, Any] = {**ray_options(options), "input_format": options.input_format, "groups": options.groups}
-    with only_run(output, "--output"):
+    with exclusive_run(output, "--output"):
         record = score_files(scorer, files, parts, **how)
         write_result(str(output / SCORES), record)
         write_json(output / RESULT, columns_of(record)[1])

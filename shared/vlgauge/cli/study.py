@@ -23,7 +23,7 @@ from vlgauge.inputs.media.tables import READERS, Rows, read_rows, take_column
 from vlgauge.leaderboard.table import mean_text
 from vlgauge.models.sentences.model import MINILM
 from vlgauge.research.studies.central_captions import CentralCaption, central_captions, central_captions_by_chance
-from vlgauge.research.studies.mauve_against_people import MauveRow, mauve_against_people
+from vlgauge.research.studies.mauve_against_humans import MauveRow, mauve_against_humans
 from vlgauge.research.studies.mauve_baseline import SEED, mauve_package
 from vlgauge.research.studies.people_splits import people_splits
 from vlgauge.research.studies.temperature_curve import curve
@@ -180,7 +180,7 @@ def run_mauve(options: argparse.Namespace) -> int:
     mauve_package()  # check before anything is encoded
     profile = {"profile": options.profile} if options.profile else {}
     metric = load_metric("mmd_bert", encoder=options.encoder, **profile)
-    found = mauve_against_people(predictions, references, metric, seed=options.seed)
+    found = mauve_against_humans(predictions, references, metric, seed=options.seed)
     titles = ["candidates from", "images", "candidates", "references", "MAUVE (higher: more alike)"]
     print(to_table(titles, [[row.source, row.images, row.candidates, row.references, row.mauve] for row in found]))
     print(f"\nencoder: {found[0].encoder}")

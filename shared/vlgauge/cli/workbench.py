@@ -6,7 +6,7 @@ from importlib import import_module
 
 from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 
 MOST_PORTS = 65535
 
@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve the page until the command is interrupted."""
     if options.metric is not None:
-        one_of("--metric", options.metric, metric_names())
+        check_choice("--metric", options.metric, metric_names())
     if options.port is not None and not 1 <= options.port <= MOST_PORTS:
         raise UsageError(f"--port must be a number from 1 to {MOST_PORTS}, got {options.port}")
     # Import here, so that the extra is required only for the page and not for --help.

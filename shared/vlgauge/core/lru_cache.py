@@ -13,7 +13,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class LRUCache(Generic[K, V]):
     """Thread-safe cache that evicts the least recently used values.
 
     Args:
@@ -64,7 +64,7 @@ class Remembered(Generic[K, V]):
             self.total = 0
 
 
-def remembered_for_words(call: Callable[[str], V]) -> Callable[[str], V]:
+def cached_per_word(call: Callable[[str], V]) -> Callable[[str], V]:
     """Cache the results of a function of one word for the most recent words, except words that are too long."""
     kept = lru_cache(maxsize=MOST_WORDS)(call)
 

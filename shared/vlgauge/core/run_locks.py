@@ -19,7 +19,7 @@ class RunInProgressError(UsageError):
 
 
 @contextmanager
-def only_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[Path] = ()) -> Iterator[None]:
+def exclusive_run(output: Path, name: str, *, folder: bool = True, beside: Iterable[Path] = ()) -> Iterator[None]:
     """Prevent other processes from writing to an output inside the context.
 
     Partially written files of killed runs are removed first. The operating system releases the lock when its process

@@ -59,7 +59,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """Check that a value is one of the choices and return it.
 
     A number matches the choice with the same numeric value, such as 2007 from the command line for "2007".
@@ -88,7 +88,7 @@ def plain_number(value: Any) -> Any:
     return value.item() if numpy is not None and isinstance(value, (numpy.number, numpy.bool_)) else value
 
 
-def finite_number(name: str, value: Any, expected: str = "a finite number", minimum: float = -math.inf) -> float:
+def check_float(name: str, value: Any, expected: str = "a finite number", minimum: float = -math.inf) -> float:
     """Check that a value is a finite number of at least `minimum` and return it as a float.
 
     Args:
@@ -108,7 +108,7 @@ def finite_number(name: str, value: Any, expected: str = "a finite number", mini
     return float(number)
 
 
-def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+def check_int(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Check that a value is an integer from `minimum` to `maximum` and return it as an int.
 
     Raises:
@@ -126,7 +126,7 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
     return whole
 
 
-def true_or_false(name: str, value: Any) -> bool:
+def check_bool(name: str, value: Any) -> bool:
     """Check that a value is a bool and return it. Strings such as ``"False"``, which would count as true, are rejected.
 
     Raises:
@@ -232,7 +232,7 @@ def _setting_names(cls: type) -> tuple[str, ...]:
     return tuple(names)
 
 
-def told_of_arguments(
+def with_argument_hints(
     called: str, remedies: Mapping[str, str]
 ) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
     """Decorate a public function so that unknown and missing arguments raise errors that suggest a remedy.
@@ -266,7 +266,7 @@ def told_of_arguments(
     return teller
 
 
-def refuse_unknown_settings(cls: type, metric: str, given: Iterable[str]) -> None:
+def check_setting_names(cls: type, metric: str, given: Iterable[str]) -> None:
     """Check the keyword arguments of `load`, because `evaluate` would silently ignore unknown ones.
 
     Raises:

@@ -40,7 +40,7 @@ def checked_target(
 ) -> Path:
     """Resolve and check the path of a file to write, before the work that produces its content.
 
-    `replacing` repeats the check when it writes the file.
+    `atomic_write` repeats the check when it writes the file.
 
     Args:
         path: Path of the file. Links are followed.
@@ -98,7 +98,7 @@ def _is_same(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
 
 
 @contextmanager
-def replacing(
+def atomic_write(
     path: str | PathLike[str], name: str = "`path`", *, mode: int | None = None, in_folder: bool = False
 ) -> Iterator[Path]:
     """Provide a new file next to the target, which atomically replaces the target at the end of the context.
@@ -148,7 +148,7 @@ def replacing(
 
 
 def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`", *, mode: int | None = None) -> None:
-    """Write a file atomically, with text encoded as UTF-8. See `replacing`.
+    """Write a file atomically, with text encoded as UTF-8. See `atomic_write`.
 
     Raises:
         UsageError: If the text has a lone surrogate, half of a broken character pair, which UTF-8 cannot encode.
@@ -163,7 +163,7 @@ def write(path: str | PathLike[str], content: str | bytes, name: str = "`path`",
             f"{name} must get texts of valid Unicode, got the lone surrogate U+{ord(error.object[error.start]):04X} in "
             f"{around!r}; replace it in the input"
         ) from None
-    with replacing(path, name, mode=mode) as part:
+    with atomic_write(path, name, mode=mode) as part:
         part.write_bytes(data)
 
 

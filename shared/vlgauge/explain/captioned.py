@@ -17,7 +17,7 @@ N_FOLDED = 20  # maximum number of collapsed captions
 N_FRAMES = 5
 
 
-class CaptionedPicture(Explanation):
+class ImageCaptions(Explanation):
     """Captions with their images or videos."""
 
     on_axis: ClassVar[tuple[float, ...]] = (0.0,)

@@ -25,7 +25,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Differing:
+class SystemDifferences:
     """Comparison of two systems by one metric.
 
     Attributes:
@@ -68,7 +68,7 @@ class Differing:
 def differences(
     title: str,
     tables: Sequence[str],
-    pairs: Sequence[Differing],
+    pairs: Sequence[SystemDifferences],
     *,
     told: Sequence[str] = (),
     charts: Sequence[Markup] = (),

@@ -14,7 +14,7 @@ from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError, UsageIndexError
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.signatures import made_by_toy, parse_signature
-from vlgauge.core.validation import whole_number
+from vlgauge.core.validation import check_int
 from vlgauge.families.aggregation import RowCounts, corpus_interval, counted_of, row_counts
 from vlgauge.inputs.media.tables import without_blanks
 from vlgauge.stats import FEW, Interval
@@ -377,7 +377,7 @@ def report(
     """
     if not explanations:
         raise UsageError("`explanations` must have at least one metric, got none")
-    worst, best = whole_number("worst", worst, 0), whole_number("best", best, 0)
+    worst, best = check_int("worst", worst, 0), check_int("best", best, 0)
     names = [one.name for one in explanations]
     several = len(explanations) > 1
     title = title or (finding_of_metrics(explanations) if several else finding_of_rows(explanations[0]))

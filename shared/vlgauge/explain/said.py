@@ -7,7 +7,7 @@ from .explanation import Explanation
 from .pages import quoted
 
 
-class SaidThings(Explanation):
+class MentionedContent(Explanation):
     """Captions whose statements are chips, blue if the references contain them and orange otherwise."""
 
     on_axis = (0.0, 1.0)

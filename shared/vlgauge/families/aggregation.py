@@ -10,22 +10,22 @@ import numpy.typing as npt
 
 from vlgauge.core.catalog import Bounds, folder_module, metric_names, metrics_root, score_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.results import mean_of_defined
 from vlgauge.core.signatures import made_by_toy, parse_signature
 from vlgauge.core.validation import shown
-from vlgauge.stats import Interval, Statistic, bootstrap_interval, summed_intervals, summed_value
+from vlgauge.stats import Interval, Statistic, bootstrap_interval, count_statistic, count_statistic_intervals
 
 Floats = npt.NDArray[np.float64]
 
 # Cache of intervals, because the table, the record and the page of one command need the same one. The values are keyed
 # by score name, which is empty for a mean.
-_KNOWN: Remembered[tuple[Any, ...], dict[str, Interval | None]] = Remembered(64)
+_KNOWN: LRUCache[tuple[Any, ...], dict[str, Interval | None]] = LRUCache(64)
 _TOLERANCE = 1e-6  # relative difference between a score and the value of its counts
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountBasedMetric:
     """Metric whose corpus-level value sums the counts of all rows before it divides.
 
     Attributes:
@@ -54,10 +54,10 @@ class Counted:
         return values if self.is_noise is None else np.where(self.is_noise(counts), 0.0, values)
 
 
-class _InFolders(Mapping[str, Counted]):
+class _InFolders(Mapping[str, CountBasedMetric]):
     """Count-based metrics, found as `COUNTED` in the module `corpus_counts.py` of their metric folders."""
 
-    def __getitem__(self, name: str) -> Counted:
+    def __getitem__(self, name: str) -> CountBasedMetric:
         if name not in self:
             raise KeyError(name)
         return folder_module(name, "corpus_counts").COUNTED
@@ -73,11 +73,11 @@ class _InFolders(Mapping[str, Counted]):
         return len(list(iter(self)))
 
 
-COUNTED: Mapping[str, Counted] = _InFolders()
+COUNTED: Mapping[str, CountBasedMetric] = _InFolders()
 """Metrics whose corpus-level value sums counts. The values of all other metrics are means."""
 
 
-def counted_of(name: str, signature: str) -> Counted | None:
+def counted_of(name: str, signature: str) -> CountBasedMetric | None:
     """Look up the counts that the corpus-level value of a score sums. None if the value is the mean of the scores.
 
     Args:
@@ -208,7 +208,7 @@ def corpus_value(name: str, result: Mapping[str, Any]) -> float:
     return value_of_rows(*_values(name, result))
 
 
-def _values(name: str, result: Mapping[str, Any]) -> tuple[Counted | None, Floats]:
+def _values(name: str, result: Mapping[str, Any]) -> tuple[CountBasedMetric | None, Floats]:
     """Return the counts of each row with their metric, or None and the scores of the rows."""
     counted = counted_of(name, str(result.get(f"{name}_signature", "")))
     if counted is not None:
@@ -268,9 +268,9 @@ def told_of_silent(name: str, n_silent: int, *, of: str = "") -> str:
     return f"{name}: {rows} no score of their own{f' by {of}' if of else ''}, but count in n, as they add 0 of 0"
 
 
-def value_of_rows(counted: Counted | None, values: Floats) -> float:
+def value_of_rows(counted: CountBasedMetric | None, values: Floats) -> float:
     """Compute the corpus-level value from counts, or from row scores if there are no counts. NaN if none is defined."""
-    return mean_of_defined(values.tolist()) if counted is None else summed_value(values, counted.value)
+    return mean_of_defined(values.tolist()) if counted is None else count_statistic(values, counted.value)
 
 
 def corpus_interval(
@@ -354,7 +354,7 @@ def _owner(name: str, result: Mapping[str, Any]) -> str:
     return name
 
 
-def _counted_intervals(name: str, counted: Counted, counts: Floats, **how: Any) -> dict[str, Interval | None]:
+def _counted_intervals(name: str, counted: CountBasedMetric, counts: Floats, **how: Any) -> dict[str, Interval | None]:
     """Compute the intervals of all values of the same counts, from the same bootstrap samples."""
     statistics = {name: counted.value, **counted.others}
 
@@ -362,5 +362,5 @@ def _counted_intervals(name: str, counted: Counted, counts: Floats, **how: Any) 
         return np.stack([own(of_one) for own, of_one in zip(statistics.values(), sums, strict=True)])
 
     contrasts = [(number,) for number in range(len(statistics))]
-    found = summed_intervals([counts] * len(statistics), contrasts, each, **how)
+    found = count_statistic_intervals([counts] * len(statistics), contrasts, each, **how)
     return dict(zip(statistics, found, strict=True))

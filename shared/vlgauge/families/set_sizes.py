@@ -25,7 +25,7 @@ OPTION = "--captions-per-row"
 _SIZES, _DRAWN, _SEED = "sets", "drawn_from", "draw_seed"
 
 
-def drawn_captions(
+def sample_captions(
     predictions: Sequence[Sequence[str]], keys: Sequence[str], numbers: Sequence[int], seed: int
 ) -> list[list[str]]:
     """Sample captions of each row uniformly without replacement, in input order.
@@ -47,7 +47,7 @@ def drawn_captions(
     return chosen
 
 
-def signed_sizes(
+def add_set_sizes(
     result: Mapping[str, Any], sizes: Sizes, ids: Iterable[Any], *, there: Sequence[int] = (), seed: int = 0
 ) -> dict[str, str]:
     """Return the signatures of the set metrics of a result, with the sizes of the sets added.

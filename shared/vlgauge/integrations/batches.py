@@ -26,7 +26,7 @@ from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.validation import nearest, plain_number, shown, warn
 from vlgauge.families.base import Metric, Story
 from vlgauge.families.base.parts import SIZES, Counts, PartialResult, added_counts, merge_partial_results
-from vlgauge.families.set_sizes import signed_sizes
+from vlgauge.families.set_sizes import add_set_sizes
 from vlgauge.inputs.media.tables import located
 from vlgauge.inputs.sandbox import reading
 from vlgauge.integrations.run_identity import identified_settings
@@ -227,7 +227,7 @@ class RowScorer:
         record: dict[str, Any] = {"ids": [names[i] for i in order]}
         if self.metric.compares_sets:
             record["sizes"] = list(zip(*(columns[key] for key in SIZES), strict=True))
-            result = result | signed_sizes(result, record["sizes"], record["ids"])
+            result = result | add_set_sizes(result, record["sizes"], record["ids"])
         return record | result
 
     def _rows(self, batch: Any) -> tuple[list[Any], dict[str, Sequence[Any]], dict[str, frozenset[str]]]:

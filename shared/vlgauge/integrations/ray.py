@@ -28,8 +28,8 @@ from vlgauge.core.errors import MissingExtraError, UsageError
 from vlgauge.core.files import read_bytes, unpacked_limit
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.run_locks import only_run
-from vlgauge.core.validation import finite_number, shown, whole_number
+from vlgauge.core.run_locks import exclusive_run
+from vlgauge.core.validation import check_float, check_int, shown
 from vlgauge.inputs.media.tables import PICTURED, READERS, located, read_rows, take_column
 from vlgauge.inputs.sandbox import Reading, reading
 from vlgauge.inputs.sandbox.parquet import parquet_table
@@ -97,14 +97,14 @@ def score_files(
             too few CPUs or GPUs.
         ChildProcessError: If workers died repeatedly. Scored batches are kept.
     """
-    workers, batch_rows = whole_number("workers", workers, 1), whole_number("batch_rows", batch_rows, 1)
-    finite_number("cpus", cpus, "a positive number", 1e-6)
-    finite_number("gpus", gpus, "a number of at least 0", 0.0)
+    workers, batch_rows = check_int("workers", workers, 1), check_int("batch_rows", batch_rows, 1)
+    check_float("cpus", cpus, "a positive number", 1e-6)
+    check_float("gpus", gpus, "a number of at least 0", 0.0)
     paths = [str(Path(file).absolute()) for file in files]
     kind = _format_of(paths, input_format)
     imported_ray()
     rows = _Rows(scorer, paths, kind, batch_rows)
-    with only_run(Path(folder).absolute(), "--parts"):
+    with exclusive_run(Path(folder).absolute(), "--parts"):
         before = _states(paths)
         run = {"vlgauge": __version__, "files": contents_of(paths)}
         names, labels = rows.ids_and_labels(groups)

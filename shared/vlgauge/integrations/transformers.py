@@ -10,7 +10,7 @@ import numpy as np
 from transformers import EvalPrediction, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import one_of, warn, whole_number
+from vlgauge.core.validation import check_choice, check_int, warn
 from vlgauge.families.base import Metric
 from vlgauge.integrations.processes import on_first_process, several_processes
 from vlgauge.integrations.rows import RowMetrics
@@ -74,7 +74,7 @@ class GenerationMetrics(TrainerCallback):
         arguments: dict[str, Any] = {"predict_with_generate": True, "eval_strategy": "epoch"}
         if best is None:
             return arguments | own
-        self._best = one_of("best", best, self._scored.keys)
+        self._best = check_choice("best", best, self._scored.keys)
         if self._scored.rewards_silence(best):
             warn(
                 f"`best` should be a metric that falls when a caption says less, got {best}, which looks only at what "
@@ -166,7 +166,7 @@ class CaptionEvaluation(TrainerCallback):
             raise UsageTypeError(f"`generate` must be a function of model and rows, got {type(generate).__name__}")
         self._scored = RowMetrics(metrics, rows=rows, columns=columns, groups=groups, **settings)
         self._rows, self._generate = rows, generate
-        self._every = None if every is None else whole_number("every", every, 1)
+        self._every = None if every is None else check_int("every", every, 1)
         self._trainer: Any = None
         self._found: dict[str, float] = {}
         self._step = -1  # step of the scores

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import vlgauge
 from vlgauge.core.errors import UsageError, UsageTypeError
 from vlgauge.core.signatures import format_signature
-from vlgauge.core.validation import finite_number, rows_of, shown
+from vlgauge.core.validation import check_float, rows_of, shown
 from vlgauge.families.base import Images, Metric, References, Story, Text
 from vlgauge.families.clip_score.backbone_metric import BackboneMetric
 from vlgauge.families.clip_score.metric import PROMPT, ClipScoreMetric
@@ -235,7 +235,7 @@ class CaptionReward:
         """Return the lowest and highest score, and check that the worse one exists."""
         low, high = reward_range(self.metric, referenced=self._key.startswith("ref_"))
         if lowest is not None:
-            finite_number("lowest", lowest)
+            check_float("lowest", lowest)
             low, high = (lowest, high) if self._scale > 0 else (low, lowest)
         if (low if self._scale > 0 else high) is None:
             bounded = bounded_settings(self.metric.name, referenced=self._key.startswith("ref_"))
@@ -363,11 +363,11 @@ def _reward(
             f"`metric` must give a caption one score in every batch, got {loaded.name}, which counts words in it; give "
             f"one that knows the counts of the training set, such as vlgauge.load('cider', df=...)"
         )
-    factor = finite_number("scale", scale)
+    factor = check_float("scale", scale)
     if (factor > 0) != loaded.higher_is_better or factor == 0:
         sign = "positive" if loaded.higher_is_better else "negative"
         raise UsageError(f"`scale` must be {sign} for {loaded.name}, or the reward leads away from it, got {scale!r}")
-    return CaptionReward(loaded, column, factor, finite_number("offset", offset), references, lowest, unguarded)
+    return CaptionReward(loaded, column, factor, check_float("offset", offset), references, lowest, unguarded)
 
 
 def combined_reward(

@@ -11,9 +11,9 @@ import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import rows_of
-from vlgauge.families.judged.metric import PictureJudgeMetric
+from vlgauge.families.judged.metric import ImageJudgeMetric
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.judges.questions import Question
 from vlgauge.models.judges.transformers_judge import LoadedJudge
 
@@ -34,7 +34,7 @@ class VqaScore(torch.nn.Module):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
-        self.metric: PictureJudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
+        self.metric: ImageJudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
         judge = self.metric.judge(own=True)
         if not isinstance(judge, LoadedJudge):
             raise UsageError(
@@ -67,7 +67,7 @@ class VqaScore(torch.nn.Module):
         shown: list[Any] = [None] * len(texts)
         if images is not None:
             cells = [image_cell(image, f"images[{i}]") for i, image in enumerate(images)]
-            shown = [ImagePicture(cell, f"images[{i}]") for i, cell in enumerate(cells)]
+            shown = [WholeImage(cell, f"images[{i}]") for i, cell in enumerate(cells)]
         n = len(shown) if pixels is None else len(pixels)
         if n != len(texts):
             raise UsageError(f"`captions` must be one per picture, got {len(texts)} and {n}")

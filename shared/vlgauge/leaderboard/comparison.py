@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from vlgauge.core.catalog import score_facts
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import nearest, one_of, warn
+from vlgauge.core.validation import check_choice, nearest, warn
 from vlgauge.families.aggregation import COUNTED, corpus_counts, counted_of, score_bounds, value_of_rows
 from vlgauge.leaderboard.common_rows import Scores, common_rows, ranked, told_of_undefined, worst_values
 from vlgauge.leaderboard.joined_runs import (
@@ -29,9 +29,9 @@ from vlgauge.leaderboard.tested_systems import Drawn, Noise, RowDifferences, Tes
 from vlgauge.stats import (
     LEAST_SAMPLES,
     Interval,
-    can_differ,
+    can_be_significant,
     check_enough_resamples,
-    enough_resamples,
+    default_resamples,
     holm,
     is_significant,
 )
@@ -223,7 +223,7 @@ def compare(
             pairs of each metric separately.
         level: Level of the intervals. Tests are significant at one minus the level.
         resamples: Number of samples of the intervals and the tests. None uses 10,000 for the intervals, and the result
-            of `vlgauge.stats.enough_resamples` for the tests.
+            of `vlgauge.stats.default_resamples` for the tests.
         seed: Seed of the intervals and tests.
 
     Returns:
@@ -238,12 +238,12 @@ def compare(
         raise UsageError(f"`runs` must have at least two systems, got {len(runs)}")
     if baseline is not None and baseline not in runs:
         raise UsageError(f"`baseline` must be one of the systems, got {baseline!r}; {nearest(baseline, runs)}")
-    one_of("family", family, FAMILIES)
+    check_choice("family", family, FAMILIES)
     check_level(level)
     check_seed(seed)
     names = [(b, a) if a == baseline else (a, b) for a, b in itertools.combinations(runs, 2)]
     n_tests = len(names) * (len(metrics) if family == "all" else 1)
-    enough = enough_resamples(n_tests, level)
+    enough = default_resamples(n_tests, level)
     if resamples is not None:
         check_resamples(resamples)
         check_enough_resamples(resamples, n_tests, level, by_default=enough)
@@ -380,7 +380,7 @@ def _corrected(
 
 def _pair(joined: _Joined, tested: Tested, names: tuple[str, str], adjusted: float, n_tests: int, level: float) -> Pair:
     (test, interval), higher = tested.pairs[names], joined.higher_is_better
-    too_few = not can_differ(test.n_differing, n_tests, level)
+    too_few = not can_be_significant(test.n_differing, n_tests, level)
     winner = names[0] if (test.difference > 0) == higher else names[1]
     is_apart = is_significant(adjusted, level) and test.difference != 0 and not too_few
     outcomes = _outcomes(joined.row_differences.between(*names), higher)

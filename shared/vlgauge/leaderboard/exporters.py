@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import check_version
-from vlgauge.core.validation import one_of, warn
+from vlgauge.core.validation import check_choice, warn
 from vlgauge.leaderboard.record import Record
 from vlgauge.leaderboard.record_groups import RecordGroups, record_groups
 from vlgauge.leaderboard.record_tables import tables
@@ -273,7 +273,7 @@ def _refuse_embedded(records: Iterable[Record], form: str) -> None:
 
 def _ranked_from_high(records: Sequence[Record], lower_is_better: str) -> list[tuple[Record, str, float]]:
     """Return records with the name of their task and a value for which higher is better."""
-    one_of("lower_is_better", lower_is_better, LOWER_IS_BETTER)
+    check_choice("lower_is_better", lower_is_better, LOWER_IS_BETTER)
     found = []
     for record in records:
         if record.higher_is_better:

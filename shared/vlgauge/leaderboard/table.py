@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vlgauge.core.catalog import score_title
 from vlgauge.core.results import AT_MOST, aligned, printable, pvalue_text
 from vlgauge.core.signatures import TOY_NUMBERS, made_by_toy
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.aggregation import ARROWS, COUNTED, number_title, told_of_silent, values_told
 from vlgauge.leaderboard.comparison import Comparison, MetricComparison, Pair, System, rows_that_differ
 from vlgauge.stats import FEW_MARK, FEW_NOTE, alpha
@@ -423,7 +423,7 @@ def render(table: Table, form: str) -> str:
     Raises:
         ValueError: If the format is unknown.
     """
-    return FORMS[one_of("form", form, tuple(FORMS))](table)
+    return FORMS[check_choice("form", form, tuple(FORMS))](table)
 
 
 def notes_of(table: Table, mark: str = "bold") -> list[str]:

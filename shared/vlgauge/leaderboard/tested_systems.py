@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.results import mean_of_defined
-from vlgauge.families.aggregation import Counted
+from vlgauge.families.aggregation import CountBasedMetric
 from vlgauge.leaderboard.common_rows import Scores
 from vlgauge.stats import (
     Interval,
     PairedTest,
     bootstrap_intervals,
+    count_statistic,
+    count_statistic_intervals,
+    count_statistic_tests,
     differences,
     paired_tests,
-    summed_intervals,
-    summed_tests,
-    summed_value,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -84,7 +84,9 @@ class Drawn:
             {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
         )
 
-    def counted(self, counts: Mapping[str, Floats], metric: Counted, labels: Sequence[object] | None) -> Tested:
+    def counted(
+        self, counts: Mapping[str, Floats], metric: CountBasedMetric, labels: Sequence[object] | None
+    ) -> Tested:
         """Return intervals and tests of a statistic of summed counts. Tests treat noise in the sums as noise in a row.
 
         Args:
@@ -93,12 +95,12 @@ class Drawn:
             labels: Label per row. None if rows are sampled independently.
         """
         every, pairs = list(counts.values()), self._pairs(counts)
-        tests = summed_tests(
+        tests = count_statistic_tests(
             *(every, pairs, metric.without_noise), resamples=self.test_resamples, seed=self.seed, groups=labels
         )
         # Values include the noise of a corpus without a match, as the metric reports it, and so do their intervals.
         ends = iter(
-            summed_intervals(
+            count_statistic_intervals(
                 every,
                 [*((number,) for number in range(len(every))), *pairs],
                 metric.value,
@@ -110,7 +112,7 @@ class Drawn:
             )
         )
         return Tested(
-            {name: summed_value(own, metric.value) for name, own in counts.items()},
+            {name: count_statistic(own, metric.value) for name, own in counts.items()},
             {name: next(ends) for name in counts},
             {pair: (test, next(ends)) for pair, test in zip(self.names, tests, strict=True)},
         )

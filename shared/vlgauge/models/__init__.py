@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from vlgauge.core.progress import Progress
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 
-__all__ = ["ImageTextEncoder", "TextEncoder", "TextHidden"]
+__all__ = ["ImageTextEncoder", "TextEncoder", "TextHiddenStates"]
 
 
 @runtime_checkable
@@ -41,7 +41,7 @@ class TextEncoder(Protocol):
 
 
 @dataclass(frozen=True)
-class TextHidden:
+class TextHiddenStates:
     """Outputs of the text tower of an image-text encoder, before its projection.
 
     Attributes:
@@ -74,7 +74,7 @@ class ImageTextEncoder(Protocol):
 
     def image_hidden(
         self,
-        pictures: Sequence[Picture],
+        pictures: Sequence[LazyImage],
         *,
         adapter: Any = None,
         batch_size: int = 64,
@@ -103,7 +103,7 @@ class ImageTextEncoder(Protocol):
         tokens: bool = False,
         batch_size: int = 64,
         progress: Progress = None,
-    ) -> TextHidden:
+    ) -> TextHiddenStates:
         """Encode texts, each with the prompt before it, without the projection.
 
         Args:

@@ -42,7 +42,7 @@ _TOKENS_PER_TEXT = 77  # tokens per text in the token limit of a batch, because 
 
 
 @dataclass(frozen=True)
-class LayeredTexts:
+class LayerFeatures:
     """Layers of n texts, with the embedding layer as the first one.
 
     Attributes:
@@ -59,10 +59,10 @@ class LayeredTexts:
     spreads: Floats
     truncated: npt.NDArray[np.bool_]
 
-    def __getitem__(self, rows: Any) -> LayeredTexts:
+    def __getitem__(self, rows: Any) -> LayerFeatures:
         """Return the texts at these indices."""
         parts = (self.first, self.sizes, self.means, self.spreads, self.truncated)
-        return LayeredTexts(*(part[rows] for part in parts))
+        return LayerFeatures(*(part[rows] for part in parts))
 
 
 def find_layered(name: str, *, profile: str, setting: str, hint: str) -> ModelFolder:
@@ -103,16 +103,16 @@ def _packaged() -> Path:
     return Path(get_model_path())
 
 
-def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> LayeredEncoder:
+def layered_encoder(name: str, *, profile: str, device: str, setting: str, hint: str, extra: str) -> AllLayersEncoder:
     """Return the text encoder of that name from the pool. See `find_layered`."""
     check_torch(f"`{setting}`", PAIR_PACKAGES, extra)
     found = find_layered(name, profile=profile, setting=setting, hint=hint)
     device = resolved_device(device)
     key = ("layers", found.identity, found.digest, device)
-    return pool.get(key, lambda: LayeredEncoder(found, device, setting), f"the text encoder {found.identity}")
+    return pool.get(key, lambda: AllLayersEncoder(found, device, setting), f"the text encoder {found.identity}")
 
 
-class LayeredEncoder:
+class AllLayersEncoder:
     """Loaded text encoder in float32. Each distinct text is encoded once and cached.
 
     Outputs do not depend on the order of the texts, and by at most 1e-6 on the other texts of a call.
@@ -161,7 +161,7 @@ class LayeredEncoder:
         cut = [[*ids[: self.most_tokens - 1], ids[-1]] if flag else ids for ids, flag in zip(found, long, strict=True)]
         return cut, long
 
-    def layers(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> LayeredTexts:
+    def layers(self, texts: Sequence[str], *, batch_size: int = 64, progress: Progress = None) -> LayerFeatures:
         """Encode texts, and return their layers in input order.
 
         Args:
@@ -184,7 +184,7 @@ class LayeredEncoder:
                 self.store.put(read)
                 advance(len(batch))
         table = np.stack([known[key] for key in keys]) if keys else np.zeros(0, self._record)
-        return LayeredTexts(
+        return LayerFeatures(
             table["first"],
             np.array([len(row) for row in rows], dtype=np.intp),
             table["means"],

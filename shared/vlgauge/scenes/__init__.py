@@ -23,7 +23,18 @@ require torch.
 """
 
 from vlgauge.scenes.clips import DIRECTIONS, SceneClip, clips
-from vlgauge.scenes.content import BACKGROUNDS, CHANGES, COLOURS, SHAPES, SIZES, SPLITS, Scene, Thing, changed, scenes
+from vlgauge.scenes.content import (
+    BACKGROUNDS,
+    CHANGES,
+    COLOURS,
+    SHAPES,
+    SIZES,
+    SPLITS,
+    Scene,
+    SceneObject,
+    changed,
+    scenes,
+)
 from vlgauge.scenes.drawing import STYLES, Drawing, draw_scene
 from vlgauge.scenes.stories import SceneStory, stories
 from vlgauge.scenes.wording import Claim, Mention, Statement, captions, statement
@@ -42,9 +53,9 @@ __all__ = [
     "Mention",
     "Scene",
     "SceneClip",
+    "SceneObject",
     "SceneStory",
     "Statement",
-    "Thing",
     "captions",
     "changed",
     "clips",

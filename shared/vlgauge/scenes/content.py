@@ -22,7 +22,7 @@ _SHARE_OF_SINGLES = 0.2
 
 
 @dataclass(frozen=True)
-class Thing:
+class SceneObject:
     """Object of a synthetic scene.
 
     Raises:
@@ -56,7 +56,7 @@ class Scene:
         ValueError: If a value is unknown, or the relation does not fit the objects.
     """
 
-    objects: tuple[Thing, ...]
+    objects: tuple[SceneObject, ...]
     relation: str | None
     background: str
 
@@ -108,12 +108,12 @@ def _checked(name: str, value: str | None, known: tuple[str, ...]) -> None:
 
 
 @lru_cache(maxsize=1)
-def things() -> tuple[Thing, ...]:
+def things() -> tuple[SceneObject, ...]:
     """Return all 96 objects."""
-    return tuple(Thing(shape, colour, size) for shape in SHAPES for colour in COLOURS for size in SIZES)
+    return tuple(SceneObject(shape, colour, size) for shape in SHAPES for colour in COLOURS for size in SIZES)
 
 
-def may_meet(one: Thing, other: Thing) -> bool:
+def may_meet(one: SceneObject, other: SceneObject) -> bool:
     """Return whether two objects may share a scene, which requires different shapes and colors."""
     return one.shape != other.shape and one.colour != other.colour
 

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from vlgauge.core.errors import UsageError
-from vlgauge.scenes.content import Scene, Thing
+from vlgauge.scenes.content import Scene, SceneObject
 
 STYLES = ("flat", "outlined")
 Box = tuple[int, int, int, int]
@@ -52,7 +52,7 @@ class Drawing:
 class Placed:
     """Object with its center, radius (both relative to the side of the image) and RGB color."""
 
-    thing: Thing
+    thing: SceneObject
     x: float
     y: float
     radius: float
@@ -98,7 +98,7 @@ def background_shade(name: str, rng: np.random.Generator) -> tuple[int, int, int
     return _shade(_BACKGROUNDS[name], rng)
 
 
-def placed_at(thing: Thing, x: float, y: float, rng: np.random.Generator) -> Placed:
+def placed_at(thing: SceneObject, x: float, y: float, rng: np.random.Generator) -> Placed:
     """Place an object at a center, with jitter of size and color."""
     radius = _RADIUS[thing.size] * rng.uniform(0.92, 1.08)
     return Placed(thing, x, y, radius, _shade(_COLOURS[thing.colour], rng))

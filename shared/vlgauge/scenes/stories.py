@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, Scene, Thing, check_split, may_meet, things
+from vlgauge.scenes.content import BACKGROUNDS, OPPOSITES, Scene, SceneObject, check_split, may_meet, things
 from vlgauge.scenes.drawing import Box, Drawing, draw_scene
 from vlgauge.scenes.telling import tell
 from vlgauge.scenes.wording import Mention, Statement, noun_phrase, pick
@@ -139,7 +139,7 @@ def stories(n: int, seed: int, split: str = "train", *, style: str = "flat") -> 
 def _scenes_of(plot: Sequence[str], split: str, rng: np.random.Generator) -> tuple[Scene, ...] | None:
     """Sample five scenes of the split, or return None if a scene cannot be continued within it."""
     seen: list[Scene] = []
-    met: list[Thing] = []
+    met: list[SceneObject] = []
     for event in plot:
         last = seen[-1] if seen else None
         options = _opening(event, rng) if last is None else _following(event, last, met, rng)
@@ -162,7 +162,7 @@ def _opening(event: str, rng: np.random.Generator) -> Iterator[Scene]:
             yield Scene((hero, other), pick(tuple(OPPOSITES), rng), background)
 
 
-def _following(event: str, last: Scene, met: list[Thing], rng: np.random.Generator) -> Iterator[Scene]:
+def _following(event: str, last: Scene, met: list[SceneObject], rng: np.random.Generator) -> Iterator[Scene]:
     """Yield random scenes that may follow the last one. The acting object comes first.
 
     Events: "enter": a second object joins. "exchange": one of two objects stays and a new object joins. "move": the

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vlgauge.scenes.content import OPPOSITES, Scene, Thing
+from vlgauge.scenes.content import OPPOSITES, Scene, SceneObject
 from vlgauge.scenes.wording import RELATION_WORDS, Claim, Mention, Statement, background_phrase, noun_phrase, pick
 
 # Sequence words at the front and at the end of a sentence, by position in the story. The sets are disjoint, so that
@@ -35,8 +35,8 @@ _TEMPLATES = {
 
 def tell(plot: Sequence[str], scenes: Sequence[Scene], rng: np.random.Generator) -> tuple[Statement, ...]:
     """Generate a sentence for each scene of a plot."""
-    names: dict[Thing, str] = {}
-    subject: Thing | None = None
+    names: dict[SceneObject, str] = {}
+    subject: SceneObject | None = None
     told = []
     for index, (event, scene) in enumerate(zip(plot, scenes, strict=True)):
         template = pick(_TEMPLATES[event], rng)
@@ -56,7 +56,7 @@ def _is_said(index: int, scenes: Sequence[Scene], event: str, rng: np.random.Gen
 
 
 def _sentence(
-    scene: Scene, template: str, names: dict[Thing, str], by_pronoun: bool, say: bool, rng: np.random.Generator
+    scene: Scene, template: str, names: dict[SceneObject, str], by_pronoun: bool, say: bool, rng: np.random.Generator
 ) -> Statement:
     """Build one sentence without its sequence word, and add new object names to `names`."""
     mentions: list[Mention] = []
@@ -92,7 +92,7 @@ def _place_words(relation: str, rng: np.random.Generator) -> str:
     return f"to the {words}" if words.startswith(("left", "right")) else words
 
 
-def _named(thing: Thing, names: dict[Thing, str], rng: np.random.Generator) -> tuple[Mention, str]:
+def _named(thing: SceneObject, names: dict[SceneObject, str], rng: np.random.Generator) -> tuple[Mention, str]:
     """Name an object with "a" and all properties at first, and later with "the", the same noun and fewer properties."""
     if thing not in names:
         mention = Mention(thing.shape, thing.colour, thing.size)

@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from vlgauge.scenes.content import Scene, Thing
+from vlgauge.scenes.content import Scene, SceneObject
 
 SIZE_WORDS = {"small": ("small", "little", "tiny"), "large": ("large", "big", "huge")}
 SHAPE_WORDS = {
@@ -88,7 +88,7 @@ def noun_phrase(mention: Mention, rng: np.random.Generator, article: str = "a") 
     return f"{'an' if article == 'a' and text[0] in 'aeiou' else article} {text}"
 
 
-def mention_of(thing: Thing, rng: np.random.Generator, complete: bool = True) -> Mention:
+def mention_of(thing: SceneObject, rng: np.random.Generator, complete: bool = True) -> Mention:
     """Mention all properties of an object, or randomly omit its size, its color or both."""
     if complete:
         return Mention(thing.shape, thing.colour, thing.size)

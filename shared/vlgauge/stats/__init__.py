@@ -29,13 +29,13 @@ from vlgauge.stats.scores import LARGEST
 from vlgauge.stats.significance import (
     LEAST_SAMPLES,
     alpha,
-    can_differ,
+    can_be_significant,
     check_enough_resamples,
-    enough_resamples,
+    default_resamples,
     is_significant,
-    least_resamples,
+    min_resamples,
 )
-from vlgauge.stats.summed import Statistic, summed_intervals, summed_tests, summed_value
+from vlgauge.stats.summed import Statistic, count_statistic, count_statistic_intervals, count_statistic_tests
 
 __all__ = [
     "FEW",
@@ -58,12 +58,15 @@ __all__ = [
     "bootstrap_intervals",
     "bootstrap_pvalue",
     "calibrated_harmonic_pvalue",
-    "can_differ",
+    "can_be_significant",
     "check_enough_resamples",
     "check_partition_count",
     "check_resampling",
+    "count_statistic",
+    "count_statistic_intervals",
+    "count_statistic_tests",
+    "default_resamples",
     "differences",
-    "enough_resamples",
     "expected_log_pvalues",
     "grouped_intervals",
     "grouped_samples",
@@ -71,14 +74,11 @@ __all__ = [
     "holm",
     "is_significant",
     "least_bootstrap_pvalue",
-    "least_resamples",
     "mean_log_pvalue",
+    "min_resamples",
     "paired_test",
     "paired_tests",
     "partitions",
     "percentile_interval",
     "permutation_pvalues",
-    "summed_intervals",
-    "summed_tests",
-    "summed_value",
 ]

@@ -26,7 +26,7 @@ def is_significant(pvalue: float, level: float) -> bool:
     return pvalue <= float(alpha(level)) * (1.0 + _SLACK)
 
 
-def least_resamples(n_tests: int, level: float, *, sides: int = 1) -> int:
+def min_resamples(n_tests: int, level: float, *, sides: int = 1) -> int:
     """Return the minimum number of samples with which one of several tests can be significant after Holm's correction.
 
     Args:
@@ -38,7 +38,7 @@ def least_resamples(n_tests: int, level: float, *, sides: int = 1) -> int:
     return max(1, math.ceil(sides * n_tests / alpha(level)) - 1)
 
 
-def enough_resamples(n_tests: int, level: float) -> int:
+def default_resamples(n_tests: int, level: float) -> int:
     """Return the default number of random assignments: ten times the minimum for a significant test, at least 10,000.
 
     Args:
@@ -61,7 +61,7 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
     Raises:
         ValueError: If there are too few samples. The message contains the minimum.
     """
-    least = least_resamples(n_tests, level, sides=sides)
+    least = min_resamples(n_tests, level, sides=sides)
     if resamples < least:
         raise UsageError(
             f"`resamples` must be at least {least} for {n_tests} {'tests' if n_tests > 1 else 'test'} at level "
@@ -69,7 +69,7 @@ def check_enough_resamples(resamples: int, n_tests: int, level: float, *, by_def
         )
 
 
-def can_differ(n_differing: int, n_tests: int, level: float) -> bool:
+def can_be_significant(n_differing: int, n_tests: int, level: float) -> bool:
     """Return whether a number of differing rows can be significant among several tests.
 
     This requires n_tests * 2 / 2^n_differing <= 1 - level.

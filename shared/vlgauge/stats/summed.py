@@ -25,7 +25,7 @@ The value is NaN if nothing was counted.
 """
 
 
-def summed_value(counts: Floats, statistic: Statistic) -> float:
+def count_statistic(counts: Floats, statistic: Statistic) -> float:
     """Compute the statistic of all items.
 
     Args:
@@ -39,7 +39,7 @@ def summed_value(counts: Floats, statistic: Statistic) -> float:
     return float(statistic(counts[rows].sum(axis=0))) if rows.any() else math.nan
 
 
-def summed_intervals(
+def count_statistic_intervals(
     counts: Sequence[Floats],
     contrasts: Sequence[tuple[int, ...]],
     statistic: Statistic,
@@ -147,7 +147,7 @@ def _units(counts: Floats, groups: Sequence[object] | None) -> Floats:
     return sums.reshape(len(sums), n_systems, n_counts).transpose(1, 0, 2)
 
 
-def summed_tests(
+def count_statistic_tests(
     counts: Sequence[Floats],
     pairs: Sequence[tuple[int, int]],
     statistic: Statistic,

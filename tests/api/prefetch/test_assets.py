@@ -7,7 +7,7 @@ import re
 import pytest
 
 import vlgauge
-from vlgauge.api.prefetch.assets import ByHand, assets_of
+from vlgauge.api.prefetch.assets import ManualDownload, assets_of
 from vlgauge.checkpoints.hub import ListedFile
 from vlgauge.cli import main
 from vlgauge.core.catalog import metric_names
@@ -278,7 +278,7 @@ def test_the_authors_files_of_rovist_vg_are_named(capsys):
 def test_files_by_hand_have_an_address_a_licence_a_digest_and_a_setting(capsys, name):
     settings = {one for part in (name, "rovist_vg", "rovist_c") for one in setting_names(type(vlgauge.load(part)))}
     for asset in assets_of(name):
-        if isinstance(asset, ByHand) and asset.about is not None:
+        if isinstance(asset, ManualDownload) and asset.about is not None:
             listed = run(capsys, "prefetch", "--list", name)[1]
             assert f"  address: {asset.url or asset.about.origin}\n" in listed
             assert re.match("https://", asset.url or asset.about.origin)

@@ -8,7 +8,7 @@ import pytest
 from hub_data_sets import TOKEN, Repository
 from made_data_sets import COLOURS, COMMITS, N_ROWS, card_of, files, hostile_rows, picture
 
-from vlgauge.api.row_sources import Origin, RowLimits, RowReader, counted_reasons, guessed_titles
+from vlgauge.api.row_sources import Origin, RowLimits, RowReader, guessed_titles, skip_reasons
 from vlgauge.api.row_sources import hub as hub_rows
 from vlgauge.core.errors import NetworkError
 from vlgauge.families.base.columns import References, Story, Text
@@ -180,7 +180,7 @@ def test_hostile_rows_are_left_out_and_nothing_of_them_is_opened(hub, within, mo
     assert reasons.pop(12) == "`predictions` must have at most 20,000 characters, got 10,000,000"
     assert reasons == {}
     assert reader.ids == [0, len(hostile_rows("")) - 1]
-    assert counted_reasons(reader.left_out)[0] == (own, 6)
+    assert skip_reasons(reader.left_out)[0] == (own, 6)
     assert within[1] == []
     assert not [path for path in opened_paths if "hostname" in str(path)]
     assert {path.split("/")[3] for _, path in hub.asked if path.startswith("/datasets/")} <= {"hostile"}

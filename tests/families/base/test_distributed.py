@@ -11,7 +11,7 @@ from distributed_worker import serve
 from filelock import FileLock
 from quick_processes import quick_context
 
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 from vlgauge.families.base import distributed
 
 TOYS = str(folders.TOYS)
@@ -251,7 +251,7 @@ def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
 
 
 def test_two_objects_of_one_rank_that_come_at_once_are_refused(load_toy, rows_folder, monkeypatch):
-    monkeypatch.setattr(distributed, "refuse_twin", lambda own: None)  # neither object detects the other
+    monkeypatch.setattr(distributed, "check_unique_process", lambda own: None)  # neither object detects the other
     settings = {"num_process": 2, "experiment_id": "e", "cache_dir": str(rows_folder), "timeout": 1}
     first, *twins = (load_toy("story_toy", process_id=rank, **settings) for rank in (0, 1, 1))
     with ThreadPoolExecutor(3) as pool:
@@ -293,8 +293,8 @@ def test_what_a_dead_process_left_half_written_is_swept(tmp_path):
         (tmp_path / path).touch()
     with (
         FileLock(distributed.lock_file(living)),
-        replacing(f"{living}.rows") as kept,
-        replacing(f"{dead}.rows") as left,
+        atomic_write(f"{living}.rows") as kept,
+        atomic_write(f"{dead}.rows") as left,
     ):
         distributed.sweep(str(tmp_path), "a" * 60)
         assert (kept.exists(), left.exists(), Path(dead).exists()) == (True, False, False)

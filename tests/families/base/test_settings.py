@@ -16,7 +16,7 @@ class Tunable(base.StoryMetric):
     needs = ("embedded",)
 
     def __init__(self, *args, n=4, splitter=str.split, batch_size=8, **host):
-        self.n = base.whole_number("n", n, 1)
+        self.n = base.check_int("n", n, 1)
         self.splitter = splitter
         self.batch_size = batch_size
         super().__init__(*args, **host)
@@ -196,27 +196,27 @@ def test_settings_are_shown_without_addresses(value, shown):
 # -- checks of values -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", ["release", 3, None, ["released"]])
 def test_one_of_lists_the_choices(value):
-    assert base.one_of("variant", "released", ["released", "paper"]) == "released"
+    assert base.check_choice("variant", "released", ["released", "paper"]) == "released"
     with pytest.raises(ValueError, match="`variant` must be one of 'released', 'paper', got"):
-        base.one_of("variant", value, ["released", "paper"])
+        base.check_choice("variant", value, ["released", "paper"])
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "2", None, True, float("nan")])
 def test_whole_number_refuses_the_rest(value):
     with pytest.raises(ValueError, match="`n` must be a whole number of at least 1, got"):
-        base.whole_number("n", value, 1)
+        base.check_int("n", value, 1)
 
 
 @pytest.mark.parametrize("value", [1, np.int64(1), np.uint8(1)])
 def test_whole_number_is_a_plain_int(value):
-    assert type(base.whole_number("n", value, 1)) is int
+    assert type(base.check_int("n", value, 1)) is int
 
 
 @pytest.mark.parametrize("value", ["False", 1, 0, None])
 def test_true_or_false_refuses_the_rest(value):
-    assert base.true_or_false("x", False) is False
+    assert base.check_bool("x", False) is False
     with pytest.raises(ValueError, match="`x` must be True or False, got"):
-        base.true_or_false("x", value)
+        base.check_bool("x", value)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class OverTen:
     def too_long(self, texts):
         return np.array([len(text) > 10 for text in texts], dtype=bool)
 
-    def spells_special(self, text):
+    def contains_special_token(self, text):
         return False
 
 

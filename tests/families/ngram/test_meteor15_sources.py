@@ -14,7 +14,7 @@ from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.signatures import local_name
 from vlgauge.families.ngram.meteor15 import sources
 from vlgauge.families.ngram.meteor15.scoring import coco_rows
-from vlgauge.families.ngram.meteor15.sources import INSTALLED, checked_source, look_for_sources, open_sources
+from vlgauge.families.ngram.meteor15.sources import INSTALLED, check_sources, checked_source, open_sources
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_not_installed(monkeypatch):
     with pytest.raises(ImportError, match=message):
         open_sources(metric="meteor")
     found = Preflight("meteor", "meteor")
-    look_for_sources(found)
+    check_sources(found)
     with pytest.raises(ImportError, match=message):
         found.end()
     with pytest.raises(ImportError, match=message):

@@ -12,7 +12,7 @@ from PIL import Image
 from small_videos import indices, levels, noisy, video_frames, write_shifted, write_silence, write_video
 
 from vlgauge.core.errors import MissingExtraError
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.inputs.media import frames, video_decoder
 from vlgauge.inputs.media.frames import sampled, video_pictures
 from vlgauge.inputs.media.videos import video_cell
@@ -235,7 +235,7 @@ def test_streams_without_times_frames_or_bounds(folder, monkeypatch):
 
 
 def test_a_clip_has_a_limit_of_frames_and_of_pixels(folder, monkeypatch):
-    monkeypatch.setattr(frames, "_PLANS", Remembered(8))  # other tests may have decoded a file of the same frames
+    monkeypatch.setattr(frames, "_PLANS", LRUCache(8))  # other tests may have decoded a file of the same frames
     path = write_video(folder / "bounded.mp4")  # 30 frames of 64 x 48
     monkeypatch.setattr(video_decoder, "MAX_CLIP_PIXELS", 64 * 48 * 20)
     # Up to the last frame that is looked at.

@@ -10,7 +10,7 @@ from PIL import Image
 from small_videos import CODECS, HEIGHT, WIDTH, grey, indices, levels, video_frames, write_video
 from tiny_clip import IMAGES, TINY, golden_arrays, write_tiny
 
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.pool import pool
 from vlgauge.inputs.media import video_decoder
 from vlgauge.inputs.media.frames import FramePicture, check_n_frames, sampled, segment_frames, video_pictures
@@ -175,7 +175,7 @@ def decoded(monkeypatch):
 @pytest.fixture
 def small_store(monkeypatch):
     """Room for three frames."""
-    store = Remembered(3 * WIDTH * HEIGHT * 3, lambda frame: frame.nbytes)
+    store = LRUCache(3 * WIDTH * HEIGHT * 3, lambda frame: frame.nbytes)
     monkeypatch.setattr(video_decoder, "decoded_frames", store)
     return store
 

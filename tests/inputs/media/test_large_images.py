@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vlgauge.inputs.media import large_images
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import TABLE
 
@@ -94,7 +94,7 @@ def test_a_child_has_a_turn_of_its_own():
 def test_large_pictures_are_made_small_one_at_a_time(tmp_path, monkeypatch):
     path = tmp_path / "a.png"
     Image.new("RGB", (100, 100)).save(path)
-    picture = ImagePicture({"bytes": None, "path": str(path)}, "images[0]")
+    picture = WholeImage({"bytes": None, "path": str(path)}, "images[0]")
     row = next(iter(TABLE.values()))
     for share, expected in ((1 / 4, 3), (0, 1)):
 

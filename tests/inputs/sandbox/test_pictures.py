@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.inputs.media import frames, sandbox_tasks
 from vlgauge.inputs.media.frames import video_pictures
 from vlgauge.inputs.media.images import image_cell, image_head, open_image
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.inputs.media.video_decoder import decoded_frames
 from vlgauge.inputs.media.videos import video_cell
 from vlgauge.inputs.sandbox import reading
@@ -133,7 +133,7 @@ def test_a_head_with_broken_data_is_one_sentence(tmp_path, name):
                 assert told.value.argument == "images[1]"
                 messages.add(str(told.value))
             with reading(how):
-                assert ImagePicture(cell, "images[1]").stored_mode() is None
+                assert WholeImage(cell, "images[1]").stored_mode() is None
         (message,) = messages
         assert message.startswith(f"`images[1]` must be a readable image, got {shown} (error: ")
 

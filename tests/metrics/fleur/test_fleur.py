@@ -232,7 +232,7 @@ def test_expert_is_asked_why_in_its_own_words():
 def test_expert_needs_its_adapter():
     told = r"`adapter` is missing: EXPERT is LLaVA-1\.5 13B with an adapter; pass \"hjkim811/EXPERT-llava-13b-lora@"
     with pytest.raises(ValueError, match=told):
-        vlgauge.load("fleur", preset="expert").look_for_sources().end()
+        vlgauge.load("fleur", preset="expert").check_sources().end()
 
 
 def test_rows_without_references_have_no_score_with_them():

@@ -68,12 +68,12 @@ def test_whole_images_are_shared_with_clip_s(tiny):
 
 def test_given_features_give_the_score_of_the_encoder(tiny):
     from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
     from vlgauge.models.clip.loading import clip_encoder
 
     encoder = clip_encoder(**tiny)
     text = encoder.project(encoder.text_hidden(["a dog", "a cat"]).end, "text")
-    pictures = [ImagePicture(image_cell(noise(seed), "x"), "x", "early") for seed in (1, 2)]
+    pictures = [WholeImage(image_cell(noise(seed), "x"), "x", "early") for seed in (1, 2)]
     image = encoder.project(encoder.image_hidden(pictures), "image")
     features = {"text": {"a dog": text[0], "a cat": text[1]}, "images": [image[:1], image[1:]]}
     settings = {"theta": 0.5, "concreteness": None}

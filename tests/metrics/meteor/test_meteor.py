@@ -162,7 +162,7 @@ def test_2007_needs_no_files(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     importlib.invalidate_caches()
     metric = vlgauge.load("meteor", version="2007", keep_in_memory=True)
-    metric.look_for_sources().end()
+    metric.check_sources().end()
     result = metric.compute(predictions=["a dog runs"], references=[["a dog runs", "runs dog a"]])
     assert result["meteor_scores"] == [pytest.approx(1 - 0.5 / 27)]
 

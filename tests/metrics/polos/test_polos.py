@@ -87,9 +87,9 @@ def head_value(head, x):
 
 def clip_vectors(models, rows):
     from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
 
-    seen = [ImagePicture(image_cell(image, "i"), "i") for image in rows["images"]]
+    seen = [WholeImage(image_cell(image, "i"), "i") for image in rows["images"]]
     v = models.clip.project(models.clip.image_hidden(seen), "image")
     texts = sorted({*rows["predictions"], *(text for row in rows["references"] for text in row)})
     return v, dict(zip(texts, polos_models.clip_texts(models.clip, texts), strict=True))
@@ -295,7 +295,7 @@ def test_one_pass_serves_clip_s_pac_s_and_polos(monkeypatch):
 )
 def test_settings_that_are_refused(wrong, told):
     with pytest.raises(ValueError, match=told.replace("(", r"\(")):
-        vlgauge.load("polos", **wrong).look_for_sources().end()
+        vlgauge.load("polos", **wrong).check_sources().end()
 
 
 def test_all_that_is_missing_is_told_at_once(tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ class FakeGrounding(base.StoryImageMetric):
     def cited(self):
         return "@misc{x}"
 
-    def look_for_sources(self, images, nouns, regions, features):
+    def check_sources(self, images, nouns, regions, features):
         return Preflight(self.name, "rovist-vg")
 
     def _compute(self, predictions, images, regions=None, nouns=None, return_details=False):

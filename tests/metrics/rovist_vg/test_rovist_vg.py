@@ -116,12 +116,12 @@ def test_scores_of_images(load, files, images):
     assert details[1]["n_oov"] == 1
     vectors = text_vectors(files)
     from vlgauge.inputs.media.images import image_cell
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
     from vlgauge.models.grounding.model import grounding_model
 
     model = grounding_model(files["checkpoint"])
     for story, detail, score in zip(images, details, result["rovist_vg_scores"], strict=True):
-        seen = model.regions([ImagePicture(image_cell(image, "x"), "x", "early") for image in story])
+        seen = model.regions([WholeImage(image_cell(image, "x"), "x", "early") for image in story])
         total = 0.0
         for row in detail["nouns"]:
             cosines = seen @ vectors.get(row["text"], vectors["unk"])

@@ -215,7 +215,7 @@ def test_meteor_15_needs_its_extra(monkeypatch):
         r'run: pip install "vlgauge\[meteor\]"$'
     )
     with pytest.raises(MissingExtraError, match=message):
-        metric.look_for_sources().end()
+        metric.check_sources().end()
     with pytest.raises(MissingExtraError, match=message):
         metric.compute(predictions=[DOGS], references=[JETS])
 

@@ -21,7 +21,7 @@ from tiny_clip import (
 
 from vlgauge.core.pool import pool
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import CropPicture, ImagePicture, SharedImage
+from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip.architectures import HALF, ClipArchitecture
 from vlgauge.models.clip.loading import clip_encoder
@@ -126,7 +126,7 @@ def test_duplicates_are_seen_once_and_share_their_bits(tiny, tmp_path):
     copy = tmp_path / "copy.png"
     copy.write_bytes((IMAGES / "syn_rgb.png").read_bytes())
     same = [IMAGES / "syn_rgb.png", copy, copy.read_bytes()]
-    pictures = [ImagePicture(image_cell(image, "x"), "x") for image in same]
+    pictures = [WholeImage(image_cell(image, "x"), "x") for image in same]
     hidden = tiny.image_hidden(pictures)
     texts = tiny.text_hidden(["A dog", "a  DOG ", "a dog", "a cat"])
     assert tiny.forwards == {"image": 1, "text": 2}
@@ -159,7 +159,7 @@ def test_crops_of_known_images_leave_nothing_decoded(tiny):
     boxes = [(0, 0, 20, 20), (5, 5, 40, 40), (0, 0, 20, 20)]
     for _ in range(2):
         whole = SharedImage(image_cell(IMAGES / "syn_rgb.png", "x"), "x", 3)
-        hidden = tiny.image_hidden([CropPicture(whole, box, "x") for box in boxes])
+        hidden = tiny.image_hidden([ImageCrop(whole, box, "x") for box in boxes])
         assert whole._image is None
     assert tiny.forwards["image"] == 2
     np.testing.assert_array_equal(hidden[0], hidden[2])
@@ -183,7 +183,7 @@ def test_truncated_texts_are_told(tiny):
 # ----------------------------------------------------------------------------------------------------------------------
 def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"none")
-    bad = ImagePicture(image_cell(tmp_path / "bad.png", "x"), "x")
+    bad = WholeImage(image_cell(tmp_path / "bad.png", "x"), "x")
     with pytest.raises(ValueError, match="`x` must be a readable image") as kept:
         tiny.image_hidden([bad])
     assert not [one for one in threading.enumerate() if one.name.startswith("vlgauge-decode")]
@@ -193,7 +193,7 @@ def test_threads_end_with_an_error_that_somebody_keeps(tiny, tmp_path):
 def test_an_unreadable_picture_raises_or_is_nan(tiny, tmp_path):
     for name in ("bad.png", "gone.png"):
         (tmp_path / name).write_bytes(b"no image")
-    bad = [ImagePicture(image_cell(tmp_path / n, "x"), f"images[{n}]") for n in ("bad.png", "gone.png")]
+    bad = [WholeImage(image_cell(tmp_path / n, "x"), f"images[{n}]") for n in ("bad.png", "gone.png")]
     (tmp_path / "gone.png").unlink()
     pictures = [pictures_of()[0], bad[0], bad[1], pictures_of()[1], bad[0]]
     hidden = tiny.image_hidden(pictures, on_error="nan")

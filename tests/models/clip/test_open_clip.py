@@ -9,7 +9,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip.architectures import TABLE
 from vlgauge.models.clip.backbones import open_clip_architecture
 from vlgauge.models.clip.loading import clip_encoder
@@ -73,7 +73,7 @@ def test_numbers_are_those_of_open_clip(name, tmp_path):
 
     rng = np.random.default_rng(0)
     drawn = [Image.fromarray(rng.integers(0, 256, (*size, 3), np.uint8)) for size in ((61, 99), (400, 250))]
-    pictures = [ImagePicture(image_cell(image, "images"), "images") for image in drawn]
+    pictures = [WholeImage(image_cell(image, "images"), "images") for image in drawn]
     encoder = clip_encoder(row, weights=tmp_path, device="cpu")
     texts = encoder.project(encoder.text_hidden(TEXTS).end, "text")
     images = encoder.project(encoder.image_hidden(pictures), "image")

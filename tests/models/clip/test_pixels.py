@@ -11,7 +11,7 @@ from PIL import Image
 from tiny_clip import IMAGES, TINY, golden_json
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip import pixels
 from vlgauge.models.clip.architectures import HALF, TABLE, ClipArchitecture
 from vlgauge.models.clip.pixels import (
@@ -50,7 +50,7 @@ def normalised(squares, row):
 
 @pytest.mark.parametrize("name", CROPS)
 def test_crops_are_those_of_the_released_code(name):
-    seen = prepared(ImagePicture(image_cell(IMAGES / name, name), name), TINY)
+    seen = prepared(WholeImage(image_cell(IMAGES / name, name), name), TINY)
     assert seen.shape == (224, 224, 3)
     assert seen.sum(dtype=np.int64) == CROPS[name]["sum"]
     assert hashlib.sha256(np.ascontiguousarray(seen).tobytes()).hexdigest() == CROPS[name]["sha256"]
@@ -60,7 +60,7 @@ def test_crops_are_those_of_the_reference_arrays(shared_folder):
     with np.load(shared_folder / "oracles" / "pac_s" / "pixels_edge.npz") as file:
         wanted = file["u8"]
     for name, crop in zip(CROPS, wanted, strict=True):
-        np.testing.assert_array_equal(prepared(ImagePicture(image_cell(IMAGES / name, name), name), TINY), crop)
+        np.testing.assert_array_equal(prepared(WholeImage(image_cell(IMAGES / name, name), name), TINY), crop)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "CMYK", "1", "LA"])
@@ -167,7 +167,7 @@ def test_the_order_depends_on_contents_only_and_keeps_files_together():
 
 def test_an_unreadable_picture_is_an_error_in_its_place(tmp_path):
     (tmp_path / "b.png").write_bytes(b"none")
-    bad = ImagePicture(image_cell(tmp_path / "b.png", "images[1]"), "images[1]")
+    bad = WholeImage(image_cell(tmp_path / "b.png", "images[1]"), "images[1]")
     with decoded_batches([Slow(), bad], TINY, 8) as batches:
         (batch,) = batches
     assert isinstance(batch[0], np.ndarray)
@@ -199,7 +199,7 @@ def test_memory_is_flat_over_many_pictures(tmp_path):
 
     row = ClipArchitecture("t", "t", None, 8, size=224)
     before, peak = resident(), 0
-    with decoded_batches([ImagePicture(image_cell(path, "x"), "x") for path in paths], row, 8) as batches:
+    with decoded_batches([WholeImage(image_cell(path, "x"), "x") for path in paths], row, 8) as batches:
         for _ in batches:
             peak = max(peak, resident())
     assert peak - before < 90 * 2**20

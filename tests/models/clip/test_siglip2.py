@@ -15,7 +15,7 @@ from vlgauge.models.clip.backbones import architecture_of
 from vlgauge.models.clip.checkpoints import read_state
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.clip.model import expected_shapes
-from vlgauge.models.clip.own_tokens import OwnTokens
+from vlgauge.models.clip.own_tokens import SiglipTokenizer
 from vlgauge.models.clip.pixels import prepared
 
 KINDS = {"B16": "siglip2-base-patch16-224", "so400m14": "siglip2-so400m-patch14-224"}
@@ -137,7 +137,7 @@ def test_a_picture_is_rgb_before_the_squash(oracle, model):
 )
 def test_ids(oracle, canonical, key):
     texts, _ = inputs(oracle)
-    tokens = OwnTokens(oracle / "siglip2-B16-tiny" / "tokenizer.json", 64, 797, canonical=canonical)
+    tokens = SiglipTokenizer(oracle / "siglip2-B16-tiny" / "tokenizer.json", 64, 797, canonical=canonical)
     wanted = json.loads((oracle / "tokens.json").read_text("utf-8"))[key]
     ids, cut = tokens(list(texts.values()))
     assert {row.shape for row in ids} == {(64,)}

@@ -7,13 +7,13 @@ from tiny_clip import INPUTS, PROMPT, golden_arrays
 
 from vlgauge.models.clip.tokens import (
     ClipTokens,
-    ForeignTokens,
+    OpenClipTokenizer,
     buckets,
     byte_pairs,
+    contains_special_token,
     in_order,
     n_seen,
     padded,
-    spells_special,
     token_texts,
 )
 
@@ -62,14 +62,14 @@ END, START = "<|endoftext|>", "<|startoftext|>"
 def test_released_spellings_are_special(text, inner):
     (ids,), _ = ClipTokens(CONTEXT)([text])
     assert ids.tolist() == [49406, *inner, 49407]
-    assert spells_special(text)
+    assert contains_special_token(text)
 
 
 @pytest.mark.parametrize("text", ["a dog", "<start_of_text> a dog <end_of_text>", "<|endof text|>", "endoftext", "<|"])
 def test_other_spellings_are_words(text):
     (ids,), _ = ClipTokens(CONTEXT)([text])
     assert not {49406, 49407} & set(ids[1:-1].tolist())
-    assert not spells_special(text)
+    assert not contains_special_token(text)
 
 
 def test_the_tokenizer_of_open_clip_stays_as_it_is_and_may_have_been_used():
@@ -118,7 +118,7 @@ def test_ids_are_those_of_the_released_rules(seed):
     for text, row in zip(texts, ids, strict=True):
         expected = released_ids(text)
         assert row[1:-1].tolist() == expected[:75], text
-        assert spells_special(text) or not {49406, 49407} & set(expected), text
+        assert contains_special_token(text) or not {49406, 49407} & set(expected), text
 
 
 def test_no_text_gives_no_ids():
@@ -180,7 +180,7 @@ class Words:
 
 
 def test_foreign_ids_are_padded_and_cutting_is_noticed():
-    tokens = ForeignTokens(Words(), 4)
+    tokens = OpenClipTokenizer(Words(), 4)
     ids, truncated = tokens(["a bc", "a b c d", "a b c d e", ""])
     assert [row.tolist() for row in ids] == [[11, 12, 1, 1], [11, 11, 11, 11], [11, 11, 11, 11], [1, 1, 1, 1]]
     assert truncated.tolist() == [False, False, True, False]

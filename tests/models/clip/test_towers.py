@@ -5,13 +5,13 @@ import pytest
 from tiny_clip import IMAGES, TINY, TINY_CONFIG, write_tiny
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.encoder import ClipEncoder
 from vlgauge.models.clip.heads import Adapter, adapter_of
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.clip.model import empty_model, tokens_of
-from vlgauge.models.clip.towers import ClipTowers, HalvedBatches
+from vlgauge.models.clip.towers import AutoBatchSize, ClipTowers
 
 TEXTS = ["a dog", "two cats sleep on a sofa", "a red kite"]
 RESNET_CONFIG = {
@@ -28,7 +28,7 @@ OTHER_TEXT = ClipArchitecture(
 
 def pictures():
     names = ("syn_rgb.png", "syn_gray.png", "syn_224.png")
-    return [ImagePicture(image_cell(IMAGES / name, name), name) for name in names]
+    return [WholeImage(image_cell(IMAGES / name, name), name) for name in names]
 
 
 def random_encoder(row, dtype="float32"):
@@ -190,7 +190,7 @@ def full_above(limit, sizes):
             raise torch.OutOfMemoryError("full")
         return [item * 10 for item in batch]
 
-    return HalvedBatches(forward)
+    return AutoBatchSize(forward)
 
 
 def test_a_full_device_halves_the_batch_once():

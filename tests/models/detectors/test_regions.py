@@ -76,24 +76,24 @@ def test_whole_is_the_image():
     (region,) = of_image
     assert (region.box, region.score) == ((0, 0, *SIZE), None)
     assert region.picture.open().tobytes() == picture().tobytes()
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
 
     # An encoder of whole images has the same key in its cache.
-    assert region.picture.key == ImagePicture(cell(), "image").key
+    assert region.picture.key == WholeImage(cell(), "image").key
 
 
 @pytest.mark.parametrize(
     ("mode", "convert"), [("RGB", "late"), ("L", "late"), ("P", "early"), ("RGBA", "early"), ("1", "early")]
 )
 def test_whole_image_passes_for_one_that_is_converted_late_where_that_is_the_same(mode, convert):
-    from vlgauge.inputs.media.pictures import ImagePicture
+    from vlgauge.inputs.media.pictures import WholeImage
     from vlgauge.models.clip.architectures import TABLE
     from vlgauge.models.clip.pixels import square
 
     stored = image_cell(picture().convert(mode), "x")
     ((region,),) = found("whole", [stored])
     assert region.picture.convert == convert
-    late, row = ImagePicture(stored, "x", "late").open(), TABLE["ViT-B/32"]
+    late, row = WholeImage(stored, "x", "late").open(), TABLE["ViT-B/32"]
     same = np.array_equal(square(late, row), square(region.picture.open(), row))
     assert same or convert == "early"
 

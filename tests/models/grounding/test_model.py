@@ -13,7 +13,7 @@ from tiny_vit import TEXT_WIDTH, WIDTH, heads, old_names, tiny_vit, write_author
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import CropPicture, ImagePicture, SharedImage
+from vlgauge.inputs.media.pictures import ImageCrop, SharedImage, WholeImage
 from vlgauge.models.grounding.model import Heads, embedded, grounding_model
 from vlgauge.models.grounding.vit import VisionEncoder, build_vit, vit_config
 
@@ -28,7 +28,7 @@ def images():
 
 @pytest.fixture(scope="module")
 def pictures(images):
-    return [ImagePicture(image_cell(image, "x"), f"images[0][{i}]", "early") for i, image in enumerate(images)]
+    return [WholeImage(image_cell(image, "x"), f"images[0][{i}]", "early") for i, image in enumerate(images)]
 
 
 @pytest.fixture
@@ -87,14 +87,12 @@ def test_order_duplicates_batches_and_memory(encoder, pictures):
 def test_a_crop_is_seen_by_itself(encoder, images):
     whole = SharedImage(image_cell(images[0], "x"), "x", 1)
     cut = images[0].crop((3, 2, 30, 17))
-    assert encoder.image_hidden([CropPicture(whole, (3, 2, 30, 17), "x")]) == pytest.approx(
-        plain_pooled([cut]), abs=1e-5
-    )
+    assert encoder.image_hidden([ImageCrop(whole, (3, 2, 30, 17), "x")]) == pytest.approx(plain_pooled([cut]), abs=1e-5)
 
 
 def test_an_unreadable_picture(encoder):
     with pytest.raises(ValueError, match=r"`images\[0\]\[1\]` must be"):
-        encoder.image_hidden([ImagePicture({"bytes": b"GIF89a", "path": None}, "images[0][1]", "early")])
+        encoder.image_hidden([WholeImage({"bytes": b"GIF89a", "path": None}, "images[0][1]", "early")])
 
 
 @pytest.mark.parametrize("rename", [dict, old_names])

@@ -21,11 +21,11 @@ from vlgauge.checkpoints.hub import judge_server
 from vlgauge.core.errors import NetworkError
 from vlgauge.core.signatures import parse_signature
 from vlgauge.explain import explain
-from vlgauge.models.judges import Judge, Opening, Question, ServedJudge
+from vlgauge.models.judges import Judge, PromptTemplate, Question, ServedJudge
 from vlgauge.models.judges.toy import toy_judge
 
 KEY = "sk-very-secret-0123456789"
-OPENING = Opening("none", "")
+OPENING = PromptTemplate("none", "")
 DIGITS = {str(digit): 0.05 for digit in range(10)}
 
 

@@ -10,12 +10,12 @@ import pytest
 import tiny_judges
 import torch
 
-from vlgauge.inputs.media.pictures import ImagePicture
-from vlgauge.models.judges import Opening, Question, picture_features
+from vlgauge.inputs.media.pictures import WholeImage
+from vlgauge.models.judges import PromptTemplate, Question, picture_features
 from vlgauge.models.judges.loading import judge_of
 from vlgauge.models.judges.transformers_judge import squared
 
-OPENING = Opening("test", "A chat.", " ")
+OPENING = PromptTemplate("test", "A chat.", " ")
 SEEING = (*tiny_judges.SEEING, "clip_t5")
 KINDS = (*SEEING, "text", "plain", "t5")
 CAPTIONS = ("a dog", "two cats under a tree, and a very long bench", "a red plane", "x")
@@ -48,7 +48,7 @@ def judges(tmp_path_factory):
 
 def picture(i):
     data = tiny_judges.png(*SHAPES[i % len(SHAPES)], seed=i)
-    return ImagePicture({"bytes": data, "path": None}, f"images[{i}]")
+    return WholeImage({"bytes": data, "path": None}, f"images[{i}]")
 
 
 def questions(kind, captions=CAPTIONS):
@@ -115,7 +115,7 @@ def test_pictures_play_a_part(judges, kind):
 
 
 def test_the_opening_of_the_method_is_read_by_llava_alone(judges):
-    other = Opening("other", "Another chat.")
+    other = PromptTemplate("other", "Another chat.")
     for kind, name in (("llava", "test"), ("clip_t5", "test"), ("qwen2", "chat"), ("text", "chat"), ("plain", "none")):
         judge, (asked, *_) = judges(kind), questions(kind)
         one, two = (judge.chances([asked], ["Yes"], opening)[0] for opening in (OPENING, other))
@@ -231,7 +231,7 @@ def test_what_the_tokenizer_still_finds_is_refused(judges):
     try:
         special._spelled = __import__("re").compile(r"(?!)")
         with pytest.raises(ValueError, match=r"a caption must not spell a special token of the model, got 'a <image>'"):
-            special.taken_apart("a <image>")
+            special.escape_special_tokens("a <image>")
     finally:
         special._spelled = whole
 
@@ -327,7 +327,7 @@ def test_a_batch_of_which_some_pictures_are_kept(tmp_path):
 
 
 def test_two_threads_see_a_picture_once():
-    features = picture_features.PictureFeatures(torch.nn.Linear(1, 1))
+    features = picture_features.ImageFeatureCache(torch.nn.Linear(1, 1))
 
     def slow():
         time.sleep(0.2)

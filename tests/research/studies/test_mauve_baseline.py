@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vlgauge
-from vlgauge.research.studies.mauve_against_people import mauve_against_people
+from vlgauge.research.studies.mauve_against_humans import mauve_against_humans
 from vlgauge.research.studies.mauve_baseline import mauve_with_curve
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def against_people():
 
     def compare(predictions, references):
         with pytest.warns(UserWarning, match="MAUVE") as warned:
-            rows = mauve_against_people(predictions, references, metric)
+            rows = mauve_against_humans(predictions, references, metric)
         return rows, [str(one.message) for one in warned]
 
     return compare
@@ -129,5 +129,5 @@ def test_without_a_second_reference_there_is_no_line_of_people(asked, against_pe
 )
 def test_corpora_that_are_refused(asked, predictions, references, message):
     with pytest.raises(ValueError, match=message):
-        mauve_against_people(predictions, references, None)
+        mauve_against_humans(predictions, references, None)
     assert not asked["calls"]

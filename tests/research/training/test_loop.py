@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from vlgauge.core.run_locks import only_run
+from vlgauge.core.run_locks import exclusive_run
 from vlgauge.core.writing import PART
 from vlgauge.research.training.loop import Checkpoint, Plan, Progressed, train
 
@@ -134,5 +134,5 @@ def test_what_a_killed_training_leaves_goes_with_the_next(tmp_path):
     assert all(PART.fullmatch(path.name) for path in tmp_path.iterdir() if path.name != "state")
     assert len([path for path in tmp_path.glob(".*/*") if path.stat().st_size]) == 1
     (tmp_path / "state").unlink(missing_ok=True)
-    with only_run(tmp_path, "OUT"):
+    with exclusive_run(tmp_path, "OUT"):
         assert [path.name for path in tmp_path.iterdir()] == [".run.lock"]

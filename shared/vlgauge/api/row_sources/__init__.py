@@ -5,18 +5,18 @@ other path is opened and no URL is requested.
 """
 
 from vlgauge.api.row_sources.guessing import KINDS, guessed_titles
-from vlgauge.api.row_sources.reading import LeftOut, RowReader, checked_cell, counted_reasons
+from vlgauge.api.row_sources.reading import RowReader, SkippedRow, checked_cell, skip_reasons
 from vlgauge.api.row_sources.source import Origin, Source
 from vlgauge.inputs.media.limits import RowLimits
 
 __all__ = [
     "KINDS",
-    "LeftOut",
     "Origin",
     "RowLimits",
     "RowReader",
+    "SkippedRow",
     "Source",
     "checked_cell",
-    "counted_reasons",
     "guessed_titles",
+    "skip_reasons",
 ]

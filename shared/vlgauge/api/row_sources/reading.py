@@ -23,14 +23,14 @@ _FILE = ("bytes", "path")
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedRow:
     """Row that was skipped, and the reason."""
 
     id: Any
     reason: str
 
 
-def counted_reasons(left_out: Sequence[LeftOut]) -> list[tuple[str, int]]:
+def skip_reasons(left_out: Sequence[SkippedRow]) -> list[tuple[str, int]]:
     """Count the skipped rows by reason, most frequent first."""
     return Counter(one.reason for one in left_out).most_common()
 
@@ -67,7 +67,7 @@ class RowReader:
     ids: list[Any] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     columns: dict[str, list[Any] | None] = field(default_factory=dict)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[SkippedRow] = field(default_factory=list)
     _n_bytes: int = 0
     _kept: KeptFiles = field(default_factory=KeptFiles)
     _rows: Iterator[Mapping[str, Any]] | None = None
@@ -145,7 +145,7 @@ class RowReader:
             is_of_row = is_of_item(error) or (isinstance(error, OSError) and not isinstance(error, UsageError))
             if isinstance(error, RunTooLargeError) or not is_of_row:
                 raise
-            self.left_out.append(LeftOut(name, " ".join(told.split())))
+            self.left_out.append(SkippedRow(name, " ".join(told.split())))
             return
         self.ids.append(name)
         if self.titles.get("groups"):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from vlgauge.core.errors import NetworkError
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 
 Tell: TypeAlias = Callable[[int | None], object]
 """Called once before the first byte of a file, with the size in bytes, or None if it is not known."""
@@ -96,7 +96,7 @@ def download(url: str, target: Path, sha256: str) -> None:
     from huggingface_hub.file_download import http_get
 
     host = host_of(url)
-    with replacing(target, f"the file for {target.name}") as part:
+    with atomic_write(target, f"the file for {target.name}") as part:
         with _requests(host), part.open("wb") as stream:
             http_get(url, stream, displayed_filename=target.name)
         _check_digest(part, sha256, target.name, host)

@@ -13,7 +13,7 @@ from vlgauge.core.lean_imports import lean_import
 lean_import("evaluate")
 
 from vlgauge.core.progress import progress_bar, reported
-from vlgauge.core.validation import finite_number, one_of, plain_number, true_or_false, valid_unicode, whole_number
+from vlgauge.core.validation import check_bool, check_choice, check_float, check_int, plain_number, valid_unicode
 from vlgauge.families.base.captions import CaptionMetric, TokenMetric
 from vlgauge.families.base.columns import Captions, Column, Images, References, Story, Text
 from vlgauge.families.base.components import ComponentMetric, Components
@@ -35,12 +35,12 @@ __all__ = [
     "StoryMetric",
     "Text",
     "TokenMetric",
-    "finite_number",
-    "one_of",
+    "check_bool",
+    "check_choice",
+    "check_float",
+    "check_int",
     "plain_number",
     "progress_bar",
     "reported",
-    "true_or_false",
     "valid_unicode",
-    "whole_number",
 ]

@@ -56,7 +56,7 @@ def lock_file(path: str) -> str:
     return path + _LOCK
 
 
-def refuse_twin(own: str) -> None:
+def check_unique_process(own: str) -> None:
     """Check that no other live object uses the same process number in this round.
 
     Raises:

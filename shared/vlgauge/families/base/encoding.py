@@ -3,7 +3,7 @@
 from typing import Any
 
 from vlgauge.checkpoints.preflight import Preflight
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.base.metric import Metric
 from vlgauge.models import TextEncoder
 from vlgauge.models.sentences.given import checked_encoder, look_for_text_encoder, pools, text_encoder
@@ -17,7 +17,7 @@ class EncodingMetric(Metric):
 
     def __init__(self, *args: Any, encoder: Any = MINILM, pooling: str = "model", **host: Any) -> None:
         self.encoder = checked_encoder(encoder)
-        self.pooling = one_of("pooling", pooling, POOLINGS)
+        self.pooling = check_choice("pooling", pooling, POOLINGS)
         super().__init__(*args, **host)
 
     def signature_fields(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class StoredRows:
         return self._columns[name].restore(self._table.column(name))
 
 
-class HostedMetric(evaluate.Metric):
+class EvaluateAdapter(evaluate.Metric):
     """Base class with all state handling around the calls of `evaluate`, independent of scores."""
 
     columns: tuple[Column, ...] = ()
@@ -135,7 +135,7 @@ class HostedMetric(evaluate.Metric):
             return
         self.cache_file_name, self.filelock = self._create_cache_file(timeout)
         self.writer = ArrowWriter(features=self.selected_feature_format, path=self.cache_file_name)
-        distributed.refuse_twin(self.cache_file_name)
+        distributed.check_unique_process(self.cache_file_name)
         self._party = distributed.meet(self.cache_file_name, self.timeout)
 
     def _finalize(self) -> None:

@@ -20,17 +20,17 @@ from vlgauge.core.results import result_record
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import (
     PROFILES,
+    check_bool,
+    check_choice,
+    check_int,
+    check_setting_names,
     nearest,
-    one_of,
-    refuse_unknown_settings,
     rows_of,
     setting_names,
-    true_or_false,
     warn,
-    whole_number,
 )
 from vlgauge.families.base.columns import Captions, Column, Images, Story, Text
-from vlgauge.families.base.evaluate_adapter import HostedMetric, StoredRows, lock_of
+from vlgauge.families.base.evaluate_adapter import EvaluateAdapter, StoredRows, lock_of
 from vlgauge.families.base.parts import Counts, PartialResult, partial_result, shared_text
 from vlgauge.inputs.media.animations import one_warning_for_animations
 from vlgauge.inputs.sandbox import Reading, checked_reading
@@ -58,7 +58,7 @@ FACTS_OF_CARDS = ("measures", "score_range", "bounds", "higher_is_better", "need
 MAX_BYTES_PER_WRITE = 256 * 2**20
 
 
-class Metric(HostedMetric, ABC):
+class Metric(EvaluateAdapter, ABC):
     """Abstract base class of all metrics, built on `evaluate.Metric`.
 
     Subclasses set the class attributes below and implement `_compute`. Settings are keyword-only parameters of the
@@ -127,17 +127,17 @@ class Metric(HostedMetric, ABC):
     ) -> None:
         name = evaluate.naming.camelcase_to_snakecase(type(self).__name__)
         self._check_version(name)
-        refuse_unknown_settings(type(self), name, host)
+        check_setting_names(type(self), name, host)
         config_name = host.get("config_name", args[0] if args else None)
         if config_name not in (None, "default", *self.configs):
             hint = f"known are {', '.join(self.configs)}" if self.configs else "leave it out"
             raise UsageError(f"`config_name` is no configuration of {name}, got {config_name!r}; {hint}")
         usual = os.environ.get("VLGAUGE_PROFILE") or PROFILES[0]
-        self.profile = one_of("profile", usual if profile is None else profile, PROFILES)
+        self.profile = check_choice("profile", usual if profile is None else profile, PROFILES)
         self.progress = checked_progress(progress)
         self.reading = checked_reading(reading)
         if (seed := host.get("seed")) is not None:
-            whole_number("seed", seed, 0, 2**32 - 1)
+            check_int("seed", seed, 0, 2**32 - 1)
         super().__init__(*args, **host)
 
     @property
@@ -417,7 +417,7 @@ class Metric(HostedMetric, ABC):
             if name not in known:
                 raise UsageTypeError(f"`{name}` is no keyword of {self.name}; {nearest(name, [*own, *known])}")
             if name == "return_details" and value is not None:
-                options[name] = true_or_false(name, value)
+                options[name] = check_bool(name, value)
             if self.num_process > 1 and name != "return_details" and value is not None:
                 raise UsageError.about(
                     name,

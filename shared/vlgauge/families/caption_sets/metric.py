@@ -13,7 +13,7 @@ from vlgauge import stats
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.progress import reported
 from vlgauge.core.results import result_record
-from vlgauge.core.validation import one_of, warn, whole_number
+from vlgauge.core.validation import check_choice, check_int, warn
 from vlgauge.families.base.columns import Captions
 from vlgauge.families.base.encoding import EncodingMetric
 from vlgauge.families.base.evaluate_adapter import lock_of
@@ -64,11 +64,11 @@ class CaptionSetMetric(Metric):
         chunk_bytes: int = 2**28,
         **host: Any,
     ) -> None:
-        self.pvalue = None if pvalue is None else one_of("pvalue", pvalue, stats.PVALUE_MODES)
-        self.max_partitions = whole_number("max_partitions", max_partitions, 1)
-        self.permutations = whole_number("permutations", permutations, 1, 10**9)
-        self.chunk_bytes = whole_number("chunk_bytes", chunk_bytes, 1)
-        set_seed = whole_number("seed", seed, 0, 2**32 - 1)  # range of the generator of `evaluate`
+        self.pvalue = None if pvalue is None else check_choice("pvalue", pvalue, stats.PVALUE_MODES)
+        self.max_partitions = check_int("max_partitions", max_partitions, 1)
+        self.permutations = check_int("permutations", permutations, 1, 10**9)
+        self.chunk_bytes = check_int("chunk_bytes", chunk_bytes, 1)
+        set_seed = check_int("seed", seed, 0, 2**32 - 1)  # range of the generator of `evaluate`
         super().__init__(*args, **host)
         # `evaluate` has an attribute of this name, the seed of NumPy's global generator, which our metrics do
         # not use.
@@ -279,11 +279,11 @@ class CaptionVectorMetric(EncodingMetric, CaptionSetMetric):
 
     def __init__(self, *args: Any, device: str = "auto", batch_size: int = 64, **host: Any) -> None:
         self.device = device
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.batch_size = check_int("batch_size", batch_size, 1)
         self._known: KnownVectors | None = None
         super().__init__(*args, **host)
 
-    def look_for_sources(self, embeddings: Any = None) -> Preflight:
+    def check_sources(self, embeddings: Any = None) -> Preflight:
         """Check the requirements of a call that are not passed with it, without loading or downloading anything.
 
         Args:

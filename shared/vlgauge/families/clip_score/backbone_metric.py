@@ -9,7 +9,7 @@ import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of, true_or_false, warn, whole_number
+from vlgauge.core.validation import check_bool, check_choice, check_int, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
@@ -17,7 +17,7 @@ from vlgauge.families.clip_score.formula import Floats, Positions, Vectors, grou
 from vlgauge.families.clip_score.long_text import POLICIES
 from vlgauge.families.clip_score.rows import TextRows, text_rows
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import PREPROCESSING, distinct_images
+from vlgauge.inputs.media.pictures import PREPROCESSING, unique_images
 from vlgauge.models.clip.backbones import known_backbone
 from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_for_clip, weights_name
 from vlgauge.models.clip.tokens import SPELLED, Tokens
@@ -55,15 +55,15 @@ class BackboneMetric(Metric):
         **host: Any,
     ) -> None:
         self.backbone, self.weights, self.checkpoint = backbone, weights, checkpoint
-        self.long_text = one_of("long_text", long_text, POLICIES)
+        self.long_text = check_choice("long_text", long_text, POLICIES)
         self.on_error: Literal["raise", "nan"] = on_error
-        one_of("on_error", on_error, ("raise", "nan"))
+        check_choice("on_error", on_error, ("raise", "nan"))
         if on_error == "nan":
             self.columns = tuple(replace(column, may_be_missing=True) for column in self.columns)
-        self.batch_size = whole_number("batch_size", batch_size, 1)
-        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.batch_size = check_int("batch_size", batch_size, 1)
+        self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
         self.feature_cache = feature_cache
-        self.details = true_or_false("details", details)
+        self.details = check_bool("details", details)
         super().__init__(*args, **host)
         row = known_backbone(backbone)
         if row is not None and row.only_for not in (None, self.name):
@@ -86,7 +86,7 @@ class BackboneMetric(Metric):
         """Load the tokenizer of the backbone, without the backbone itself."""
         return clip_tokens(self.chosen_backbone, weights=self.weights, profile=self.profile)
 
-    def look_for_sources(self) -> Preflight:
+    def check_sources(self) -> Preflight:
         """Check the requirements of every call, without loading or downloading anything."""
         preflight = Preflight(self.name, self.needs[0])
         sources: dict[str, Any] = {"weights": self.weights, "checkpoint": self.checkpoint, "kind": self.kind}
@@ -108,7 +108,7 @@ class BackboneMetric(Metric):
         """
         vectors, names = self._vectors()
         rows = self._text_rows(predictions, [None] * len(predictions))
-        pictures, picture_of = distinct_images(images)
+        pictures, picture_of = unique_images(images)
         seen, unreadable = vectors.images(pictures, self.on_error)
         read = vectors.texts(rows.pieces.texts, self.prompt)
         each = pair_cosines(read, seen, (rows.units, picture_of[rows.row_of_unit]))
@@ -131,7 +131,7 @@ class BackboneMetric(Metric):
             the index of the image of each caption, shape ``(n,)``, and the encoder.
         """
         vectors, _ = self._vectors()
-        pictures, picture_of = distinct_images(images)
+        pictures, picture_of = unique_images(images)
         seen, _ = vectors.images(pictures, "raise")
         distinct = list(dict.fromkeys(predictions))
         row_of = {text: row for row, text in enumerate(distinct)}
@@ -140,7 +140,7 @@ class BackboneMetric(Metric):
 
     def encoder_and_adapter(self) -> tuple[Any, Any]:
         """Return the encoder of the settings from the pool, and the projections that replace its own, or None."""
-        self.look_for_sources().end()
+        self.check_sources().end()
         return clip_with_checkpoint(
             self.chosen_backbone,
             self.checkpoint,

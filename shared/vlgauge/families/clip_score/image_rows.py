@@ -15,13 +15,13 @@ from vlgauge.families.clip_score.formula import (
 )
 from vlgauge.families.clip_score.rows import Scored, TextRows, best_references
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 
 
 def score_images(
     vectors: ClipVectors,
     rows: TextRows,
-    pictures: Sequence[Picture],
+    pictures: Sequence[LazyImage],
     picture_of: Positions,
     *,
     prompt: str,

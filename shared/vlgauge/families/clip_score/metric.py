@@ -10,7 +10,7 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import median_of_defined
 from vlgauge.core.signatures import format_signature, parse_signature
-from vlgauge.core.validation import finite_number, one_of, shown, warn, whole_number
+from vlgauge.core.validation import check_choice, check_float, check_int, shown, warn
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.parts import Counts, PartialResult
 from vlgauge.families.base.video_columns import OneImage, Videos
@@ -22,7 +22,7 @@ from vlgauge.families.clip_score.token_idf import OWN_ROWS, checked_idf, counted
 from vlgauge.families.clip_score.vectors import ClipVectors
 from vlgauge.families.clip_score.video_rows import score_videos
 from vlgauge.inputs.media.frames import DEFAULT_FRAMES, FrameCount, check_n_frames, video_pictures
-from vlgauge.inputs.media.pictures import distinct_images
+from vlgauge.inputs.media.pictures import unique_images
 from vlgauge.models.clip.backbones import known_backbone
 
 PROMPT = "A photo depicts "
@@ -78,7 +78,7 @@ class ClipScoreMetric(BackboneMetric):
         self.w = checked_w(w, self.own_w, known)
         self.idf = checked_word_weights(idf, known, self.variant)
         self.n_frames = checked_frames(n_frames, known)
-        self.emscore_batch_size = whole_number("emscore_batch_size", emscore_batch_size, 1)
+        self.emscore_batch_size = check_int("emscore_batch_size", emscore_batch_size, 1)
         if known == "video":
             predictions, _, references = self.columns
             self.columns = (predictions, Videos("videos"), references)
@@ -181,7 +181,7 @@ class ClipScoreMetric(BackboneMetric):
         return super()._sort_keywords(given)
 
     def _scored_images(self, vectors: ClipVectors, rows: TextRows, cells: Sequence[Any]) -> Scored:
-        pictures, picture_of = distinct_images(cells)
+        pictures, picture_of = unique_images(cells)
         clamp = self.variant == "paper"
         return score_images(
             vectors, rows, pictures, picture_of, prompt=self.prompt, w=self.w, clamp=clamp, on_error=self.on_error
@@ -314,7 +314,7 @@ def checked_variant(variant: Any, config: str) -> str:
     """
     if isinstance(variant, str) and variant == "emscore" and config == "image":
         raise UsageError("`variant='emscore'` requires config_name='video', got images")
-    return one_of("variant", variant, VARIANTS[config])
+    return check_choice("variant", variant, VARIANTS[config])
 
 
 def checked_w(w: Any, own: float, config: str) -> float:
@@ -327,7 +327,7 @@ def checked_w(w: Any, own: float, config: str) -> float:
         return own
     if config == "video":
         raise UsageError.about("w", f"is not supported for videos, whose score has no such factor, got {shown(w)}")
-    return finite_number("w", w, "a positive number", math.ulp(0.0))
+    return check_float("w", w, "a positive number", math.ulp(0.0))
 
 
 def checked_word_weights(idf: Any, config: str, variant: str) -> Any:

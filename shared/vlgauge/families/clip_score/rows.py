@@ -99,7 +99,7 @@ def text_rows(
         return f"references[{row}][{i - n - int(starts[row])}]"
 
     texts = [*predictions, *flat]
-    special = {text: tokens.spells_special(text) for text in dict.fromkeys(texts)}
+    special = {text: tokens.contains_special_token(text) for text in dict.fromkeys(texts)}
     pieces = pieces_of(texts, place, tokens, policy, prompt)
     cut = int(np.searchsorted(pieces.owner, n))
     reference = pieces.owner[cut:] - n

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
 from vlgauge.families.clip_score.formula import Positions, Vectors, unit_rows
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models import ImageTextEncoder
 from vlgauge.models.clip.tokens import Ids, n_seen
 
@@ -24,7 +24,7 @@ class ClipVectors:
     progress: Progress = None
 
     def images(
-        self, pictures: Sequence[Picture], on_error: Literal["raise", "nan"]
+        self, pictures: Sequence[LazyImage], on_error: Literal["raise", "nan"]
     ) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Encode images.
 

@@ -19,10 +19,10 @@ from vlgauge.families.clip_score.formula import Floats, Positions, group_maxima,
 from vlgauge.families.clip_score.rows import Scored, TextRows, best_references
 from vlgauge.families.clip_score.token_idf import Idf
 from vlgauge.families.clip_score.vectors import ClipVectors
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.tokens import Ids, token_texts
 
-Videos = Sequence[Sequence[Picture] | None]
+Videos = Sequence[Sequence[LazyImage] | None]
 
 _PARTS = ("precision", "recall", "fine", "coarse")
 
@@ -101,10 +101,10 @@ def video_bags(
     return Bags(rows, sizes, np.ones(len(rows)), mean_frames(rows, sizes)), video_of, n_unreadable
 
 
-def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
+def _distinct_frames(videos: Videos) -> tuple[list[LazyImage], list[list[int]]]:
     """Return the distinct frames, and the frames of each video as indices among them."""
     order: dict[Any, int] = {}
-    pictures: list[Picture] = []
+    pictures: list[LazyImage] = []
     frames_of = []
     for frames in videos:
         numbers = []
@@ -117,7 +117,7 @@ def _distinct_frames(videos: Videos) -> tuple[list[Picture], list[list[int]]]:
     return pictures, frames_of
 
 
-def _identity(picture: Picture) -> Any:
+def _identity(picture: LazyImage) -> Any:
     try:
         return picture.key
     except UsageError:
@@ -169,5 +169,5 @@ def _add_reference_details(notes: list[dict[str, Any]], alike: Matches, rows: Te
         note |= {"best_reference": number, **part}
 
 
-def _frame_numbers(video: Sequence[Picture] | None) -> list[int]:
+def _frame_numbers(video: Sequence[LazyImage] | None) -> list[int]:
     return [getattr(picture, "index", position) for position, picture in enumerate(video or ())]

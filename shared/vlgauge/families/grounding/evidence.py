@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
 from vlgauge.families.grounding.features import check_features, entries_of, images_of, per_story, unit_vectors
-from vlgauge.inputs.media.pictures import Box, Picture
+from vlgauge.inputs.media.pictures import Box, LazyImage
 from vlgauge.models.detectors import Region, RegionSource, regions_of
 from vlgauge.models.detectors.boxes import checked_scores, kept
 
 STORIES_AT_ONCE = 16  # number of stories whose decoded images are in memory at the same time
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-Encode = Callable[[Sequence[Picture]], Floats]
+Encode = Callable[[Sequence[LazyImage]], Floats]
 """Function that returns the L2-normalized embeddings of images, shape ``(n_pictures, d)``."""
 
 

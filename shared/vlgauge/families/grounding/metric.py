@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import finite_number, valid_unicode, warn, whole_number
+from vlgauge.core.validation import check_float, check_int, valid_unicode, warn
 from vlgauge.families.base import StoryImageMetric
 from vlgauge.families.base.columns import Images, Story
 from vlgauge.families.grounding.evidence import Encode, Evidence, Floats, Spots, given_stories, seen_stories
@@ -62,8 +62,8 @@ class GroundingMetric(StoryImageMetric):
         checked_phrases(getattr(self, self.words), self.words)
         self.regions = checked_source(regions)
         self.detector_weights = checked_weights(detector_weights, regions)
-        self.top_k, self.min_score = whole_number("top_k", top_k, 1), finite_number("min_score", min_score)
-        self.device, self.batch_size = device, whole_number("batch_size", batch_size, 1)
+        self.top_k, self.min_score = check_int("top_k", top_k, 1), check_float("min_score", min_score)
+        self.device, self.batch_size = device, check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
     def begun_preflight(self, images: Any, words: Any, regions: Any, features: Any) -> Preflight:

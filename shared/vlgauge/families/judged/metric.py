@@ -8,14 +8,14 @@ import numpy as np
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of, shown, warn, whole_number
+from vlgauge.core.validation import check_choice, check_int, shown, warn
 from vlgauge.families.base.captions import CaptionMetric
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
-from vlgauge.inputs.media.pictures import ImagePicture, distinct_images
+from vlgauge.inputs.media.pictures import WholeImage, unique_images
 from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
-from vlgauge.models.judges.questions import Judge, Opening, Question
+from vlgauge.models.judges.questions import Judge, PromptTemplate, Question
 from vlgauge.models.judges.sources import LLAVA, other_models
 
 
@@ -32,7 +32,7 @@ class JudgeMetric(Metric):
     unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
     source_settings = ("model", "dtype", "tower", "adapter")
     paper_model: ClassVar[str | None] = LLAVA
-    opening: ClassVar[Opening]
+    opening: ClassVar[PromptTemplate]
     # Image tower of a model that does not include one. Only vqascore supports such models.
     tower: Any = None
     # Adapter for a LLaVA model. Only fleur supports it.
@@ -53,8 +53,8 @@ class JudgeMetric(Metric):
                 f"`model` must be a folder, a Hub id with its commit, or a custom judge, got {shown(model)}"
             )
         self.model = model
-        self.batch_size = whole_number("batch_size", batch_size, 1)
-        self.device, self.dtype = device, one_of("dtype", dtype, DTYPES)
+        self.batch_size = check_int("batch_size", batch_size, 1)
+        self.device, self.dtype = device, check_choice("dtype", dtype, DTYPES)
         self.device_map = device_map
         super().__init__(*args, **host)
 
@@ -63,7 +63,7 @@ class JudgeMetric(Metric):
         """The model of the settings, or the default model of the paper."""
         return self.paper_model if self.model is None and self.profile == "paper" else self.model
 
-    def look_for_sources(self) -> Preflight:
+    def check_sources(self) -> Preflight:
         """Return a preflight of the requirements of every call, without loading or downloading anything."""
         preflight = Preflight(self.name, self.needs[0])
         lacking = (
@@ -81,7 +81,7 @@ class JudgeMetric(Metric):
         Raises:
             SourcesMissingError: If a package or model is missing.
         """
-        self.look_for_sources().end()
+        self.check_sources().end()
         return judge_of(
             self.chosen_model,
             profile=self.profile,
@@ -98,7 +98,7 @@ class JudgeMetric(Metric):
         names = {"enc": judge.identity, "dtype": judge.dtype, "prep": judge.preparation}
         return {**names, "turn": judge.opening(self.opening)}
 
-    def tell_altered(self, judge: Judge, questions: Sequence[Question]) -> int:
+    def warn_escaped(self, judge: Judge, questions: Sequence[Question]) -> int:
         """Count the questions with captions that spell special tokens, and warn if the count is not 0.
 
         Returns:
@@ -115,7 +115,7 @@ class JudgeMetric(Metric):
             )
         return n
 
-    def tell_untold(self, n_untold: int, n_answers: int) -> None:
+    def warn_missing_digits(self, n_untold: int, n_answers: int) -> None:
         """Warn about answers whose score is undefined because a server did not return their digits.
 
         Warns:
@@ -128,7 +128,7 @@ class JudgeMetric(Metric):
             )
 
 
-class PictureJudgeMetric(JudgeMetric):
+class ImageJudgeMetric(JudgeMetric):
     """Base class of metrics that ask about a caption and its image, without references."""
 
     columns = (Text("predictions"), OneImage("images"))
@@ -143,7 +143,7 @@ class TextJudgeMetric(JudgeMetric, CaptionMetric):
     paper_model: ClassVar[str | None] = None
 
 
-def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[ImagePicture]:
+def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[WholeImage]:
     """Return the image of each row. Rows with equal images share one object."""
-    pictures, which = distinct_images(images)
+    pictures, which = unique_images(images)
     return [pictures[int(i)] for i in np.asarray(which)]

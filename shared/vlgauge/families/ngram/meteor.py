@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.lru_cache import remembered_for_words
+from vlgauge.core.lru_cache import cached_per_word
 from vlgauge.families.ngram.wordnet import synonyms
 from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import Ints, lengths_of
@@ -36,7 +36,7 @@ _TOKENS_AT_ONCE = 2**16
 _PAIRS_AT_ONCE = 2**13
 _EXAMPLES_AT_ONCE = 32
 
-_stem = remembered_for_words(porter_stem)
+_stem = cached_per_word(porter_stem)
 
 
 def meteor_scores(
@@ -154,7 +154,7 @@ def _numbered(captions: Sequence[Sequence[str]]) -> _Captions:
     )
 
 
-@remembered_for_words
+@cached_per_word
 def _other_synonyms(stem: str) -> frozenset[str]:
     return synonyms(stem) - {stem}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from vlgauge.checkpoints.torch_runtime import check_torch
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import one_of, warn, whole_number
+from vlgauge.core.validation import check_choice, check_int, warn
 from vlgauge.families.scene_graphs.graph import Graph, Tuple, facts_in, merged
 from vlgauge.families.scene_graphs.synsets import lemma
 from vlgauge.inputs.text.language import split_sentences
@@ -55,11 +55,11 @@ class FactualParser:
         batch_size: int = 32,
         profile: str = "paper",
     ) -> None:
-        self.variant = one_of("variant", variant, VARIANTS)
-        self.beams = whole_number("beams", beams, 1)
-        self.longest = whole_number("longest", longest, 2)
-        self.most_tokens = whole_number("most_tokens", most_tokens, 2)
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.variant = check_choice("variant", variant, VARIANTS)
+        self.beams = check_int("beams", beams, 1)
+        self.longest = check_int("longest", longest, 2)
+        self.most_tokens = check_int("most_tokens", most_tokens, 2)
+        self.batch_size = check_int("batch_size", batch_size, 1)
         self._model, self._device, self._profile = model, device, profile
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError, UsageTypeError
-from vlgauge.core.validation import PROFILES, shown, whole_number
+from vlgauge.core.validation import PROFILES, check_int, shown
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.scene_graphs.factual import FactualParser, look_for_factual, model_of, names_factual
@@ -61,7 +61,7 @@ class SceneGraphMetric(Metric):
         if parser != RULES and pipeline is not None:
             raise UsageError(f'`pipeline` cannot be combined with a `parser` other than "{RULES}"')
         self.device = device
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.batch_size = check_int("batch_size", batch_size, 1)
         super().__init__(*args, **host)
 
     def made_with(self, parser: str, encoder: str | None = None) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class SceneGraphMetric(Metric):
         # With supplied graphs no model is used, so the score is the same under both profiles.
         return {"parser": parser} | ({"profile": PROFILES[0]} if parser == GIVEN else {})
 
-    def look_for_sources(self, given: Any = None) -> Preflight:
+    def check_sources(self, given: Any = None) -> Preflight:
         """Check the requirements of a call that are not passed with it, without parsing or downloading anything.
 
         Args:

@@ -54,9 +54,9 @@ class PhraseGraphMetric(EncodingMetric, SceneGraphMetric):
         """Whether the settings require embeddings of phrases."""
         return True
 
-    def look_for_sources(self, given: Any = None) -> Preflight:
+    def check_sources(self, given: Any = None) -> Preflight:
         """Check the requirements of the base class, and the encoder of the phrases."""
-        found = super().look_for_sources(given)
+        found = super().check_sources(given)
         if self.reads_vectors:
             self.look_for_encoder(found)
         return found

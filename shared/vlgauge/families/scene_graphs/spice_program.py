@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from vlgauge.checkpoints.files import FileState, sha256_of
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import shown
 from vlgauge.families.scene_graphs.graph import Graph
@@ -38,7 +38,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 # Maximum number of cached tuples per process, which is about 100,000 captions.
 _MOST_TUPLES = 2**20
 
-_GRAPHS: Remembered[tuple[str, str], Graph] = Remembered(_MOST_TUPLES, lambda graph: 1 + len(graph.tuples))
+_GRAPHS: LRUCache[tuple[str, str], Graph] = LRUCache(_MOST_TUPLES, lambda graph: 1 + len(graph.tuples))
 
 
 class _Program(NamedTuple):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from vlgauge.core.files import DATA
-from vlgauge.core.lru_cache import remembered_for_words
+from vlgauge.core.lru_cache import cached_per_word
 from vlgauge.families.ngram.wordnet import INFLECTIONS, PARTS, exceptions
 
 # Endings of nouns, verbs and adjectives that METEOR 1.5 removes or replaces if the result is a lemma. The first one
@@ -23,7 +23,7 @@ _STEMMING = (
 )
 
 
-@remembered_for_words
+@cached_per_word
 def synsets(concept: str) -> frozenset[str]:
     """Return the names of the synsets of a word or compound and of its stem, in any part of speech.
 
@@ -65,7 +65,7 @@ def singular(noun: str) -> str:
     return irregular[0] if irregular else lemma(noun, "noun")
 
 
-@remembered_for_words
+@cached_per_word
 def synonyms(concept: str) -> frozenset[str]:
     """Return all lemmas in the synsets of a word or compound, or of its base forms.
 
@@ -85,7 +85,7 @@ def synonyms(concept: str) -> frozenset[str]:
     return frozenset(form for form, _ in forms).union(*(_members()[name] for name in shared))
 
 
-@remembered_for_words
+@cached_per_word
 def _lemma(part_and_word: str) -> str:
     part, word = part_and_word.split(" ", 1)
     return min(_lemmas(word, part), key=len, default=word)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of, whole_number
+from vlgauge.core.validation import check_choice, check_int
 from vlgauge.families.style.counts import StyleCounts
 from vlgauge.families.style.formula import order_scores, shares
 from vlgauge.families.style.scoring import WeightedNgrams, weighted_ngrams
@@ -185,10 +185,10 @@ def _weighty_only_in(grams: Sequence[PlacedNgram], others: Sequence[PlacedNgram]
 
 def top_ngrams(table: StyleCounts, style: str, order: int, k: int, variant: str, min_df: int) -> list[NgramWeight]:
     """Return the n-grams of a style with the largest weights, see `StyleTable.top_ngrams`."""
-    one_of("variant", variant, VARIANTS)
+    check_choice("variant", variant, VARIANTS)
     if not hasattr(order, "__index__") or order not in range(1, MAX_ORDER + 1):
         raise UsageError.about("order", f"must be 1 to {MAX_ORDER}, got {order!r}")
-    k = whole_number("k", k, 1)
+    k = check_int("k", k, 1)
     counts, column = table.orders[order - 1], table.style_id(style)
     pairs = np.flatnonzero((counts.styles == column) & (counts.df >= min_df))
     ngrams = np.searchsorted(counts.bounds, pairs, "right") - 1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlgauge.core.errors import UsageError, as_setting
-from vlgauge.core.validation import one_of, shown, true_or_false, warn
+from vlgauge.core.validation import check_bool, check_choice, shown, warn
 from vlgauge.families.base.columns import References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.style.table import StyleTable
@@ -39,8 +39,8 @@ class StyleMetric(Metric):
             raise UsageError.about("table_revision", f"requires `table`, got {shown(table_revision)} without it")
         self.table = None if table is None else checked_source(table, table_revision)
         self.table_revision = table_revision
-        self.variant = one_of("variant", variant, VARIANTS)
-        self.exclude_self = true_or_false("exclude_self", exclude_self)
+        self.variant = check_choice("variant", variant, VARIANTS)
+        self.exclude_self = check_bool("exclude_self", exclude_self)
         self._read_table: StyleTable | None = None
         super().__init__(*args, **host)
 

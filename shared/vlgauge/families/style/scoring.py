@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.style.counts import CaptionNgrams, StyleCounts
 from vlgauge.families.style.tokenizers import checked_text
 from vlgauge.families.style.weights import (
@@ -37,7 +37,7 @@ def ngram_weights(table: StyleCounts, ngram: str, styles: Ints, variant: str) ->
         raise UsageError.about("ngram", f"must have 1 to {MAX_ORDER} tokens, got {len(tokens)} in {ngram!r}")
     row = table.ngrams([tokens])[len(tokens) - 1].ngrams
     evidence = table.orders[len(tokens) - 1].evidence(np.repeat(row, len(styles)), styles)
-    return evidence.weights(len(table.styles), one_of("variant", variant, VARIANTS)).tolist()
+    return evidence.weights(len(table.styles), check_choice("variant", variant, VARIANTS)).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def weighted_ngrams(
         variant: "paper" or "released".
         exclude_self: Whether captions of the table are left out of the counts with which they are scored.
     """
-    one_of("variant", variant, VARIANTS)
+    check_choice("variant", variant, VARIANTS)
     removed = table.copies(captions, styles) > 0 if exclude_self else None
     weighted = []
     for counts, grams in zip(table.orders, table.ngrams(captions), strict=True):

@@ -7,7 +7,7 @@ from os import PathLike
 import numpy as np
 
 from vlgauge.core.progress import Progress
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.style import explaining, table_file, table_sources
 from vlgauge.families.style.counts import StyleCounts
 from vlgauge.families.style.explaining import NgramWeight
@@ -171,5 +171,5 @@ class StyleTable(StyleCounts):
         Raises:
             ValueError: If the variant is unknown, or a caption is not a valid string.
         """
-        blocks = list(score_blocks(self, self.tokenize(captions), one_of("variant", variant, VARIANTS)))
+        blocks = list(score_blocks(self, self.tokenize(captions), check_choice("variant", variant, VARIANTS)))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.styles)))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from vlgauge.core.errors import MissingFileError, UsageError, UsageTypeError
 from vlgauge.core.files import FileLimitError, read_bytes
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 from vlgauge.families.style.counts import KnownCaptions, StyleCounts, Table
 from vlgauge.families.style.tokenizers import TOKENIZERS
 from vlgauge.families.style.weights import OrderCounts, rows_among_sorted
@@ -68,7 +68,7 @@ def save(table: StyleCounts, path: str | PathLike[str]) -> None:
     }
     parts = [_arrow(order, part) for order, part in enumerate(rows)]
     content = pa.concat_tables(parts).replace_schema_metadata({_METADATA: json.dumps(header)})
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         pq.write_table(
             content,
             part,

@@ -12,12 +12,12 @@ import numpy as np
 from PIL import Image
 
 from vlgauge.core.errors import UsageError, is_of_item
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.progress import Progress, progress_bar
 from vlgauge.core.validation import warn
 from vlgauge.inputs.media.large_images import decode_alone_if_large
 from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
-from vlgauge.inputs.media.pictures import ImagePicture, Picture
+from vlgauge.inputs.media.pictures import LazyImage, WholeImage
 from vlgauge.inputs.media.video_decoder import COMPLETE, ChosenFrames, Extent, VideoSource
 
 FrameCount: TypeAlias = int | Literal["all"] | None
@@ -32,7 +32,7 @@ Plan: TypeAlias = tuple[int, int, bool]
 """First frame, end frame (exclusive), and whether the file is truncated."""
 
 # Frames selected from files seen before, so that a file with cached features need not be decoded again.
-_PLANS: Remembered[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = Remembered(2**14)
+_PLANS: LRUCache[tuple[bytes, int | Literal["all"], float | None, float | None], Plan] = LRUCache(2**14)
 
 
 # -- Which frames -----------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def video_pictures(
     n_frames: FrameCount = None,
     on_error: Literal["raise", "nan"] = "raise",
     progress: Progress = None,
-) -> list[list[Picture] | None]:
+) -> list[list[LazyImage] | None]:
     """Return the frames of all videos of a call.
 
     Args:
@@ -133,7 +133,7 @@ def video_pictures(
     """
     n_frames = check_n_frames(n_frames)
 
-    def read(row: int) -> tuple[list[Picture] | None, bool]:
+    def read(row: int) -> tuple[list[LazyImage] | None, bool]:
         try:
             return _cell_frames(cells[row], n_frames, f"videos[{row}]")
         except UsageError as error:
@@ -141,7 +141,7 @@ def video_pictures(
                 raise
             return None, False
 
-    pictures: list[list[Picture] | None] = []
+    pictures: list[list[LazyImage] | None] = []
     n_cut = 0
     executor = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1))
     try:
@@ -169,12 +169,12 @@ def check_video(cell: Mapping[str, Any], place: str) -> None:
         raise UsageError(f"`{place}` must have at least one frame, got none")
 
 
-def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[Picture], bool]:
+def _cell_frames(cell: Mapping[str, Any], n_frames: FrameCount, place: str) -> tuple[list[LazyImage], bool]:
     """Return the frames of one cell, and whether its file is truncated."""
     frames = cell["frames"]
     if frames is not None:
         wanted = sampled(0, len(frames), n_frames or "all")
-        return [ImagePicture(frames[i], f"{place}[{i}]", "early") for i in wanted], False
+        return [WholeImage(frames[i], f"{place}[{i}]", "early") for i in wanted], False
     source, n_frames = VideoSource(cell["path"], place), n_frames or DEFAULT_FRAMES
     selection = (source.digest, n_frames, cell["start"], cell["end"])
     plan = _PLANS.get(selection)

@@ -21,7 +21,7 @@ Box = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels. Right and bottom are exclusive."""
 
 
-class Picture(Protocol):
+class LazyImage(Protocol):
     """Protocol for lazily decoded images, image crops and video frames.
 
     An implementation may also define ``order``, a bytes sort key that keeps images of the same file together, and
@@ -66,7 +66,7 @@ def content_digest(cell: Mapping[str, Any], place: str) -> bytes:
         raise UsageError.about(place, f"must be a readable image, got {path!r} (error: {error})") from error
 
 
-class ImagePicture:
+class WholeImage:
     """Whole image."""
 
     def __init__(self, cell: Mapping[str, Any], place: str, convert: Literal["early", "late"] = "late") -> None:
@@ -94,7 +94,7 @@ class ImagePicture:
         return open_image(self._cell, self.place, convert=self.convert)
 
 
-def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
+def unique_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[WholeImage], npt.NDArray[np.intp]]:
     """Deduplicate the images of rows that have one image each.
 
     Args:
@@ -103,21 +103,21 @@ def distinct_images(images: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
-    pictures: list[ImagePicture] = []
+    pictures: list[WholeImage] = []
     known: dict[str | bytes, int] = {}
     picture_of = np.empty(len(images), dtype=np.intp)
     for row in range(len(images)):
         cell = images[row][0]
         picture_of[row] = known.setdefault(cell["bytes"] or cell["path"], len(known))
         if len(known) > len(pictures):
-            pictures.append(ImagePicture(cell, f"images[{row}]"))
+            pictures.append(WholeImage(cell, f"images[{row}]"))
     return pictures, picture_of
 
 
-def distinct_in_rgb(
+def unique_rgb_images(
     images: Sequence[Sequence[Mapping[str, Any]]],
-) -> tuple[list[ImagePicture], npt.NDArray[np.intp]]:
-    """Deduplicate images like `distinct_images`, and convert palette, alpha and CMYK images to RGB before resizing.
+) -> tuple[list[WholeImage], npt.NDArray[np.intp]]:
+    """Deduplicate images like `unique_images`, and convert palette, alpha and CMYK images to RGB before resizing.
 
     For color and gray images, the order of conversion and resizing does not affect the pixels, so other metrics use the
     same images.
@@ -128,7 +128,7 @@ def distinct_in_rgb(
     Returns:
         The distinct images, and the index of the image of each row, shape ``(n,)``.
     """
-    pictures, picture_of = distinct_images(images)
+    pictures, picture_of = unique_images(images)
     for picture in pictures:
         if picture.stored_mode() not in ("RGB", "L", None):
             picture.convert = "early"
@@ -146,7 +146,7 @@ class SharedImage:
 
     def __init__(self, cell: Mapping[str, Any], place: str, n_uses: int) -> None:
         self.place = place
-        self._whole = ImagePicture(cell, place, "early")
+        self._whole = WholeImage(cell, place, "early")
         self._left = n_uses
         self._image: Image.Image | None = None
         self._lock = threading.Lock()
@@ -190,7 +190,7 @@ class SharedImage:
             self._image = None
 
 
-class CropPicture:
+class ImageCrop:
     """Rectangle of an image, in RGB."""
 
     convert: Literal["early", "late"] = "early"

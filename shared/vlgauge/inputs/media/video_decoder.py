@@ -19,7 +19,7 @@ from PIL import Image
 
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.core.errors import UsageError
-from vlgauge.core.lru_cache import Remembered
+from vlgauge.core.lru_cache import LRUCache
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.inputs.media import sandboxed
 from vlgauge.inputs.media.limits import MAX_CLIP_PIXELS, MAX_FRAME_PIXELS, MAX_FRAMES
@@ -37,7 +37,7 @@ STORE_BYTES = 256 * 2**20
 COMPLETE = 0.9
 
 
-decoded_frames: Remembered[bytes, np.ndarray] = Remembered(STORE_BYTES, lambda frame: frame.nbytes)
+decoded_frames: LRUCache[bytes, np.ndarray] = LRUCache(STORE_BYTES, lambda frame: frame.nbytes)
 """Cache of decoded frames that were not fetched yet, by key."""
 
 

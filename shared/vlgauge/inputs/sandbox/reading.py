@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias, cast, get_args
 
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 
 Reading: TypeAlias = Literal["direct", "boxed"]
 """``"boxed"`` decodes every file in the sandbox, ``"direct"`` only formats whose readers crash or exhaust memory."""
@@ -22,7 +22,7 @@ def checked_reading(how: Reading | None) -> Reading | None:
     Raises:
         ValueError: If the value is not valid.
     """
-    return None if how is None else cast(Reading, one_of("reading", how, get_args(Reading)))
+    return None if how is None else cast(Reading, check_choice("reading", how, get_args(Reading)))
 
 
 @contextmanager

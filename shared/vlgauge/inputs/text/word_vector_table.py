@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 
 SUFFIX = ".vectors"
 SCHEMA = b"vlgauge-word-table-2"
@@ -110,7 +110,7 @@ def write_table(path: Path, source: str, rows: Iterable[tuple[bytes, npt.NDArray
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries, n_rows, width = bytearray(), 0, 0
-    with replacing(path, "the table", mode=0o600) as part, part.open("wb", buffering=2**20) as stream:
+    with atomic_write(path, "the table", mode=0o600) as part, part.open("wb", buffering=2**20) as stream:
         for word, row in rows:
             content = row.astype("<f4").tobytes()
             stream.write(content)

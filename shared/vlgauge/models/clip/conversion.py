@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from vlgauge.checkpoints.files import sha256_of
 from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.architectures import OPENAI_ARCHIVES, ClipArchitecture
 from vlgauge.models.clip.checkpoints import clip_state, differences, refuse_base
 from vlgauge.models.clip.heads import (
@@ -66,7 +66,7 @@ class Conversion:
         from safetensors.torch import save_file
 
         tensors = {name: tensor.contiguous() for name, tensor in self.state.items()}
-        with replacing(path, in_folder=True) as part:
+        with atomic_write(path, in_folder=True) as part:
             save_file(tensors, part, metadata=self.metadata)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from vlgauge.checkpoints.torch_runtime import check_fork
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import one_of, whole_number
-from vlgauge.inputs.media.pictures import Picture
-from vlgauge.models import TextHidden
+from vlgauge.core.validation import check_choice, check_int
+from vlgauge.inputs.media.pictures import LazyImage
+from vlgauge.models import TextHiddenStates
 from vlgauge.models.clip.heads import Adapter
 from vlgauge.models.clip.pixels import (
     PictureId,
@@ -30,7 +30,7 @@ from vlgauge.models.clip.pixels import (
     sorted_ids,
 )
 from vlgauge.models.clip.tokens import Tokens, buckets, in_order, padded
-from vlgauge.models.clip.towers import ClipTowers, HalvedBatches
+from vlgauge.models.clip.towers import AutoBatchSize, ClipTowers
 from vlgauge.models.clip.toy import TOY_NAME, tell_of_pictures
 from vlgauge.models.features.disk import DiskStore, preprocess_id
 from vlgauge.models.features.memory import LayeredStore, process_memory
@@ -91,7 +91,7 @@ class ClipEncoder:
 
     def image_hidden(
         self,
-        pictures: Sequence[Picture],
+        pictures: Sequence[LazyImage],
         *,
         adapter: Adapter | None = None,
         batch_size: int = 64,
@@ -117,8 +117,8 @@ class ClipEncoder:
         Warns:
             UserWarning: If this is the demo CLIP, at its first image in the process.
         """
-        one_of("on_error", on_error, ("raise", "nan"))
-        whole_number("batch_size", batch_size, 1)
+        check_choice("on_error", on_error, ("raise", "nan"))
+        check_int("batch_size", batch_size, 1)
         check_fork()
         head = adapter.attention_pool if adapter is not None and self.row.resnet else None
         stores = {convert: self._image_store(convert, adapter if head else None) for convert in ("early", "late")}
@@ -129,7 +129,7 @@ class ClipEncoder:
         new = sorted_ids(distinct, set(distinct) - set(rows))
         skip_rest(pictures, {id(distinct[name]) for name in new})
         note = f"Encoding images ({len(rows)} of {len(distinct)} known)"
-        forward = HalvedBatches(lambda squares: list(self._towers.image(squares, head)))
+        forward = AutoBatchSize(lambda squares: list(self._towers.image(squares, head)))
         try:
             wanted = [distinct[name] for name in new]
             with (
@@ -155,7 +155,7 @@ class ClipEncoder:
         tokens: bool = False,
         batch_size: int = 64,
         progress: Progress = None,
-    ) -> TextHidden:
+    ) -> TextHiddenStates:
         """Encode texts, without the projection.
 
         Args:
@@ -173,7 +173,7 @@ class ClipEncoder:
             raise UsageError(
                 f"`tokens` must be False with {self.architecture}, whose text tower gives no token vectors"
             )
-        whole_number("batch_size", batch_size, 1)
+        check_int("batch_size", batch_size, 1)
         check_fork()
         ids, truncated = self._tokens([prompt + text for text in texts])
         keys = {row.tobytes(): hashlib.sha256(row.tobytes()).digest() for row in ids}
@@ -183,7 +183,7 @@ class ClipEncoder:
         every: dict[bytes, np.ndarray] = {}
         try:
             with progress_bar(len(new), f"Encoding texts ({len(ends)} of {len(keys)} known)", progress) as advance:
-                forward = HalvedBatches(lambda part: self._read(part, tokens))
+                forward = AutoBatchSize(lambda part: self._read(part, tokens))
                 for batch in buckets(new, batch_size, self._tokens.context):
                     read = {keys[row.tobytes()]: vectors for row, vectors in zip(batch, forward(batch), strict=True)}
                     seen = {key: vectors[0] for key, vectors in read.items()}
@@ -195,7 +195,7 @@ class ClipEncoder:
             store.flush()
         names = [keys[row.tobytes()] for row in ids]
         end = _stacked(names, ends, self._width("text"))
-        return TextHidden(end, truncated, [every[name] for name in names] if tokens else None, ids)
+        return TextHiddenStates(end, truncated, [every[name] for name in names] if tokens else None, ids)
 
     def project(self, hidden: np.ndarray, side: Literal["image", "text"], adapter: Adapter | None = None) -> np.ndarray:
         """Project hidden states.
@@ -211,7 +211,7 @@ class ClipEncoder:
         Raises:
             ValueError: If the rows have another width.
         """
-        one_of("side", side, ("image", "text"))
+        check_choice("side", side, ("image", "text"))
         rows = np.asarray(hidden, dtype=np.float32)
         if rows.ndim != 2 or rows.shape[1] != self._width(side):
             raise UsageError.about("hidden", f"must have the shape (n, {self._width(side)}), got {rows.shape}")
@@ -231,7 +231,7 @@ class ClipEncoder:
         self,
         batch: Sequence[PictureId],
         opened: Sequence[np.ndarray | UsageError],
-        forward: HalvedBatches,
+        forward: AutoBatchSize,
         on_error: str,
     ) -> dict[PictureId, np.ndarray]:
         """Encode the images of a batch that could be opened."""
@@ -286,7 +286,7 @@ class ClipEncoder:
 
 
 def known_rows(
-    distinct: Mapping[PictureId, Picture], stores: Mapping[str, LayeredStore]
+    distinct: Mapping[PictureId, LazyImage], stores: Mapping[str, LayeredStore]
 ) -> dict[PictureId, np.ndarray]:
     """Return the cached features of images, looked up in the store for their way of RGB conversion."""
     rows: dict[PictureId, np.ndarray] = {}

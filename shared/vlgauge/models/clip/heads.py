@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vlgauge.checkpoints.reading import checked_file, is_safetensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 
 FORMAT = "vlgauge-clip-adapter-1"
 # Whole CLIP that was compared with its base.
@@ -113,7 +113,7 @@ def write_adapter(path: str | PathLike[str], adapter: Adapter) -> None:
     """Write an adapter as safetensors, creating or replacing the file atomically."""
     from safetensors.numpy import save_file
 
-    with replacing(path, in_folder=True) as part:
+    with atomic_write(path, in_folder=True) as part:
         save_file(adapter.tensors, part, metadata={**adapter.metadata, "format": FORMAT})
 
 

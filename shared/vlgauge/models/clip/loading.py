@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError, UsageTypeError, WeightsNotFoundError
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import with_size
 from vlgauge.core.signatures import local_name
-from vlgauge.core.validation import PROFILES, one_of
+from vlgauge.core.validation import PROFILES, check_choice
 from vlgauge.models.clip import toy
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.backbones import architecture_of
@@ -94,7 +94,7 @@ def clip_encoder(
         ImportError: If a package is missing.
         RuntimeError: If this process was forked after torch had run. See `vlgauge.checkpoints.torch_runtime`.
     """
-    one_of("dtype", dtype, (*DTYPES, RELEASED_HALF))
+    check_choice("dtype", dtype, (*DTYPES, RELEASED_HALF))
     check_torch("CLIP", CLIP_PACKAGES, "clip")
     return _pooled(_resolved(backbone, weights, profile), device, dtype, feature_cache)
 
@@ -132,8 +132,8 @@ def clip_with_checkpoint(
         ValueError: If the checkpoint does not belong to the backbone, or is the backbone itself.
         WeightsNotFoundError: If there is no checkpoint, or the backbone of an adapter is missing.
     """
-    one_of("kind", kind, KINDS)
-    one_of("dtype", dtype, DTYPES)
+    check_choice("kind", kind, KINDS)
+    check_choice("dtype", dtype, DTYPES)
     check_torch("CLIP", CLIP_PACKAGES, "clip")
     if checkpoint is None and kind == "clip_s":
         return clip_encoder(
@@ -242,7 +242,7 @@ def _pooled(weights: _Weights, device: str, dtype: str, feature_cache: str | Pat
 
 def _row(backbone: str | ClipArchitecture | None, profile: str) -> ClipArchitecture:
     name = backbone.name if isinstance(backbone, ClipArchitecture) else backbone
-    one_of("profile", profile, PROFILES)
+    check_choice("profile", profile, PROFILES)
     if profile == "embedded":
         if name not in (None, toy.TOY_NAME):
             raise UsageError(

@@ -14,8 +14,8 @@ from vlgauge.core.errors import MissingExtraError, UsageError, WeightsNotFoundEr
 from vlgauge.core.lean_imports import lean_import
 from vlgauge.core.optional_dependencies import not_importable
 from vlgauge.models.clip.architectures import ClipArchitecture
-from vlgauge.models.clip.own_tokens import OwnTokens
-from vlgauge.models.clip.tokens import ClipTokens, ForeignTokens, Tokens
+from vlgauge.models.clip.own_tokens import SiglipTokenizer
+from vlgauge.models.clip.tokens import ClipTokens, OpenClipTokenizer, Tokens
 
 if TYPE_CHECKING:
     import torch
@@ -147,11 +147,11 @@ def tokens_of(row: ClipArchitecture, file: Path | None = None) -> Tokens:
         return ClipTokens(row.context)
     if file is not None:
         assert row.config is not None
-        return OwnTokens(
+        return SiglipTokenizer(
             file, row.context, row.config["text_cfg"]["vocab_size"], canonical=row.tokens == "canonicalize"
         )
     lean_import("open_clip")
     from open_clip.factory import get_tokenizer
 
     with _configuration_there(row):
-        return ForeignTokens(get_tokenizer(row.architecture), row.context)
+        return OpenClipTokenizer(get_tokenizer(row.architecture), row.context)

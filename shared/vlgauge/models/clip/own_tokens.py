@@ -14,7 +14,7 @@ PADDING, END = 0, 1
 _SPECIAL = {"<pad>": PADDING, "<eos>": END}
 
 
-class OwnTokens:
+class SiglipTokenizer:
     """Tokenizer of a file of the model: the ids of the text, the end token, and padding up to the context."""
 
     def __init__(self, file: Path, context: int, n_rows: int, *, canonical: bool = False) -> None:
@@ -56,7 +56,7 @@ class OwnTokens:
         """Return which texts have more tokens than the context, including the end token, shape ``(n_texts,)``."""
         return np.array([len(self._ids(text)) >= self.context for text in texts], dtype=bool)
 
-    def spells_special(self, text: str) -> bool:
+    def contains_special_token(self, text: str) -> bool:
         """Return False, because no special spelling is known that requires a warning."""
         return False
 

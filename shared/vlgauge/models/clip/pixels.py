@@ -19,7 +19,7 @@ from PIL import Image
 
 from vlgauge.core.errors import UsageError, is_of_item
 from vlgauge.inputs.media.large_images import keep_large_until_done
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 
 BATCHES_AHEAD = 2
@@ -75,7 +75,7 @@ def _centre(width: int, height: int, size: int) -> tuple[float, float, float, fl
     return (start, 0.0, end, float(height)) if width > height else (0.0, start, float(width), end)
 
 
-def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
+def prepared(picture: LazyImage, row: ClipArchitecture) -> np.ndarray:
     """Open an image and preprocess it with `square`.
 
     Raises:
@@ -89,8 +89,8 @@ def prepared(picture: Picture, row: ClipArchitecture) -> np.ndarray:
 
 
 def distinct_pictures(
-    pictures: Sequence[Picture], on_error: str
-) -> tuple[list[PictureId | None], dict[PictureId, Picture]]:
+    pictures: Sequence[LazyImage], on_error: str
+) -> tuple[list[PictureId | None], dict[PictureId, LazyImage]]:
     """Deduplicate images.
 
     Args:
@@ -101,7 +101,7 @@ def distinct_pictures(
         Id of each image, or None if its file cannot be read, and one image per id.
     """
     ids: list[PictureId | None] = []
-    distinct: dict[PictureId, Picture] = {}
+    distinct: dict[PictureId, LazyImage] = {}
     for picture in pictures:
         try:
             name = (picture.convert, picture.key)
@@ -115,12 +115,12 @@ def distinct_pictures(
     return ids, distinct
 
 
-def sorted_ids(distinct: dict[PictureId, Picture], ids: Iterable[PictureId]) -> list[PictureId]:
+def sorted_ids(distinct: dict[PictureId, LazyImage], ids: Iterable[PictureId]) -> list[PictureId]:
     """Sort ids by content only, keeping images from the same file together."""
     return sorted(ids, key=lambda name: (getattr(distinct[name], "order", name[1]), name))
 
 
-def skip_rest(pictures: Sequence[Picture], needed: set[int]) -> None:
+def skip_rest(pictures: Sequence[LazyImage], needed: set[int]) -> None:
     """Call ``skip()`` on the images that are not needed, so that shared images can be released."""
     for picture in pictures:
         if id(picture) not in needed and hasattr(picture, "skip"):
@@ -142,7 +142,7 @@ def preprocessing(row: ClipArchitecture, convert: str) -> dict[str, Any]:
 
 @contextmanager
 def decoded_batches(
-    pictures: Sequence[Picture], row: ClipArchitecture, batch_size: int
+    pictures: Sequence[LazyImage], row: ClipArchitecture, batch_size: int
 ) -> Iterator[Iterator[list[np.ndarray | UsageError]]]:
     """Decode and preprocess images in batches, using a thread pool.
 
@@ -190,7 +190,7 @@ def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _prepared_or_error(picture: Picture, row: ClipArchitecture) -> np.ndarray | UsageError:
+def _prepared_or_error(picture: LazyImage, row: ClipArchitecture) -> np.ndarray | UsageError:
     try:
         with keep_large_until_done():
             return prepared(picture, row)

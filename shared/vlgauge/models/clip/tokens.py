@@ -49,7 +49,7 @@ class Tokens(Protocol):
         """Return which texts have more than `context` tokens, shape ``(n_texts,)``, bool."""
         ...
 
-    def spells_special(self, text: str) -> bool:
+    def contains_special_token(self, text: str) -> bool:
         """Return whether a text spells a special token, which is probably unintended and should cause a warning."""
         ...
 
@@ -93,9 +93,9 @@ class ClipTokens:
             long[long] = self([text for text, doubtful in zip(texts, long, strict=True) if doubtful])[1]
         return long
 
-    def spells_special(self, text: str) -> bool:
+    def contains_special_token(self, text: str) -> bool:
         """Return whether a text spells a special token. See the function of the same name."""
-        return spells_special(text)
+        return contains_special_token(text)
 
     def _surely_fits(self, text: str) -> bool:
         """Return whether a text fits without tokenizing it.
@@ -135,7 +135,7 @@ def n_seen(ids: np.ndarray) -> int:
     return int(np.argmax(ids == END)) + 1
 
 
-def spells_special(text: str) -> bool:
+def contains_special_token(text: str) -> bool:
     """Return whether a cleaned text contains one of `SPELLINGS`, even if it is joined to other symbols."""
     # Cleaning can add or remove a spelling only in other texts.
     plain = text.isascii() and text.isprintable() and "&" not in text
@@ -143,7 +143,7 @@ def spells_special(text: str) -> bool:
     return any(spelling in read for spelling in SPELLINGS)
 
 
-class ForeignTokens:
+class OpenClipTokenizer:
     """Tokenizer of a text tower that is not CLIP's. Texts are padded to the context."""
 
     def __init__(self, tokenizer: Any, context: int) -> None:
@@ -166,7 +166,7 @@ class ForeignTokens:
         """Return which texts were truncated, shape ``(n_texts,)``."""
         return np.asarray(self._long(texts)[:, -1] != self._pad) if len(texts) else np.zeros(0, dtype=bool)
 
-    def spells_special(self, text: str) -> bool:
+    def contains_special_token(self, text: str) -> bool:
         """Return False, because the special tokens of other tokenizers are unknown."""
         return False
 

@@ -177,7 +177,7 @@ def _pooled(pool: Any, seen: torch.Tensor, head: Any) -> torch.Tensor:
     return torch.func.functional_call(pool, tensors, (seen,))
 
 
-class HalvedBatches:
+class AutoBatchSize:
     """Forward pass that continues with half batches and a warning when the device first runs out of memory."""
 
     def __init__(self, forward: Callable[[Any], list[Any]]) -> None:

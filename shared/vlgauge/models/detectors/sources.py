@@ -12,7 +12,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import listed
 from vlgauge.inputs.media import images
 from vlgauge.inputs.media.images import image_cell, is_single_image, open_image
-from vlgauge.inputs.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
+from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
 from vlgauge.models.detectors.boxes import checked_boxes, checked_scores, grid_boxes, kept, pixel_box
 
 Cell = Mapping[str, Any]
@@ -34,12 +34,12 @@ class Region:
         score: Score of the detector. None without a score.
     """
 
-    picture: Picture
+    picture: LazyImage
     box: Box | None
     score: float | None
 
 
-class WholeCrop(CropPicture):
+class WholeCrop(ImageCrop):
     """Crop that covers a whole image. It has the key of the image, so that metrics of whole images reuse its features.
 
     Args:
@@ -156,7 +156,7 @@ def crops_of(
     for i, (box, score) in enumerate(zip(boxes, scores, strict=True)):
         name = f"{place}, region {i}"
         all_of_it = box == (0, 0, *head.size)
-        picture = WholeCrop(whole, box, name, head.mode) if all_of_it else CropPicture(whole, box, name)
+        picture = WholeCrop(whole, box, name, head.mode) if all_of_it else ImageCrop(whole, box, name)
         regions.append(Region(picture, box, score))
     return regions
 
@@ -201,7 +201,7 @@ def given_regions(
     regions = []
     for i in kept(scores, top_k=top_k, min_score=min_score):
         crop_place = f"{place}[{i}]"
-        picture = ImagePicture(image_cell(crops[i], crop_place), crop_place, "early")
+        picture = WholeImage(image_cell(crops[i], crop_place), crop_place, "early")
         x1, y1, x2, y2 = map(round, boxes[i]) if boxes else (0, 0, 0, 0)
         regions.append(Region(picture, (x1, y1, x2, y2) if boxes else None, scores[i]))
     return regions

@@ -24,7 +24,7 @@ from vlgauge.core.files import DATA, read_json
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import Progress
 from vlgauge.core.signatures import local_name
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, look_for_clip
 from vlgauge.models.clip.toy import TOY_NAME
 from vlgauge.models.grounding.vit import VIT_NAME, VisionEncoder, build_vit
@@ -118,7 +118,7 @@ class GroundingModel:
         heads = sum(matrix.nbytes for matrix in vars(self.heads).values())
         return heads + (getattr(self._encoder, "n_bytes", 0) or 0)
 
-    def regions(self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None) -> Floats:
+    def regions(self, pictures: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None) -> Floats:
         """Return L2-normalized embeddings of regions, shape ``(n_pictures, d)``."""
         return self.heads.image(self._encoder.image_hidden(pictures, batch_size=batch_size, progress=progress))
 

@@ -15,8 +15,8 @@ from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import importing
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import whole_number
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.core.validation import check_int
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.encoder import known_rows
 from vlgauge.models.clip.pixels import (
@@ -146,13 +146,13 @@ class VisionEncoder:
         return weights + process_memory.bytes_of(self._scope)
 
     def image_hidden(
-        self, pictures: Sequence[Picture], *, batch_size: int = 64, progress: Progress = None
+        self, pictures: Sequence[LazyImage], *, batch_size: int = 64, progress: Progress = None
     ) -> np.ndarray:
         """Return the pooled features of images, shape ``(n_pictures, width)``, float32.
 
         See `ClipEncoder.image_hidden`.
         """
-        whole_number("batch_size", batch_size, 1)
+        check_int("batch_size", batch_size, 1)
         check_fork()
         ids, distinct = distinct_pictures(pictures, "raise")
         stores = {kind: self._store(kind) for kind in ("early", "late")}

@@ -1,6 +1,6 @@
 """Judge models of images and text: the protocol, the questions, and the answers with their probabilities."""
 
-from vlgauge.models.judges.questions import Answer, Judge, Opening, Question
+from vlgauge.models.judges.questions import Answer, Judge, PromptTemplate, Question
 from vlgauge.models.judges.served import ServedJudge
 from vlgauge.models.judges.sources import EXPERT_HINT
 
@@ -8,7 +8,7 @@ __all__ = [
     "EXPERT_HINT",
     "Answer",
     "Judge",
-    "Opening",
+    "PromptTemplate",
     "Question",
     "ServedJudge",
 ]

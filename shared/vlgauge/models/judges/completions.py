@@ -31,7 +31,7 @@ class InvalidResponseError(UsageError):
 
 
 @dataclass(frozen=True)
-class ToldToken:
+class TokenLogprobs:
     """One token of an answer.
 
     Attributes:
@@ -43,7 +43,7 @@ class ToldToken:
     likeliest: tuple[tuple[str, float], ...]
 
     @property
-    def untold(self) -> float:
+    def max_unlisted_probability(self) -> float:
         """Upper bound on the probability of each token that was not returned."""
         return min(chance for _, chance in self.likeliest)
 
@@ -69,8 +69,8 @@ class ToldToken:
             if _DIGIT.fullmatch(text):
                 found[int(text)] = chance
         rest = max(0.0, 1 - sum(chance for _, chance in self.likeliest))
-        untold = min(told.count(0) * self.untold, rest)
-        return np.full(10, math.nan) if untold > MOST_UNTOLD * found.sum() else found
+        max_unlisted_probability = min(told.count(0) * self.max_unlisted_probability, rest)
+        return np.full(10, math.nan) if max_unlisted_probability > MOST_UNTOLD * found.sum() else found
 
     def chance_of(self, spelled: str) -> float | None:
         """Return the probability of the token with this spelling, or None if it was not returned.
@@ -96,7 +96,7 @@ class Completion:
     """
 
     text: str
-    tokens: tuple[ToldToken, ...]
+    tokens: tuple[TokenLogprobs, ...]
     ended: bool
     names: tuple[str, ...]
 
@@ -148,7 +148,7 @@ def _first(told: Any, name: str) -> dict[str, Any]:
     return rows[0]
 
 
-def _token(row: Any) -> ToldToken:
+def _token(row: Any) -> TokenLogprobs:
     text, own = _spelled(row)
     others = row.get("top_logprobs")
     if not isinstance(others, list) or not others:
@@ -167,7 +167,7 @@ def _token(row: Any) -> ToldToken:
             f"returned {text[:20]!r} although {best[0][:20]!r} was more likely, so it samples or penalizes tokens; "
             "configure it for greedy decoding"
         )
-    return ToldToken(text, likeliest)
+    return TokenLogprobs(text, likeliest)
 
 
 def _spelled(row: Any) -> tuple[str, float]:
@@ -185,10 +185,10 @@ def _letters(texts: Any) -> str:
     return "".join(_UNSPELLED.sub("", text) for text in texts)
 
 
-def digits_of(tokens: Sequence[ToldToken]) -> tuple[list[int], list[Floats]]:
+def digits_of(tokens: Sequence[TokenLogprobs]) -> tuple[list[int], list[Floats]]:
     """Return the digit of each token, or -1 for other tokens, and the digit probabilities at its position.
 
-    The probabilities are all 0 at positions of other tokens. See `ToldToken.digits`.
+    The probabilities are all 0 at positions of other tokens. See `TokenLogprobs.digits`.
     """
     at = [int(one.text) if _DIGIT.fullmatch(one.text) else -1 for one in tokens]
     return at, [one.digits if digit >= 0 else np.zeros(10) for one, digit in zip(tokens, at, strict=True)]

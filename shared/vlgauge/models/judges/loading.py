@@ -15,7 +15,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.optional_dependencies import check_version, importing
 from vlgauge.core.pool import pool
 from vlgauge.core.progress import announce, quiet_transformers
-from vlgauge.core.validation import one_of, shown
+from vlgauge.core.validation import check_choice, shown
 from vlgauge.models.judges.adapters import add_adapter, scale_of
 from vlgauge.models.judges.clip_t5 import is_clip_t5, load_clip_t5
 from vlgauge.models.judges.questions import Judge
@@ -71,7 +71,7 @@ def judge_of(
     if isinstance(model, Judge):
         refuse_parts(tower, adapter, "a custom judge")
         return model
-    one_of("dtype", dtype, DTYPES)
+    check_choice("dtype", dtype, DTYPES)
     check_torch("a judge", PACKAGES, "fleur")
     check_version("transformers", LEAST, "a judge")
     device = resolved_device(device)

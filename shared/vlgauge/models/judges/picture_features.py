@@ -37,7 +37,7 @@ class _Seen:
         return sum(one.numel() * one.element_size() for one in (self.tokens, *self.deeper))
 
 
-class PictureFeatures:
+class ImageFeatureCache:
     """Caching replacement for the method `get_image_features` of a model. Without this method, nothing is cached.
 
     While gradients are enabled, every image is encoded again.

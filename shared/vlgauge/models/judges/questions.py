@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.progress import Progress
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Opening:
+class PromptTemplate:
     """Text around a question in the prompts of LLaVA and CLIP-FlanT5, which differs between the methods.
 
     Other models receive the question in the chat template of their own files.
@@ -45,7 +45,7 @@ class Question:
 
     words: tuple[str, ...]
     captions: tuple[str, ...]
-    picture: Picture | None = None
+    picture: LazyImage | None = None
     replied: str = ""
     again: "Question | None" = None
 
@@ -110,7 +110,7 @@ class Judge(Protocol):
     def reads_digits(self) -> bool:
         """Whether each digit of a number is a separate token, as far as that is known."""
 
-    def opening(self, opening: Opening) -> str:
+    def opening(self, opening: PromptTemplate) -> str:
         """Return the name of the text around a question, used in signatures: the name of the opening, or ``chat``."""
 
     def altered(self, questions: Sequence[Question]) -> list[bool]:
@@ -119,7 +119,7 @@ class Judge(Protocol):
     def answers(
         self,
         questions: Sequence[Question],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         longest: int,
         batch_size: int = 1,
@@ -129,7 +129,7 @@ class Judge(Protocol):
 
         Args:
             questions: The questions, in any order.
-            opening: Text around each question. See `Opening`.
+            opening: Text around each question. See `PromptTemplate`.
             longest: Maximum number of generated tokens.
             batch_size: Number of questions per forward pass.
             progress: Progress bar setting. See `vlgauge.core.progress`.
@@ -142,7 +142,7 @@ class Judge(Protocol):
         self,
         questions: Sequence[Question],
         answers: Sequence[str],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         batch_size: int = 1,
         progress: Progress = None,
@@ -152,7 +152,7 @@ class Judge(Protocol):
         Args:
             questions: The questions, in any order.
             answers: One answer per question, without special tokens.
-            opening: Text around each question. See `Opening`.
+            opening: Text around each question. See `PromptTemplate`.
             batch_size: Number of questions per forward pass.
             progress: Progress bar setting. See `vlgauge.core.progress`.
 

@@ -20,10 +20,10 @@ from vlgauge.checkpoints.hub import host_of
 from vlgauge.checkpoints.hub.judge_server import check_url, complete
 from vlgauge.core.errors import NetworkError, UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.core.validation import finite_number, shown, warn
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.core.validation import check_float, shown, warn
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.judges.completions import MOST_UNTOLD, Completion, InvalidResponseError, digits_of, read_completion
-from vlgauge.models.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 
 Result = TypeVar("Result")
 
@@ -85,7 +85,7 @@ class ServedJudge:
             self._body = json.dumps(self._fields, allow_nan=False, sort_keys=True)
         except (TypeError, ValueError):
             raise UsageError.about("fields", "must be serializable as JSON, got a value that is not") from None
-        self._seconds = finite_number("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
+        self._seconds = check_float("answer_seconds", answer_seconds, "a number of seconds above 0", 0.001)
         self._joins_digits = False
         self._names: set[str] = set()
         self._kept: dict[Hashable, Any] = {}
@@ -117,7 +117,7 @@ class ServedJudge:
         """
         return not self._joins_digits
 
-    def opening(self, opening: Opening) -> str:
+    def opening(self, opening: PromptTemplate) -> str:
         """Return "chat", because the server applies its own template."""
         return "chat"
 
@@ -128,7 +128,7 @@ class ServedJudge:
     def answers(
         self,
         questions: Sequence[Question],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         longest: int,
         batch_size: int = 1,
@@ -145,7 +145,7 @@ class ServedJudge:
         self,
         questions: Sequence[Question],
         answers: Sequence[str],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         batch_size: int = 1,
         progress: Progress = None,
@@ -242,7 +242,7 @@ class ServedJudge:
         except InvalidResponseError as error:
             raise self._unreadable(error) from None
         if chance is None:
-            return -math.inf if told.tokens[0].untold <= MOST_UNTOLD else math.nan
+            return -math.inf if told.tokens[0].max_unlisted_probability <= MOST_UNTOLD else math.nan
         return math.log(chance) if chance > 0 else -math.inf
 
     def _completed(self, question: Question, longest: int) -> Completion:
@@ -282,7 +282,7 @@ def _read(question: Question) -> str:
     )
 
 
-def _data_url(picture: Picture) -> str:
+def _data_url(picture: LazyImage) -> str:
     """Encode an image as a data URL with lossless PNG in RGB."""
     opened = picture.open()
     opened.info.pop("transparency", None)  # avoid Pillow's warning about lost transparency

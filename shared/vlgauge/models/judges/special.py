@@ -32,7 +32,7 @@ class SpecialTokens:
         """Return whether a text spells a special token."""
         return self._spelled.search(text) is not None
 
-    def taken_apart(self, text: str) -> str:
+    def escape_special_tokens(self, text: str) -> str:
         """Return the text with a space after the first character of each special token.
 
         Raises:

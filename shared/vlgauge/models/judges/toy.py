@@ -15,7 +15,7 @@ from vlgauge.models.clip.encoder import ClipEncoder
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.clip.tokens import SPELLINGS
 from vlgauge.models.clip.toy import TOY_NAME
-from vlgauge.models.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 
 # Cosines of the demo CLIP at which the belief is 0 and 1. The cosine of an image is about -0.1 with the caption of
 # another image, 0.38 with a wrong color, and 0.55 with its own caption.
@@ -46,7 +46,7 @@ class ToyJudge:
         self.identity = f"{TOY_NAME.replace('clip', 'judge')}@{encoder.digest[:8]}"
         self._encoder = encoder
 
-    def opening(self, opening: Opening) -> str:
+    def opening(self, opening: PromptTemplate) -> str:
         """Return "none", because the judge uses captions and images only and no instructions."""
         return "none"
 
@@ -57,7 +57,7 @@ class ToyJudge:
     def answers(
         self,
         questions: Sequence[Question],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         longest: int,
         batch_size: int = 1,
@@ -73,7 +73,7 @@ class ToyJudge:
         self,
         questions: Sequence[Question],
         answers: Sequence[str],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         batch_size: int = 1,
         progress: Progress = None,

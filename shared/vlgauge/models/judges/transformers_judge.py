@@ -17,8 +17,8 @@ from PIL import Image
 from vlgauge.checkpoints.torch_runtime import check_fork, exact
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import Progress, progress_bar
-from vlgauge.models.judges.picture_features import PictureFeatures
-from vlgauge.models.judges.questions import Answer, Floats, Opening, Question
+from vlgauge.models.judges.picture_features import ImageFeatureCache
+from vlgauge.models.judges.questions import Answer, Floats, PromptTemplate, Question
 from vlgauge.models.judges.special import SpecialTokens
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class LoadedJudge:
         self.forwards = 0
         self._parts, self._model, self._tokenizer = parts, parts.model, parts.tokenizer
         self._special = SpecialTokens(self._tokenizer)
-        self._features = PictureFeatures(self._model)
+        self._features = ImageFeatureCache(self._model)
         self._is_decoder = not getattr(self._model.config, "is_encoder_decoder", False)
         old = self._model.generation_config
         stops = old.eos_token_id if isinstance(old.eos_token_id, list) else [old.eos_token_id]
@@ -144,7 +144,7 @@ class LoadedJudge:
         found = [digit for token in self._special.plain_ids(numbers) for digit in self._digit(token)]
         return found == [int(sign) for sign in numbers if sign.isdigit()]
 
-    def opening(self, opening: Opening) -> str:
+    def opening(self, opening: PromptTemplate) -> str:
         """Return the name of the method's opening for models trained with one, or otherwise "chat" or "none"."""
         if self._parts.kind in ("llava", "clip_t5"):
             return opening.name
@@ -157,7 +157,7 @@ class LoadedJudge:
     def answers(
         self,
         questions: Sequence[Question],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         longest: int,
         batch_size: int = 1,
@@ -177,7 +177,7 @@ class LoadedJudge:
         self,
         questions: Sequence[Question],
         answers: Sequence[str],
-        opening: Opening,
+        opening: PromptTemplate,
         *,
         batch_size: int = 1,
         progress: Progress = None,
@@ -196,7 +196,7 @@ class LoadedJudge:
         self,
         questions: Sequence[Question],
         answers: Sequence[str],
-        opening: Opening,
+        opening: PromptTemplate,
         pixels: torch.Tensor | None = None,
     ) -> list[torch.Tensor]:
         """Compute `chances` in one forward pass, as tensors that support gradients.
@@ -335,10 +335,10 @@ class LoadedJudge:
 
     # -- one question ------------------------------------------------------------------------------------------------
     def _prepared(
-        self, question: Question, opening: Opening, answer: str | None = None, pixels: torch.Tensor | None = None
+        self, question: Question, opening: PromptTemplate, answer: str | None = None, pixels: torch.Tensor | None = None
     ) -> _Prepared:
         with self._lock:
-            answer = None if answer is None else self._special.taken_apart(answer)
+            answer = None if answer is None else self._special.escape_special_tokens(answer)
             text = self._read(question)
             again = "" if question.again is None else self._read(question.again)
             picture = None if question.picture is None else self._picture(question)
@@ -389,7 +389,7 @@ class LoadedJudge:
         return squared(image, mean)
 
     def _halves(
-        self, text: str, inputs: dict[str, torch.Tensor], opening: Opening, answer: str | None, key: bytes
+        self, text: str, inputs: dict[str, torch.Tensor], opening: PromptTemplate, answer: str | None, key: bytes
     ) -> _Prepared:
         """Prepare a question with the opening of the method, split at the image as in LLaVA's code."""
         import torch
@@ -447,7 +447,7 @@ class LoadedJudge:
 
     def _read(self, question: Question) -> str:
         """Return the text of a question, with all special tokens in captions split."""
-        return question.text([self._special.taken_apart(caption) for caption in question.captions])
+        return question.text([self._special.escape_special_tokens(caption) for caption in question.captions])
 
     def _templated(self, text: str, picture: Image.Image | None, replied: str, again: str) -> dict[str, torch.Tensor]:
         """Prepare a question with the chat template of the model's files, or without one if they have none."""

@@ -18,7 +18,7 @@ from vlgauge.checkpoints.reading import read_torch_object, state_dict_in
 from vlgauge.core.errors import UsageError
 from vlgauge.models.clip.architectures import ClipArchitecture
 from vlgauge.models.clip.checkpoints import clip_state
-from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.files import head_of, is_head, metadata_of
 from vlgauge.models.rated.head import Head
 
@@ -38,7 +38,7 @@ _IGNORED = "logit_scale"
 
 
 def convert_polos(
-    path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: LayeredEncoder
+    path: str | PathLike[str], row: ClipArchitecture, base_state: Mapping[str, torch.Tensor], text: AllLayersEncoder
 ) -> Head:
     """Return the head of the authors' checkpoint, after checking that its encoders are the public ones.
 
@@ -92,7 +92,7 @@ def _check_settings(content: Any, source: str) -> None:
             )
 
 
-def _compare_texts(part: Mapping[str, torch.Tensor], text: LayeredEncoder, source: str) -> None:
+def _compare_texts(part: Mapping[str, torch.Tensor], text: AllLayersEncoder, source: str) -> None:
     public = text.tensors()
     own = {name: part[name] for name in known_tensors.surplus(part, known_tensors.LAYERS)}
     known_tensors.refuse_other_tensors(
@@ -116,7 +116,7 @@ def _compare_clip(
     _refuse_differing(differing, row, source)
 
 
-def _refuse_differing(names: list[str], encoder: LayeredEncoder | ClipArchitecture, source: str) -> None:
+def _refuse_differing(names: list[str], encoder: AllLayersEncoder | ClipArchitecture, source: str) -> None:
     if names:
         what = encoder.name if isinstance(encoder, ClipArchitecture) else encoder.identity
         raise UsageError(

@@ -13,9 +13,9 @@ import numpy as np
 
 from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.core.errors import UsageError
-from vlgauge.core.writing import replacing
+from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.heads import safetensors_metadata
-from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.head import Head
 
 FORMAT = "vlgauge-polos-1"
@@ -32,7 +32,7 @@ _SCALAR = re.compile(r"scalar_mix\.scalar_parameters\.(\d+)")
 GAMMA = "scalar_mix.gamma"
 
 
-def metadata_of(clip: Mapping[str, Any], architecture: str, text: LayeredEncoder) -> dict[str, str]:
+def metadata_of(clip: Mapping[str, Any], architecture: str, text: AllLayersEncoder) -> dict[str, str]:
     """Return the metadata of the encoders of a head, independent of the format of their files."""
     tokens = json.dumps(text.token_ids(_TEXTS)[0]).encode()
     return {
@@ -147,7 +147,7 @@ def write_head(path: str | PathLike[str], head: Head, *, half: bool = False) -> 
 
     kind = np.float16 if half else np.float32
     tensors = {name: np.ascontiguousarray(array, kind) for name, array in tensors_of(head).items()}
-    with replacing(Path(path), in_folder=True) as part:
+    with atomic_write(Path(path), in_folder=True) as part:
         save_file(tensors, part, metadata={**head.metadata, "format": FORMAT})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.core.errors import UsageError
-from vlgauge.models.hidden_layers import LayeredTexts
+from vlgauge.models.hidden_layers import LayerFeatures
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
@@ -22,7 +22,7 @@ EPSILON = 1e-12  # added to the variance of a layer
 _PAIRS = 2048  # maximum number of pairs whose features are concatenated at once: 21 MB with 2,560 values each
 
 
-def normalised_layers(texts: LayeredTexts, batch: Positions | None = None) -> Floats:
+def normalised_layers(texts: LayerFeatures, batch: Positions | None = None) -> Floats:
     """Normalize the layers of the first token, (h - m) / sqrt(v + 1e-12).
 
     Args:
@@ -112,7 +112,7 @@ class Head:
         powers = np.exp(self.scalars.astype(np.float64) - self.scalars.max())
         return powers / powers.sum()
 
-    def texts(self, texts: LayeredTexts, batch: Positions | None = None) -> Vectors:
+    def texts(self, texts: LayerFeatures, batch: Positions | None = None) -> Vectors:
         """Return the mixed embeddings of texts, shape ``(n, width)``, float32. See `normalised_layers` for `batch`."""
         return np.asarray(mixed(normalised_layers(texts, batch), self.shares, self.gamma), dtype=np.float32)
 

@@ -14,7 +14,7 @@ from vlgauge.core.files import DATA
 from vlgauge.core.pool import pool
 from vlgauge.core.validation import shown
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, look_for_clip
-from vlgauge.models.hidden_layers import MINILM, LayeredEncoder, layered_encoder, look_for_layered
+from vlgauge.models.hidden_layers import MINILM, AllLayersEncoder, layered_encoder, look_for_layered
 from vlgauge.models.rated.files import metadata_of, read_head
 from vlgauge.models.rated.head import Head
 
@@ -30,7 +30,7 @@ class PolosModels:
     """Encoders, and a head fitted to their outputs."""
 
     clip: ClipEncoder
-    text: LayeredEncoder
+    text: AllLayersEncoder
     head: Head
 
 
@@ -77,7 +77,7 @@ def text_encoder_name(text_encoder: str | None, profile: str) -> str:
     return text_encoder or (MINILM if profile == "embedded" else TEXT_ENCODER)
 
 
-def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> LayeredEncoder:
+def text_encoder_of(text_encoder: str | None, *, profile: str, device: str, extra: str = EXTRA) -> AllLayersEncoder:
     """Return the text encoder of the settings from the pool.
 
     See `vlgauge.models.hidden_layers.layered_encoder`.

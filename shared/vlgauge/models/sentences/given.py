@@ -13,7 +13,7 @@ from vlgauge.core.signatures import named
 from vlgauge.core.validation import warn
 from vlgauge.models import TextEncoder
 from vlgauge.models.clip.loading import clip_encoder, look_for_clip, weights_name
-from vlgauge.models.clip.tokens import SPELLED, spells_special
+from vlgauge.models.clip.tokens import SPELLED, contains_special_token
 from vlgauge.models.sentences.model import SENTENCE_EXTRA, look_for_sentence_model, sentence_encoder
 from vlgauge.models.sentences.words import BagOfWords, WordVectors, existing_file
 
@@ -75,7 +75,7 @@ class ClipTexts:
         hidden = self._clip.text_hidden(texts, batch_size=batch_size, progress=progress)
         if cut := int(hidden.truncated.sum()):
             warn(f"{cut} of {len(texts)} texts have over {self._clip.row.context} tokens and were cut by CLIP")
-        if special := sum(map(spells_special, texts)):
+        if special := sum(map(contains_special_token, texts)):
             warn(f"{special} of {len(texts)} texts {SPELLED}")
         return self._clip.project(hidden.end, "text")
 

@@ -23,7 +23,7 @@ from vlgauge.families.ngram.rouge_bleu import summed_bleu
 from vlgauge.research.protocols.evaluation import task_signature
 from vlgauge.research.protocols.files import Folder, coco_captions, columns_of, entry, tidy
 from vlgauge.research.protocols.scoring import checked_columns, families_in, spread
-from vlgauge.stats import RESAMPLES, Interval, summed_intervals, summed_value
+from vlgauge.stats import RESAMPLES, Interval, count_statistic, count_statistic_intervals
 
 if TYPE_CHECKING:
     from vlgauge.families.base import Metric
@@ -217,6 +217,6 @@ def _numbers(
     found = {}
     for order in (1, 4):
         statistic = partial(summed_bleu, order=order)
-        interval = summed_intervals([counts], [(0,)], statistic, **how)[0] if how["resamples"] else None
-        found[f"bleu_{order}"] = (summed_value(counts, statistic), interval)
+        interval = count_statistic_intervals([counts], [(0,)], statistic, **how)[0] if how["resamples"] else None
+        found[f"bleu_{order}"] = (count_statistic(counts, statistic), interval)
     return found

@@ -21,7 +21,7 @@ from vlgauge.stats import (
     grouped_samples,
     holm,
     least_bootstrap_pvalue,
-    least_resamples,
+    min_resamples,
     percentile_interval,
 )
 from vlgauge.version import __version__
@@ -263,7 +263,7 @@ def checked_resamples(resamples: int | None, n_pairs: int, level: float) -> int:
     Raises:
         ValueError: If no difference can be significant with the requested number.
     """
-    enough = max(RESAMPLES, 2 * least_resamples(n_pairs, level, sides=2)) if n_pairs else RESAMPLES
+    enough = max(RESAMPLES, 2 * min_resamples(n_pairs, level, sides=2)) if n_pairs else RESAMPLES
     if resamples and n_pairs:
         check_enough_resamples(resamples, n_pairs, level, by_default=enough, sides=2)
     return enough if resamples is None else resamples

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.research.protocols.evaluation import Draws, Floats, Ints, Sampled, Task, checked_scores
 
 VOTE_TIES = ("half", "random")
@@ -33,8 +33,8 @@ class Ties:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("vote_ties", self.votes, VOTE_TIES)
-        one_of("score_ties", self.scores, SCORE_TIES)
+        check_choice("vote_ties", self.votes, VOTE_TIES)
+        check_choice("score_ties", self.scores, SCORE_TIES)
 
 
 def first_is_better(votes: npt.NDArray[np.int64], vote_ties: str = "half", seed: int = 0) -> Floats:

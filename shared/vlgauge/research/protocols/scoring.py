@@ -15,7 +15,7 @@ from vlgauge.core.catalog import metric_names
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import parse_json, read_text
 from vlgauge.core.signatures import format_signature
-from vlgauge.core.validation import one_of
+from vlgauge.core.validation import check_choice
 from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
 from vlgauge.version import __version__
 
@@ -69,7 +69,7 @@ def metric_scores(
             files are missing, or a metric rejects a row.
         SourcesMissingError: If weights are missing.
     """
-    one_of("missing", missing, MISSING)
+    check_choice("missing", missing, MISSING)
     checked = [checked_columns(metric, columns, missing) for metric in metrics]
     look_for_all(metrics)
     n = len(columns["predictions"])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import finite_number
+from vlgauge.core.validation import check_float
 from vlgauge.inputs.media.tables import read_rows
 from vlgauge.research.protocols.evaluation import Floats, Ints, Sampled, Task, checked_scores
 from vlgauge.research.protocols.files import FilePath, Folder, entry, one_file, saved_rows, texts
@@ -122,7 +122,7 @@ def read_sdci(files: Sequence[FilePath], *, images: FilePath | None = None, zero
         ValueError: If a column is missing, a cell has another type, or the two lists of a row differ in length.
         OSError: If the file cannot be read.
     """
-    finite_number("zero", zero, "a finite number", -math.inf)
+    check_float("zero", zero, "a finite number", -math.inf)
     path, rows = _table(files)
     folder = Folder(images, path)
     predictions: list[str] = []

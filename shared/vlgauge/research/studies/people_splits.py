@@ -9,7 +9,7 @@ import numpy as np
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.results import mean_of_defined
-from vlgauge.core.validation import whole_number
+from vlgauge.core.validation import check_int
 from vlgauge.research.studies.caption_pools import CaptionSets, caption_sets, compared_once, quietly
 from vlgauge.research.studies.sensitivity import SensitivityRow, rows_of_result
 
@@ -97,7 +97,7 @@ def people_splits(
         draws: Number of random orders of the captions, 1 to 10,000.
         seed: Seed of the first random order. Each following one uses the next integer.
     """
-    whole_number("draws", draws, 1, 10_000)
+    check_int("draws", draws, 1, 10_000)
     references = caption_sets("references", references)
     splits = [split for draw in range(draws) for split in equal_splits(references, size, seed + draw)]
     found: dict[str, list[SensitivityRow]] = {}

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import whole_number
-from vlgauge.core.writing import replacing
+from vlgauge.core.validation import check_int
+from vlgauge.core.writing import atomic_write
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
+        check_int("seed", self.seed, 0, 2**63 - 1)  # torch rejects larger seeds
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Checkpoint:
             tensors["random/cuda"] = torch.cuda.get_rng_state()
         metadata = {"format": FORMAT, "identity": self.identity, "progressed": json.dumps(asdict(state))}
         metadata[_CHECKS] = json.dumps(_checks_of(metadata, tensors))
-        with replacing(self.file, in_folder=True) as part:
+        with atomic_write(self.file, in_folder=True) as part:
             save_file(tensors, part, metadata=metadata)
 
     def resumed(self) -> Progressed:

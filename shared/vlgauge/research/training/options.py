@@ -10,7 +10,7 @@ from typing import Any
 
 from vlgauge.checkpoints.torch_runtime import missing_packages
 from vlgauge.core.errors import MissingExtraError, UsageError
-from vlgauge.core.run_locks import only_run
+from vlgauge.core.run_locks import exclusive_run
 from vlgauge.research.training.loop import INTERRUPTED, STATE, Recipe
 
 
@@ -87,7 +87,7 @@ def one_training(options: argparse.Namespace, files: Iterable[str], say: Callabl
     Only `overwrite` replaces the `files` of a finished training. An interrupted run is resumed without it.
     """
     interrupted = options.output / INTERRUPTED
-    with only_run(options.output, "OUT", beside=[interrupted / STATE]):
+    with exclusive_run(options.output, "OUT", beside=[interrupted / STATE]):
         if not interrupted.exists():
             keep_finished("OUT", (options.output / name for name in files), overwrite=options.overwrite)
         yield

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vlgauge.core.writing import replacing, write
+from vlgauge.core.writing import atomic_write, write
 from vlgauge.research.training.loop import Progressed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def write_tensors(
         name: (tensor.half() if half and tensor.is_floating_point() else tensor).detach().cpu().contiguous()
         for name, tensor in tensors.items()
     }
-    with replacing(path, in_folder=True) as part:
+    with atomic_write(path, in_folder=True) as part:
         save_file(stored, part, metadata=metadata)
 
 
@@ -106,7 +106,7 @@ def draw_losses(
         axes.set(xlabel=unit, ylabel=what)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend()
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         # The temporary name has another extension. Without a date, the same training yields the same bytes.
         kind = path.suffix.removeprefix(".").lower()
         figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -13,7 +13,7 @@ import pandas as pd
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import is_address
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 
 MISSING = -1
 
@@ -76,7 +76,7 @@ def text_field(fields: Mapping[str, Any], column: str, place: str) -> str | None
     return value
 
 
-def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> ImagePicture | None:
+def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: str) -> WholeImage | None:
     """Return the image named by a column, or None if the column is missing."""
     value = text_field(fields, column, place)
     if value is None:
@@ -84,7 +84,7 @@ def picture_field(fields: Mapping[str, Any], column: str, folder: Path, place: s
     name = f"{place} {column}"
     # `image_cell` checks URLs, so a URL must not be joined with the folder.
     path = value if is_address(value) else str(folder / value)
-    return ImagePicture(image_cell(path, name), name)
+    return WholeImage(image_cell(path, name), name)
 
 
 def number_distinct(keys: Sequence[Hashable | None]) -> tuple[npt.NDArray[np.int64], list[int]]:

@@ -7,7 +7,7 @@ from polos_oracle import ROW, Oracle
 from safetensors.numpy import load_file
 
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import distinct_in_rgb
+from vlgauge.inputs.media.pictures import unique_rgb_images
 from vlgauge.models.clip.loading import clip_encoder
 from vlgauge.models.rated import head as polos
 from vlgauge.models.rated import models as polos_models
@@ -55,7 +55,7 @@ def given(oracle, ids):
     clip = clip_encoder(ROW, weights=oracle.clip, device="cpu")
     text = polos_models.text_encoder_of(str(oracle.text_encoder), profile="paper", device="cpu")
     rows = oracle.columns(ids)
-    pictures, picture_of = distinct_in_rgb([[image_cell(image, "i")] for image in rows["images"]])
+    pictures, picture_of = unique_rgb_images([[image_cell(image, "i")] for image in rows["images"]])
 
     def layers(texts):
         found = polos.normalised_layers(text.layers(texts), np.zeros(len(texts), dtype=np.intp))

@@ -14,7 +14,7 @@ from tiny_vit import old_names, tiny_vit
 from vlgauge.cli import main
 from vlgauge.cli import train as cli_train
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import ImagePicture
+from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.inputs.text.word_vectors import word_vector_file
 from vlgauge.models.grounding.model import grounding_model
 from vlgauge.research.training import loop
@@ -106,7 +106,7 @@ def test_training_on_a_table(table, capsys):
     grounding = grounding_model(table / "out")
     assert grounding.vectors == {"file": "glove.txt", "sha256": word_vector_file(table / "glove.txt").sha256}
     crop = next(iter((table / "crops").iterdir()))
-    assert grounding.regions([ImagePicture(image_cell(str(crop), "x"), "x", "early")]).shape == (1, 6)
+    assert grounding.regions([WholeImage(image_cell(str(crop), "x"), "x", "early")]).shape == (1, 6)
     assert grounding.words(np.eye(3)).shape == (3, 6)
     before = tiny_vit().state_dict()["pooler.dense.weight"]
     after = load_file(table / "out" / "model.safetensors")["image_encoder.pooler.dense.weight"]

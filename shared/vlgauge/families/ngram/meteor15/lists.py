@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import decoded
-from vlgauge.core.lru_cache import remembered_for_words
+from vlgauge.core.lru_cache import cached_per_word
 from vlgauge.inputs.text.meteor_tokens import Prefixes
 from vlgauge.inputs.text.porter2 import porter2_stem
 
@@ -65,7 +65,7 @@ class WordLists:
     ) -> None:
         self.prefixes = prefixes
         self._function_words, self._synsets, self._exceptions = function_words, synsets, exceptions
-        self.word = remembered_for_words(self._word)
+        self.word = cached_per_word(self._word)
 
     def _word(self, word: str) -> Word:
         return Word(java_hash(word), java_hash(porter2_stem(word)), self._sets(word), int(word in self._function_words))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from vlgauge.checkpoints.files import cache_folder, sha256_of
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import unpacking
-from vlgauge.core.writing import NotWritableError, replacing
+from vlgauge.core.writing import NotWritableError, atomic_write
 from vlgauge.inputs.text.ngrams import Ints, first_of_run, lengths_of, ranges
 
 Hashes = npt.NDArray[np.uint64]
@@ -144,7 +144,7 @@ class Paraphrases:
         """Write the file that `mapped` reads."""
         path.parent.mkdir(parents=True, exist_ok=True)
         head = np.array([self.longest, len(self.phrases), len(self.texts)], np.uint64)
-        with replacing(path) as part, part.open("wb") as file:
+        with atomic_write(path) as part, part.open("wb") as file:
             for column in (head, self.phrases, self.starts, self.sizes, self.texts):
                 column.tofile(file)
 

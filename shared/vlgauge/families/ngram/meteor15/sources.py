@@ -79,7 +79,7 @@ def checked_source(setting: str, source: Any) -> Source:
     raise UsageError.about(setting, f"must be {INSTALLED!r} or the path of a file{none}, got {shown(source)}")
 
 
-def look_for_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED) -> None:
+def check_sources(found: Preflight, lists: Source = INSTALLED, paraphrases: Source | None = INSTALLED) -> None:
     """Check that the files exist and, in the installed package, are intact, without parsing them.
 
     Args:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.run_locks import only_run
-from vlgauge.core.writing import replacing
+from vlgauge.core.run_locks import exclusive_run
+from vlgauge.core.writing import atomic_write
 from vlgauge.models.clip.heads import adapter_of, heads_digest, write_adapter
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder, clip_with_checkpoint
 from vlgauge.research.training.loop import Progressed
@@ -184,7 +184,7 @@ def write_weights(path: Path, learner: Learner, metadata: dict[str, str]) -> Non
         return
     from safetensors.numpy import save_file
 
-    with replacing(path, in_folder=True) as part:
+    with atomic_write(path, in_folder=True) as part:
         save_file(learner.state(), part, metadata=metadata)
 
 
@@ -205,7 +205,7 @@ def run(options: argparse.Namespace, say: Callable[[str], object]) -> None:
     check_options(options)
     check_packages("pac_s", PACKAGES, plot=options.plot)
     others = [checkpoint_of(options.out), *(options.out.with_suffix(end) for end in (LOG, CARD, CURVE))]
-    with only_run(options.out, "--out", folder=False, beside=others):
+    with exclusive_run(options.out, "--out", folder=False, beside=others):
         _run(options, say)
 
 

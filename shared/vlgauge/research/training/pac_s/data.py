@@ -13,7 +13,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from vlgauge.core.errors import UsageError
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.research.training.pac_s.options import Columns
 from vlgauge.research.training.row_files import number_distinct, picture_field, records, text_field
 from vlgauge.scenes import CHANGES, Scene, captions, changed, draw_scene, scenes
@@ -39,9 +39,9 @@ class Row:
         group: Group of rows that share a batch as hard negatives of each other. None for a row without a group.
     """
 
-    image: Picture
+    image: LazyImage
     caption: str
-    generated_image: Picture | None
+    generated_image: LazyImage | None
     generated_caption: str | None
     group: str | None = None
 
@@ -58,7 +58,7 @@ class Foil:
         group: Group of dependent pairs. None for one group per image.
     """
 
-    image: Picture
+    image: LazyImage
     right: str
     wrong: str
     kind: str
@@ -190,7 +190,7 @@ class Material:
         n_train: Number of training rows, which precede the validation rows.
     """
 
-    pictures: list[Picture]
+    pictures: list[LazyImage]
     texts: list[str]
     image: Indices
     caption: Indices

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.validation import PROFILES, whole_number
+from vlgauge.core.validation import PROFILES, check_int
 from vlgauge.research.training.options import add_overwrite, keep_finished, refuse_below, refuse_beside_scenes
 from vlgauge.research.training.pac_s.losses import IMAGE_WEIGHT, TEXT_WEIGHT
 
@@ -97,7 +97,7 @@ def check_options(options: argparse.Namespace) -> None:
     if not options.out.parent.is_dir():
         raise UsageError(f"`--out` must lie in an existing folder, got {str(options.out)!r}")
     ones = dict.fromkeys(("patience", "validate_every", "max_iterations", "encode_batch_size", "lora", "test_draws"), 1)
-    whole_number("seed", options.seed, 0, 2**63 - 1)
+    check_int("seed", options.seed, 0, 2**63 - 1)
     refuse_below(options, {"batch_size": 2, **ones, "scenes": 2, "test_scenes": 2})
     for name in ("learning_rate", "weight_decay", "image_weight", "text_weight"):
         if not 0 <= getattr(options, name) < float("inf"):

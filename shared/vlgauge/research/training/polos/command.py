@@ -24,7 +24,7 @@ from vlgauge.checkpoints.torch_runtime import CLIP_PACKAGES, PAIR_PACKAGES, reso
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import PROFILES
 from vlgauge.models.clip.loading import ClipEncoder, clip_encoder
-from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.files import head_of, metadata_of, read_head, write_head
 from vlgauge.models.rated.head import Head
 from vlgauge.models.rated.models import text_encoder_of
@@ -208,7 +208,7 @@ def trained(
     options: argparse.Namespace,
     sides: Sequence[Sequence[Rated]],
     clip: ClipEncoder,
-    text: LayeredEncoder,
+    text: AllLayersEncoder,
     device: str,
     say: Callable[[str], object],
 ) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def _measured(
     options: argparse.Namespace,
     rows: Sequence[Rated],
     clip: ClipEncoder,
-    text: LayeredEncoder,
+    text: AllLayersEncoder,
     head: Head,
     device: str,
 ) -> dict[str, float]:

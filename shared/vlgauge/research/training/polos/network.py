@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlgauge.models.clip.loading import ClipEncoder
-from vlgauge.models.hidden_layers import LayeredEncoder
+from vlgauge.models.hidden_layers import AllLayersEncoder
 from vlgauge.models.rated.head import EPSILON, features, mixed, normalised_layers
 from vlgauge.models.rated.models import clip_texts
 from vlgauge.research.training.polos.ratings import Rated
@@ -170,7 +170,7 @@ class Material:
         ratings: Ratings in [0, 1], shape ``(n,)``.
     """
 
-    text: LayeredEncoder
+    text: AllLayersEncoder
     ids: list[np.ndarray]
     layers: torch.Tensor | None
     clip_texts: torch.Tensor
@@ -218,7 +218,7 @@ class Material:
 def material_of(
     rows: Sequence[Rated],
     clip: ClipEncoder,
-    text: LayeredEncoder,
+    text: AllLayersEncoder,
     variant: str,
     *,
     device: str,

@@ -15,7 +15,7 @@ from vlgauge.checkpoints.reading import read_tensors
 from vlgauge.core.errors import UsageError, WeightsNotFoundError
 from vlgauge.core.progress import progress_bar
 from vlgauge.core.writing import write
-from vlgauge.inputs.media.pictures import Picture
+from vlgauge.inputs.media.pictures import LazyImage
 from vlgauge.models.clip.pixels import decoded_batches, stacked_squares
 from vlgauge.models.grounding.model import CONFIG, FORMAT, WEIGHTS
 from vlgauge.models.grounding.vit import VIT_NAME, VIT_REVISION, build_vit, pixel_values, vit_row
@@ -92,7 +92,7 @@ def symmetric_loss(image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
 class Decoded:
     """Images that are opened when they are needed."""
 
-    pictures: Sequence[Picture]
+    pictures: Sequence[LazyImage]
     size: int
 
     def __getitem__(self, rows: Sequence[int]) -> torch.Tensor:

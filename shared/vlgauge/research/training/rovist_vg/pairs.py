@@ -15,11 +15,11 @@ import numpy.typing as npt
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_text
 from vlgauge.inputs.media.images import image_cell
-from vlgauge.inputs.media.pictures import Box, CropPicture, ImagePicture, Picture, SharedImage
+from vlgauge.inputs.media.pictures import Box, ImageCrop, LazyImage, SharedImage, WholeImage
 from vlgauge.inputs.text.word_vectors import UNKNOWN
 from vlgauge.models.detectors.boxes import pixel_box
 from vlgauge.models.detectors.sources import image_head
-from vlgauge.scenes import Mention, SceneStory, Thing, stories
+from vlgauge.scenes import Mention, SceneObject, SceneStory, stories
 from vlgauge.scenes.wording import background_phrase, mention_of, noun_phrase
 
 COLUMNS = ("image_id", "noun_phrase", "bbox")
@@ -32,7 +32,7 @@ class Pair:
     """Region, a phrase that describes it, and the name of its image, by which training and validation are split."""
 
     image: str
-    picture: Picture
+    picture: LazyImage
     phrase: str
 
 
@@ -57,7 +57,7 @@ def read_csv(path: Path, crops: Path) -> list[Pair]:
         crop = crops / f"{image}_{box}.jpg"
         if crop.parent != crops or not crop.is_file():
             raise UsageError(f"{place} must have its crop in {crops}, got none named {f'{image}_{box}.jpg'!r}")
-        pairs.append(Pair(image, ImagePicture(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
+        pairs.append(Pair(image, WholeImage(image_cell(str(crop), crop.name), crop.name, "early"), phrase))
     return pairs
 
 
@@ -93,7 +93,7 @@ def _crops(image: Path, wanted: Iterable[tuple[Box, str]]) -> list[Pair]:
         pixels = pixel_box(box, size)
         if pixels is not None:
             # Batches have a random order, so an image shared by its crops would stay in memory for a long time.
-            crop = CropPicture(SharedImage(cell, image.name, 1), pixels, f"{image.name}, {box}")
+            crop = ImageCrop(SharedImage(cell, image.name, 1), pixels, f"{image.name}, {box}")
             found.append(Pair(image.stem, crop, phrase))
     return found
 
@@ -183,10 +183,10 @@ def _pairs_of(story: SceneStory, rng: np.random.Generator) -> Iterator[Pair]:
                 seen = widened(box, drawing.image.size, rng)
                 said += [(phrase, seen) for phrase in phrases_of(thing, rng)]
         for phrase, box in said:
-            yield Pair(story.key, CropPicture(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
+            yield Pair(story.key, ImageCrop(SharedImage(cell, scene.key, 1), box, scene.key), phrase)
 
 
-def phrases_of(thing: Thing, rng: np.random.Generator) -> list[str]:
+def phrases_of(thing: SceneObject, rng: np.random.Generator) -> list[str]:
     """Return phrases such as "a red disc" and "circle"."""
     partial = noun_phrase(mention_of(thing, rng, complete=False), rng)
     return [partial, noun_phrase(Mention(thing.shape), rng).split()[-1]]

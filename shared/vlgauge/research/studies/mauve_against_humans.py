@@ -34,7 +34,7 @@ class MauveRow:
     encoder: str
 
 
-def mauve_against_people(
+def mauve_against_humans(
     predictions: CaptionSets, references: CaptionSets, metric: Any, *, seed: int = SEED
 ) -> list[MauveRow]:
     """Compute MAUVE of all candidates against all references, and at sizes that allow a human baseline.
