@@ -7,6 +7,8 @@ import pytest
 from hostile_media import CLIPS, PICTURES
 from small_videos import video_frames, write_video
 
+from vlgauge.core.errors import UsageError
+from vlgauge.inputs.media import images, sandboxed
 from vlgauge.inputs.media.images import image_cell, open_image
 from vlgauge.inputs.sandbox import SandboxError, reading, workers
 
@@ -62,6 +64,25 @@ def test_a_hostile_clip_costs_one_sentence(name, tmp_path):
     assert extra < MOST_EXTRA
     assert not said or said.startswith("`videos[0]` ")
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("name", ["large.png", "large.mp4"])
+def test_a_large_file_is_refused_before_it_is_read(name, tmp_path, monkeypatch):
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.truncate(2**30)  # sparse
+    for module in (images, sandboxed):
+        monkeypatch.setattr(module, "read_bytes", lambda *_: pytest.fail("the file was read"))
+    read = (
+        (lambda: video_frames(path))
+        if path.suffix == ".mp4"
+        else lambda: open_image(image_cell(path, "x"), "images[0]")
+    )
+    wanted = (
+        r"0\]` must be a file of at most 268,435,456 bytes to be decoded in a worker process, got 1,073,741,824 bytes"
+    )
+    with reading("boxed"), pytest.raises(UsageError, match=wanted):
+        read()
 
 
 def test_the_next_picture_is_read_after_one_that_broke_a_worker(monkeypatch):

@@ -318,8 +318,10 @@ def _content(cell: Mapping[str, Any], place: str) -> bytes:
     """Return the file content of a cell without parsing it."""
     if cell.get("bytes"):
         return bytes(cell["bytes"])
+    path = str(cell.get("path"))
+    sandboxed.check_file_size(path, place)
     with _unreadable_refused(place, _shown(cell)):
-        return read_bytes(str(cell.get("path")), f"`{place}`")
+        return read_bytes(path, f"`{place}`")
 
 
 def decoded_image(

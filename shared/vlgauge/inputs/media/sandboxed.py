@@ -1,5 +1,6 @@
 """Decoding of images and videos in sandbox workers, which receive the file and return pixels."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,12 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from vlgauge.core.errors import UsageError
 from vlgauge.core.files import read_bytes
 from vlgauge.inputs.media.limits import MAX_FRAME_PIXELS
 from vlgauge.inputs.sandbox import MEGABYTE, Part, run
 
 _TASKS = "vlgauge.inputs.media.sandbox_tasks"
 _BYTES_PER_PIXEL = 4
+# Maximum size of a file in bytes, because a worker receives the whole file within its memory. An uncompressed image of
+# `MAX_PIXELS` has at most 200 MiB.
+MOST_FILE_BYTES = 256 * MEGABYTE
 # Time limits. One second is enough for about 4 Mbit of a video with few changes, and for more of other videos.
 _SECONDS, _BYTES_PER_SECOND, _MOST_SECONDS = 10.0, 500_000, 60.0
 
@@ -41,6 +46,21 @@ def picture(content: bytes, place: str, **how: Any) -> Decoded:
         size = (image.width, part.facts["n_rows"])
         image.paste(Image.frombytes(image.mode, size, part.body), (0, part.facts["top"]))
     return Decoded(image, told["animated"])
+
+
+def check_file_size(path: str, place: str) -> None:
+    """Check the size of a file before it is read for a worker. A missing file is left to its reader.
+
+    Raises:
+        UsageError: If the file is too large.
+    """
+    size = os.stat(path).st_size if os.path.exists(path) else 0
+    if size > MOST_FILE_BYTES:
+        raise UsageError.about(
+            place,
+            f"must be a file of at most {MOST_FILE_BYTES:,} bytes to be decoded in a worker process, "
+            f"got {size:,} bytes in {path!r}",
+        )
 
 
 def is_animated(content: bytes, place: str, **how: Any) -> bool:
@@ -90,6 +110,7 @@ def clip_frames(
 
 
 def _of_clip(task: str, path: str, place: str, settings: Mapping[str, Any], most_bytes: int) -> Iterator[Part]:
+    check_file_size(path, place)
     content = read_bytes(path, f"`{place}`")
     return run(
         f"{_TASKS}:{task}",
