@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gzip
 import io
 import json
 import logging
@@ -9,6 +10,7 @@ import math
 import pickle
 import socket
 import sys
+import threading
 import time
 
 import numpy as np
@@ -495,6 +497,44 @@ def test_a_silent_server_is_not_waited_for(monkeypatch):
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         with pytest.raises(NetworkError, match=r"gave no whole answer within 0.3 s"):
             ask(ServedJudge(url, "m", answer_seconds=0.3))
+
+
+def test_long_and_packed_responses_are_not_read(serving, monkeypatch):
+    monkeypatch.setattr(judge_server, "MAX_RETRIES", 0)
+    monkeypatch.setattr(judge_server, "MAX_RESPONSE", 10_000)
+    for status in (200, 400):
+        server = serving(lambda body, status=status: (status, {}, b" " * 20_000))
+        with pytest.raises(NetworkError, match="returned more than 10,000 bytes"):
+            ask(ServedJudge(server.url, "m"))
+    server = serving(lambda body: (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * 10**6)))
+    with pytest.raises(NetworkError, match="returned a packed response, but none was requested"):
+        ask(ServedJudge(server.url, "m"))
+
+
+def test_a_server_that_never_ends_is_left(monkeypatch):
+    monkeypatch.setattr(judge_server, "MAX_RETRIES", 0)
+
+    def drip(listening):
+        with listening.accept()[0] as one, contextlib.suppress(OSError):
+            one.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            for _ in range(600):
+                one.sendall(b" ")
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=drip, args=(listening,), daemon=True).start()
+        with pytest.raises(NetworkError, match=r"gave no whole answer within 1 s"):
+            ask(ServedJudge(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", "m", answer_seconds=1.0))
+
+
+def test_headers_of_the_environment_are_not_sent(serving, monkeypatch):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Leak: leaked\nAuthorization: leaked")
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    server = serving(lambda body: completion("x", [row("x", {"x": 0.9})]))
+    for key_from in (None, "JUDGE_KEY"):
+        ask(ServedJudge(server.url, "m", key_from=key_from))
+    assert "leaked" not in str(server.asked)
+    assert server.asked[1]["headers"]["Authorization"] == f"Bearer {KEY}"
 
 
 def test_without_openai_the_extra_is_named(monkeypatch):

@@ -4,7 +4,9 @@ import json
 import os
 import re
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +17,10 @@ from vlgauge.core.optional_dependencies import importing
 
 # Retries after a connection error or the status 408, 409, 429 or 5xx.
 MAX_RETRIES = 3
+# Maximum bytes of a response. An answer with the 20 most likely tokens has about 2 KB per token.
+MAX_RESPONSE = 2**24
+_HEADERS = ("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type")
+_CLIENT_HEADERS = ("user-agent", "x-stainless-")
 # Shorter keys, such as "EMPTY", are placeholders and not secret.
 _MIN_SECRET_LENGTH = 8
 
@@ -46,7 +52,7 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
         url: URL of the protocol, as `check_url` returns it.
         body: Fields of the request, with `model` and `messages`.
         key_from: Environment variable that holds the key, read for each request. None sends no key.
-        seconds: Timeout of the connection and of each read.
+        seconds: Timeout of the connection, of each read, and of the whole body of a response.
 
     Raises:
         ImportError: If `openai` is not installed.
@@ -58,12 +64,16 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
     _check_route(url)
     # Omit headers that the client would fill from the environment.
     headers: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-    if not key:
-        headers["Authorization"] = openai.Omit()
+    headers["Authorization"] = f"Bearer {key}" if key else openai.Omit()
     required = {"model": body["model"], "messages": body["messages"]}
     rest = {name: value for name, value in body.items() if name not in required}
     # A proxy or the target of a redirect would receive the key.
-    with openai.DefaultHttpxClient(trust_env=False, follow_redirects=False) as transport:
+    with openai.DefaultHttpxClient(
+        trust_env=False,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"request": [_drop_other_headers], "response": [_bound(host, seconds)]},
+    ) as transport:
         client = openai.OpenAI(
             api_key=key or "none", base_url=url, http_client=transport, timeout=seconds, max_retries=MAX_RETRIES
         )
@@ -74,10 +84,52 @@ def complete(url: str, body: Mapping[str, Any], *, key_from: str | None, seconds
             return _without_key(json.loads(answer.http_response.content), key)
         except openai.OpenAIError as error:
             why, status = _reason(error, host, key_from, key, seconds), getattr(error, "status_code", None)
+        except NetworkError as error:
+            why, status = str(error), None
         except (ValueError, RecursionError):
             why, status = f"{host} gave no JSON where an answer was asked for", None
     # Outside of the block, because the client's error holds the request, and so the key.
     raise NetworkError(why, status)
+
+
+def _drop_other_headers(request: Any) -> None:
+    """Remove headers that the client takes from the environment, which may hold other keys."""
+    for name in list(request.headers):
+        if name.lower() not in _HEADERS and not name.lower().startswith(_CLIENT_HEADERS):
+            del request.headers[name]
+
+
+def _bound(host: str, seconds: float) -> Callable[[Any], None]:
+    """Return a hook that bounds the size of a response and the time to read it."""
+    import openai
+
+    # The client is based on httpx or httpx2, depending on the version of openai.
+    library = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+
+    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            end, left = time.monotonic() + seconds, MAX_RESPONSE
+            for chunk in self._stream:
+                left -= len(chunk)
+                if left < 0:
+                    raise NetworkError(f"{host} returned more than {MAX_RESPONSE:,} bytes")
+                if time.monotonic() > end:
+                    raise NetworkError(f"{host} gave no whole answer within {seconds:g} s")
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: Any) -> None:
+        # A few packed bytes can unpack to gigabytes.
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise NetworkError(f"{host} returned a packed response, but none was requested")
+        response.stream = Bounded(response.stream)
+
+    return bound
 
 
 def _reason(error: Exception, host: str, key_from: str | None, key: str, seconds: float) -> str:
@@ -85,6 +137,8 @@ def _reason(error: Exception, host: str, key_from: str | None, key: str, seconds
 
     if isinstance(error, openai.APITimeoutError):
         return f"{host} gave no whole answer within {seconds:g} s"
+    if isinstance(error.__cause__, NetworkError):
+        return str(error.__cause__)
     if not isinstance(error, openai.APIStatusError):
         return f"{host} cannot be reached ({type(error.__cause__ or error).__name__})"
     status = error.status_code

@@ -52,7 +52,7 @@ class ServedJudge:
             each request and not stored.
         fields: Additional fields of each request, which replace the default fields for vLLM (`VLLM_FIELDS`). Use ``{}``
             for servers that reject fields unknown to OpenAI.
-        answer_seconds: Timeout in seconds of a connection and of each read of a response.
+        answer_seconds: Timeout in seconds of a connection, of each read of a response, and of its whole body.
 
     Raises:
         ValueError: If a setting is invalid.
