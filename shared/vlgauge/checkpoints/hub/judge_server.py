@@ -106,7 +106,7 @@ def _bound(host: str, seconds: float) -> Callable[[Any], None]:
     # The client is based on httpx or httpx2, depending on the version of openai.
     library = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
 
-    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
+    class Bounded(library.SyncByteStream):  # type: ignore[name-defined]
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
