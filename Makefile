@@ -13,7 +13,7 @@ WORKERS ?= $(if $(PYTEST_ARGS),0,auto)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test matrix lowest newest check format bench docs release clean
+.PHONY: help demo test matrix lowest newest check format bench spaces docs release clean
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What Python compiles is kept, whatever the surroundings say: else each worker and each process of the tests compiles
@@ -52,6 +52,10 @@ format: .venv/.installed-test  ## mend lint and formatting, write README's table
 
 bench: .venv/.installed-test  ## run every benchmark of scripts/bench
 	@for script in $$(grep -l __main__ scripts/bench/*.py); do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
+
+spaces: .venv/.installed-test  ## assemble the Space of each metric and of the workbench in build/spaces
+	@for name in $$(ls metrics/*/README.md spaces/*/README.md | cut -d/ -f2); do \
+	    .venv/bin/python scripts/assemble_space.py $$name || exit 1; done
 
 docs: .venv/.installed-docs  ## build the site in build/site, with warnings as errors
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs build/site
