@@ -132,7 +132,11 @@ class Passing:
 
 @pytest.mark.parametrize("depth", [0, 1, 5])
 @pytest.mark.parametrize(
-    "name", ["vlgauge.inputs.text.words", "evaluate.module", "evaluate_modules.metrics.trm.ab12.trm"]
+    "name",
+    [
+        *("vlgauge.inputs.text.words", "vlgauge_metrics.trm.trm", "vlgauge_workbench.scoring"),
+        *("evaluate.module", "evaluate_modules.metrics.trm.ab12.trm"),
+    ],
 )
 def test_a_warning_is_of_the_line_of_the_user_at_any_depth(name, depth):
     between = [Passing(name).call] * depth

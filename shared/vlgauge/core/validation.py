@@ -18,7 +18,8 @@ Returned = TypeVar("Returned")
 
 PROFILES = ("paper", "embedded")
 # Packages that contain no user code. `evaluate.load` imports copies of metric scripts as part of evaluate_modules.
-_BETWEEN = ("vlgauge", "vlgauge_metrics", "evaluate", "evaluate_modules", "contextlib", "functools")
+_OWN_PACKAGES = ("vlgauge", "vlgauge_metrics", "vlgauge_workbench")
+_BETWEEN = (*_OWN_PACKAGES, "evaluate", "evaluate_modules", "contextlib", "functools")
 
 LONGEST_SHOWN = 120  # maximum number of characters of a value in a message
 

@@ -1,1 +1,1 @@
-"""What several metrics share: base classes and formulas."""
+"""Base classes and formulas that several metrics share."""
