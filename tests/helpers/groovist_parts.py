@@ -5,9 +5,9 @@ import warnings
 from functools import cache
 
 import folders
-from metric_files import metric_file
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 
 GOLDEN = folders.GOLDEN / "groovist"
 ORACLES = json.loads((GOLDEN / "groovist.json").read_text("utf-8"))
@@ -15,9 +15,9 @@ STANDIN = str(GOLDEN / "concreteness_standin.csv")
 VIST = 0.6159241924121119
 
 
-phrases = metric_file("groovist", "phrases")
-formula = metric_file("groovist", "formula")
-analyses = metric_file("groovist", "analyses")
+phrases = folder_module("groovist", "phrases")
+formula = folder_module("groovist", "formula")
+analyses = folder_module("groovist", "analyses")
 
 
 @cache

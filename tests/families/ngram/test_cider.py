@@ -10,9 +10,9 @@ import folders
 import numpy as np
 import pytest
 from folders import TESTS
-from metric_files import metric_file
 from one_pair import cider_d
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.base.parts import added_counts
 from vlgauge.families.ngram import cider
 from vlgauge.families.ngram.cider import (
@@ -27,7 +27,7 @@ from vlgauge.families.ngram.cider import (
 from vlgauge.inputs.text.coco_tokens import coco_tokens
 from vlgauge.inputs.text.ngrams import token_ids
 
-treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
+treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "trm.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 WORDS = ["a", "man", "dog", "on", "the", "red", "horse", "rides", "near", "field"]

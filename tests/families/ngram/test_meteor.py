@@ -8,19 +8,19 @@ import folders
 import numpy as np
 import pytest
 from folders import TESTS
-from metric_files import metric_file
 from one_pair import meteor_distances, meteor_score
 from script_modules import script_module
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.ngram import meteor
 from vlgauge.families.ngram.meteor import meteor_matrices, meteor_scores
 from vlgauge.inputs.text.coco_tokens import coco_tokens
 
-treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
+treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 TOLERANCE = 1e-12
-plain_meteor = metric_file("meteor", "reference_2007").meteor_score
+plain_meteor = folder_module("meteor", "reference_2007").meteor_score
 generated_captions = script_module("bench/generated.py").generated_captions
 
 # Reference, hypothesis, score.

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 from folders import GOLDEN
-from metric_files import metric_file
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import WeightsNotFoundError
 from vlgauge.families.scene_graphs import NltkLemmas, given_graph, synonyms, synsets
 
@@ -84,7 +84,7 @@ def test_spice_is_that_of_factual_scene_graph_where_nothing_merges():
 
     It matches words without a synset in equal tuples only. Our metric follows the Java program instead.
     """
-    formula = metric_file("spice", "formula")
+    formula = folder_module("spice", "formula")
     found, apart = of_graphs("spice")["spice_scores"], []
     for row, (own, theirs) in enumerate(ROWS):
         sides = [[given_graph(text, "graph").tuples for text in side] for side in ([own], theirs)]
@@ -158,7 +158,7 @@ def test_chair_of_2018_is_the_authors():
 
 def test_chair_of_opera_is_that_of_opera_by_its_tags(monkeypatch):
     """Check CHAIR with the tags that NLTK assigned to these captions in place of its tagger."""
-    words_of = metric_file("chair", "objects").words
+    words_of = folder_module("chair", "objects").words
     tags = {
         tuple(words_of(text.lower())): row.split() for text, row in zip(CHAIR["captions"], CHAIR["tags"], strict=True)
     }

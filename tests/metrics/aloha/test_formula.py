@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from metric_files import metric_file
 
-formula = metric_file("aloha", "formula")
+from vlgauge.core.catalog import folder_module
+
+formula = folder_module("aloha", "formula")
 NAMES = [f"w{i}" for i in range(12)]
 TABLE = np.random.default_rng(0).uniform(-0.2, 1.0, (12, 12))
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from metric_files import metric_file
 
-formula = metric_file("capture", "formula")
+from vlgauge.core.catalog import folder_module
+
+formula = folder_module("capture", "formula")
 ALIKE = {frozenset(pair) for pair in (("cab", "taxi"), ("cab", "car"), ("near", "beside"))}
 
 

@@ -1,12 +1,12 @@
 """Objects of captions in the dialects of CHAIR: by hand, and the known mistakes of each dialect."""
 
 import pytest
-from metric_files import metric_file
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 
-formula = metric_file("chair", "formula")
-objects = metric_file("chair", "objects")
+formula = folder_module("chair", "formula")
+objects = folder_module("chair", "objects")
 TABLE, MENDED = objects.mscoco_table(), objects.mscoco_table(True)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -11,13 +10,13 @@ import tiny_judges
 import torch
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.models.judges import Answer
 
 
 def formula():
     """Return the module of the formulas that the script loaded."""
-    script = sys.modules[type(vlgauge.load("clair", keep_in_memory=True)).__module__]
-    return sys.modules[script.written_score.__module__]
+    return folder_module("clair", "formula")
 
 
 def released(answer):

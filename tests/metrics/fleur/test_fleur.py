@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import torch
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.core.catalog import folder_module
 from vlgauge.core.pool import pool
 from vlgauge.families import judged
 from vlgauge.models.judges import Answer
@@ -18,8 +18,7 @@ from vlgauge.models.judges import Answer
 
 def formula():
     """Return the module of the formulas that the script loaded."""
-    script = sys.modules[type(vlgauge.load("fleur", keep_in_memory=True)).__module__]
-    return sys.modules[script.printed_number.__module__]
+    return folder_module("fleur", "formula")
 
 
 # An answer in the tokens of LLaVA: a mark, then each character. The end token is not part of the text.

@@ -1,7 +1,6 @@
 """frechet_bert: by hand, against explicit covariances and singular values, properties, the module, oracles."""
 
 import gzip
-import importlib.util
 import itertools
 import json
 import math
@@ -13,6 +12,7 @@ from folders import TESTS
 from scipy import linalg
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.caption_sets.details import principal_plane
 from vlgauge.stats import partitions, permutation_pvalues
 
@@ -20,11 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # t
 
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "frechet.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
-FOLDER = TESTS.parent / "metrics" / "frechet_bert"
-# A metric folder is not a package, so the file is loaded by its path.
-SPEC = importlib.util.spec_from_file_location("frechet_formulas", FOLDER / "frechet_bert.py")
-frechet = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(frechet)
+frechet = folder_module("frechet_bert", "frechet_bert")
 
 
 def example(n, m, *, d=6, shift=0.7, seed=0, n_examples=1):

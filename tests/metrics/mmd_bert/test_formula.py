@@ -1,7 +1,6 @@
 """Formulas of mmd_bert: distances, bandwidth, kernel, the three estimators and their null distributions."""
 
 import gzip
-import importlib.util
 import itertools
 import json
 import math
@@ -12,16 +11,14 @@ import pytest
 from folders import METRICS
 from scipy import stats
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.stats import partitions, permutation_pvalues
 
 GOLDEN = json.loads((folders.GOLDEN / "mmd.json").read_text(encoding="utf-8"))
 SHARED = METRICS.parents[1] / "shared" / "oracles" / "trm_kbm.json.gz"  # next to the checkout, not part of it
 ESTIMATORS = ("unbiased", "biased", "released")
 RULES = ("median", "mean", "max", "max2")
-# A metric folder is not a package, so the file is loaded by its path.
-SPEC = importlib.util.spec_from_file_location("mmd_bert_formulas", METRICS / "mmd_bert" / "mmd_bert.py")
-mmd = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(mmd)
+mmd = folder_module("mmd_bert", "mmd_bert")
 
 
 def example(n, m, *, d=3, shift=0.7, seed=0, n_examples=1):

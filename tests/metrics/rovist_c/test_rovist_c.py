@@ -8,6 +8,7 @@ import pytest
 from tiny_rovist_c import CHECKPOINT, TINY, load, tiny
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.core.pool import pool
 from vlgauge.models.pairs.loading import pair_scorer
 
@@ -22,10 +23,8 @@ def by_lengths(pairs):
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
 def pairs_of(sentences, **settings):
-    import sys
-
-    module = sys.modules[type(load(model=by_lengths)).__module__]
-    return [(step.first, step.second, step.identical) for step in module.steps(sentences, **settings)]
+    steps = folder_module("rovist_c", "rovist_c").steps(sentences, **settings)
+    return [(step.first, step.second, step.identical) for step in steps]
 
 
 def test_pairs_of_neighbours():

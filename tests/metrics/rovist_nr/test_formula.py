@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import random
-import sys
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
-from types import ModuleType
 from typing import Any
 
 import folders
 import pytest
-from folders import METRICS, ROOT
+from folders import ROOT
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.inputs.text.language import punkt_splitter, split_sentences, words
 
 SHARED = ROOT.parent / "shared"
@@ -32,19 +30,7 @@ CHANGED_BY_RULES = {
     "vwp/gt_test/tt0993846_0003_1;1",
 }
 
-
-def load_formula() -> ModuleType:
-    """Import the metric file by its path, because its folder is not a package."""
-    spec = importlib.util.spec_from_file_location("rovist_nr_formula", METRICS / "rovist_nr" / "rovist_nr.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-nr = load_formula()
+nr = folder_module("rovist_nr", "rovist_nr")
 
 
 def tokens_of(*sentences: str) -> list[list[str]]:

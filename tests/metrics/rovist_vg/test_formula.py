@@ -6,8 +6,8 @@ import math
 import folders
 import numpy as np
 import pytest
-from metric_files import metric_file
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.grounding import best_regions
 from vlgauge.families.grounding.features import unit_vectors
 from vlgauge.inputs.text.story_idf import fit_idf, idf_table
@@ -15,7 +15,7 @@ from vlgauge.inputs.text.story_idf import fit_idf, idf_table
 GOLDEN = json.loads((folders.GOLDEN / "rovist_vg.json").read_text("utf-8"))
 
 
-formula = metric_file("rovist_vg", "formula")
+formula = folder_module("rovist_vg", "formula")
 AGGREGATES, grounding_score, scaled_score = formula.AGGREGATES, formula.grounding_score, formula.scaled_score
 
 

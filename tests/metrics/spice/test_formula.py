@@ -4,9 +4,10 @@ import math
 import random
 
 import pytest
-from metric_files import metric_file
 
-formula = metric_file("spice", "formula")
+from vlgauge.core.catalog import folder_module
+
+formula = folder_module("spice", "formula")
 SYNONYMS = {"cab": {"1"}, "taxi": {"1", "2"}, "car": {"2", "3"}, "auto": {"3"}, "red": {"4"}, "scarlet": {"4"}}
 
 

@@ -8,18 +8,18 @@ import warnings
 
 import numpy as np
 import pytest
-from folders import GOLDEN, TESTS
+from folders import GOLDEN
 from meteor15 import needs_wheel
-from metric_files import metric_file
 from one_pair import cider_d, meteor_distances, meteor_score
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.families.caption_sets.vectors import CaptionVectors
 from vlgauge.families.ngram.cider import SCALE, DocumentFrequency
 from vlgauge.families.ngram.rouge_bleu import bleu_4
 
-treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
+treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
 
@@ -37,9 +37,7 @@ def coco_df():
 
 
 def test_equal_captions_are_at_distance_0_and_unknown_directions_are_nan():
-    spec = importlib.util.spec_from_file_location("trm_distances", TESTS.parent / "metrics" / "trm" / "distances.py")
-    distances = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(distances)
+    distances = folder_module("trm", "distances")
     table = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
     table[2] = 0.0
     captions = [["a", "b", "a"], ["c", "c"]]

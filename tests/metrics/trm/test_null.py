@@ -1,17 +1,12 @@
 """Null distributions of trm on draws of known distributions: size of the tests, null means, Monte-Carlo."""
 
-import importlib.util
-
 import numpy as np
 import pytest
-from folders import TESTS
 
+from vlgauge.core.catalog import folder_module
 from vlgauge.stats import partitions
 
-# A metric folder is not a package, so the file is loaded by its path.
-SPEC = importlib.util.spec_from_file_location("trm_triangles", TESTS.parent / "metrics" / "trm" / "triangles.py")
-triangles = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(triangles)
+triangles = folder_module("trm", "triangles")
 
 
 def q_of(distances, candidates, ties="fractional"):

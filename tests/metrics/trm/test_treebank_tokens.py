@@ -9,9 +9,10 @@ import re
 import folders
 import pytest
 from folders import TESTS
-from metric_files import metric_file
 
-treebank_tokens = metric_file("trm", "treebank_tokens").treebank_tokens
+from vlgauge.core.catalog import folder_module
+
+treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 GOLDEN = json.loads(gzip.decompress((folders.GOLDEN / "meteor.json.gz").read_bytes()))
 SHARED = TESTS.parents[1] / "shared" / "oracles"  # next to the checkout, not part of it
 

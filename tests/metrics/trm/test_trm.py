@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import sys
 from dataclasses import replace
 
 import folders
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import vlgauge
+from vlgauge.core.catalog import folder_module
 from vlgauge.families.ngram.cider import DocumentFrequency
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is a mean over sets of")  # tested in test_caption_set_corpora.py
@@ -90,7 +90,7 @@ def test_given_matrices(distance):
 
 
 def test_pvalues_are_those_of_the_exact_comparison(exact, monkeypatch):
-    script = sys.modules[type(exact).__module__]
+    script = folder_module("trm", "trm")
     real, given = script.triangle_tests, np.array([[0.3], [0.7]])
     monkeypatch.setattr(script, "triangle_tests", lambda *arguments: replace(real(*arguments), pvalues=given))
     result = exact.compute(predictions=[DOGS], references=[JETS])

@@ -1,7 +1,6 @@
 """VQAScore: two definitions by hand, the question, parity on tiny models, and the module that is trained through."""
 
 import math
-import sys
 from functools import cache
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 
 import vlgauge
 from vlgauge import scenes
+from vlgauge.core.catalog import folder_module
 from vlgauge.families import judged
 from vlgauge.integrations.vqascore import VqaScore
 from vlgauge.models.judges.loading import judge_of
@@ -57,7 +57,7 @@ def test_both_definitions_by_hand():
 
 def test_definition_as_plain_loops():
     rng = np.random.default_rng(3)
-    formula = sys.modules[sys.modules[type(vlgauge.load("vqascore")).__module__].mean_log_chance.__module__]
+    formula = folder_module("vqascore", "formula")
     for _ in range(50):
         chances = rng.uniform(0.01, 1, size=rng.integers(2, 6)).tolist()
         for definition, kept in (("v3.0", chances), ("v3.1", chances[:-1])):
