@@ -6,7 +6,7 @@ import numpy as np
 
 from vlgauge.families import base  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families.base import parts  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.ngram import rouge_bleu  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import bleu  # From: "vlgauge[bleu]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
 BLEU is the precision of the n-grams of 1 to 4 tokens of the captions with respect to their references, with a penalty
@@ -49,24 +49,24 @@ class Bleu(base.TokenMetric):
 
     def combine(self, partial: parts.PartialResult) -> dict[str, Any]:
         """Combine the partial results of all rows, with corpus BLEU computed from the summed counts."""
-        columns = np.array([partial.columns[f"bleu_{name}"] for name in rouge_bleu.COUNT_COLUMNS], dtype=np.float64).T
+        columns = np.array([partial.columns[f"bleu_{name}"] for name in bleu.COUNT_COLUMNS], dtype=np.float64).T
         counted = columns[~np.isnan(columns).any(axis=1)]
         # Axes of the sums: matches and guesses of the four orders, length, closest.
-        sums = rouge_bleu.counts_of_columns(counted).sum(axis=0)
-        counts = rouge_bleu.BleuCounts(sums[:4], sums[4:8], sums[8], sums[9])
+        sums = bleu.counts_of_columns(counted).sum(axis=0)
+        counts = bleu.BleuCounts(sums[:4], sums[4:8], sums[8], sums[9])
         return super().combine(partial) | self._corpus(counts, len(counted))
 
-    def _corpus(self, counts: rouge_bleu.BleuCounts, n_captions: int) -> dict[str, float]:
+    def _corpus(self, counts: bleu.BleuCounts, n_captions: int) -> dict[str, float]:
         """Return BLEU of a corpus by key, from the sums of its counts. NaN if there are no captions."""
-        orders = (rouge_bleu.coco_bleu(counts) if n_captions else np.full(4, np.nan)).tolist()
+        orders = (bleu.coco_bleu(counts) if n_captions else np.full(4, np.nan)).tolist()
         return {f"bleu_{order}": value for order, value in enumerate(orders, 1)} | {"bleu": orders[-1]}
 
     def _compute(
         self, predictions: list[str], references: list[list[str]], return_details: bool = False
     ) -> dict[str, Any]:
         texts, example, rows = self.numbered(predictions, references)
-        counts = rouge_bleu.bleu_counts(texts, example, self.progress)
-        scores = rouge_bleu.coco_bleu(counts)[:, -1]
+        counts = bleu.bleu_counts(texts, example, self.progress)
+        scores = bleu.coco_bleu(counts)[:, -1]
         # Computed only if they are requested.
         details = (
             {
@@ -80,6 +80,6 @@ class Bleu(base.TokenMetric):
             for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
         columns = [column.astype(int).tolist() for column in counts.columns()]
-        named = dict(zip(rouge_bleu.COUNT_COLUMNS, columns, strict=True))
+        named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))
         result = self.scored(len(predictions), rows, scores, details if return_details else None, counts=named)
         return result | self._corpus(counts.total(), len(rows))

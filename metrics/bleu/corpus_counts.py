@@ -3,12 +3,12 @@
 from functools import partial
 
 from vlgauge.families.aggregation import CountBasedMetric
+from vlgauge.families.ngram.bleu import COUNT_COLUMNS
+from vlgauge.families.ngram.bleu import counts_of_columns
+from vlgauge.families.ngram.bleu import summed_bleu
+from vlgauge.families.ngram.bleu import summed_bleu_4
+from vlgauge.families.ngram.bleu import without_match
 from vlgauge.families.ngram.cider import ORDERS
-from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS
-from vlgauge.families.ngram.rouge_bleu import counts_of_columns
-from vlgauge.families.ngram.rouge_bleu import summed_bleu
-from vlgauge.families.ngram.rouge_bleu import summed_bleu_4
-from vlgauge.families.ngram.rouge_bleu import without_match
 
 COUNTED = CountBasedMetric(
     COUNT_COLUMNS,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from vlgauge.families import base  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
-from vlgauge.families.ngram import rouge_bleu  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families.ngram import rouge_l  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.inputs.text import ngrams  # From: "vlgauge[rouge-l]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
 _DESCRIPTION = """\
@@ -55,7 +55,7 @@ class RougeL(base.TokenMetric):
         candidates, theirs = np.flatnonzero(is_candidate), np.flatnonzero(~is_candidate)
         of = example[theirs]
         with base.progress_bar(len(theirs), "Scoring captions", self.progress) as advance:
-            common = rouge_bleu.common_lengths(texts, candidates[of], theirs, advance)
+            common = rouge_l.common_lengths(texts, candidates[of], theirs, advance)
         bounds = np.flatnonzero(ngrams.first_of_run(of))
         lengths = np.maximum(texts.lengths, 1)
         precisions, recalls = np.zeros(len(rows)), np.zeros(len(rows))
@@ -74,5 +74,5 @@ class RougeL(base.TokenMetric):
             }
             for (own, *captions), (lengths, precision, recall) in zip(texts.grouped(example), parts, strict=True)
         )
-        scores = rouge_bleu.coco_rouge_l(precisions, recalls)
+        scores = rouge_l.coco_rouge_l(precisions, recalls)
         return self.scored(len(predictions), rows, scores, details if return_details else None)

@@ -7,11 +7,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from vlgauge.families.ngram.bleu import BleuCounts
+from vlgauge.families.ngram.bleu import coco_bleu
 from vlgauge.families.ngram.cider import SCALE
-from vlgauge.families.ngram.rouge_bleu import BleuCounts
-from vlgauge.families.ngram.rouge_bleu import coco_bleu
-from vlgauge.families.ngram.rouge_bleu import coco_rouge_l
-from vlgauge.families.ngram.rouge_bleu import common_subsequences
+from vlgauge.families.ngram.rouge_l import coco_rouge_l
+from vlgauge.families.ngram.rouge_l import common_subsequences
 from vlgauge.inputs.text.ngrams import ngram_counts
 
 Floats = npt.NDArray[np.float64]

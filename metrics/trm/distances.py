@@ -20,13 +20,13 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import warn
 from vlgauge.families.caption_sets.vectors import CaptionVectors
 from vlgauge.families.ngram import meteor15
+from vlgauge.families.ngram.bleu import bleu_4
 from vlgauge.families.ngram.cider import SCALE
 from vlgauge.families.ngram.cider import DocumentFrequency
 from vlgauge.families.ngram.cider import cider_d_of_examples
 from vlgauge.families.ngram.meteor import VARIANT
 from vlgauge.families.ngram.meteor import meteor_matrices
-from vlgauge.families.ngram.rouge_bleu import bleu_4
-from vlgauge.families.ngram.rouge_bleu import rouge_l
+from vlgauge.families.ngram.rouge_l import rouge_l
 
 Floats = npt.NDArray[np.float64]
 Tokens: TypeAlias = tuple[str, ...]

@@ -18,7 +18,7 @@ from vlgauge.families.aggregation import (
     score_bounds,
 )
 from vlgauge.families.clip_score.formula import clip_scores, reference_scores
-from vlgauge.families.ngram.rouge_bleu import summed_bleu
+from vlgauge.families.ngram.bleu import summed_bleu
 from vlgauge.stats import bootstrap_interval, count_statistic_intervals
 
 

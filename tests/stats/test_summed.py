@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from vlgauge.families.ngram.rouge_bleu import counts_of_columns, summed_bleu_4
+from vlgauge.families.ngram.bleu import counts_of_columns, summed_bleu_4
 from vlgauge.stats import bootstrap_interval, count_statistic, count_statistic_intervals, count_statistic_tests
 from vlgauge.stats.drawing import random_signs
 

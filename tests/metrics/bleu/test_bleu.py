@@ -8,7 +8,7 @@ import pytest
 from coco_captions import coco, needs_coco, random_examples, scores
 
 import vlgauge
-from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS
+from vlgauge.families.ngram.bleu import COUNT_COLUMNS
 
 
 def grams(tokens, n):

@@ -12,8 +12,8 @@ from folders import TESTS
 from one_pair import cider_d, meteor_score
 
 import vlgauge
+from vlgauge.families.ngram.bleu import bleu_counts, coco_bleu
 from vlgauge.families.ngram.cider import DocumentFrequency
-from vlgauge.families.ngram.rouge_bleu import bleu_counts, coco_bleu
 from vlgauge.stats import calibrated_harmonic_pvalue, harmonic_mean_pvalue
 
 SHARED = TESTS.parents[1] / "shared" / "oracles" / "coco_fakecap.json.gz"  # next to the checkout, not part of it

@@ -16,8 +16,8 @@ import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import MissingExtraError
 from vlgauge.families.caption_sets.vectors import CaptionVectors
+from vlgauge.families.ngram.bleu import bleu_4
 from vlgauge.families.ngram.cider import SCALE, DocumentFrequency
-from vlgauge.families.ngram.rouge_bleu import bleu_4
 
 treebank_tokens = folder_module("trm", "treebank_tokens").treebank_tokens
 

@@ -19,7 +19,7 @@ from vlgauge.checkpoints.preflight import look_for_all
 from vlgauge.core.errors import UsageError
 from vlgauge.core.files import FilePath, read_json
 from vlgauge.families.aggregation import corpus_counts, corpus_interval, corpus_value, counted_of
-from vlgauge.families.ngram.rouge_bleu import summed_bleu
+from vlgauge.families.ngram.bleu import summed_bleu
 from vlgauge.research.protocols.evaluation import task_signature
 from vlgauge.research.protocols.files import Folder, coco_captions, columns_of, entry, tidy
 from vlgauge.research.protocols.scoring import checked_columns, families_in, spread

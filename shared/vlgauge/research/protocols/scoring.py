@@ -16,7 +16,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.core.files import parse_json, read_text
 from vlgauge.core.signatures import format_signature
 from vlgauge.core.validation import check_choice
-from vlgauge.families.ngram.rouge_bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
+from vlgauge.families.ngram.bleu import COUNT_COLUMNS, BleuCounts, coco_bleu, counts_of_columns
 from vlgauge.version import __version__
 
 if TYPE_CHECKING:
