@@ -37,7 +37,7 @@ def test_folder_is_what_the_host_loads(toys):
 
 @pytest.mark.parametrize("name", ["pacs", "", "..", "story_toy/", None])
 def test_unknown_name_lists_the_known_ones(toys, name):
-    message = r"`name` must be one of the installed metrics \(image_toy, set_toy, story_toy\), got "
+    message = r"^`name`.*image_toy.*set_toy"
     for look_up in (catalog.metric_folder, catalog.metric_facts, vlgauge.load):
         with pytest.raises(ValueError, match=message):
             look_up(name)
@@ -45,12 +45,12 @@ def test_unknown_name_lists_the_known_ones(toys, name):
 
 @pytest.mark.parametrize("name", ["Story-Toy", "vlgauge/story_toy", "storytoy", "STORY_TOY"])
 def test_name_that_is_written_in_another_way(toys, name):
-    with pytest.raises(ValueError, match=f"got '{name}'; did you mean `story_toy`\\?$"):
+    with pytest.raises(ValueError, match=rf"got '{name}'.*`story_toy`"):
         catalog.metric_folder(name)
 
 
 def test_unknown_setting_of_load_is_refused(toys):
-    with pytest.raises(TypeError, match=r"`weights` is no setting of story_toy; did you mean `weight`\?"):
+    with pytest.raises(TypeError, match=r"^`weights`.*story_toy.*`weight`"):
         vlgauge.load("story_toy", weights=2.0)
 
 
@@ -135,7 +135,7 @@ def test_a_card_without_scores_is_named(use_metrics, tmp_path):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "bad.py").touch()
     use_metrics(tmp_path)
-    with pytest.raises(ValueError, match="the card of bad must list its scores"):
+    with pytest.raises(ValueError, match="card of bad"):
         catalog.metric_facts("bad")
 
 
@@ -215,7 +215,7 @@ def test_every_score_has_its_own_direction_or_none():
     assert [name for name, higher in directions.items() if not higher] == ["chair", "chair_s", "trm"]
     for name in ("trm_pvalue", "chair_length", "trm_mean_log_pvalue", "ref_clip_s_median", "bleu_undefined", "bleurt"):
         assert catalog.direction_of(name) is None
-    with pytest.raises(UsageError, match="`name` must be a score with a direction, got 'chair_length'; those of chair"):
+    with pytest.raises(UsageError, match=r"^`name`.*got 'chair_length'"):
         catalog.score_facts("chair_length")
 
 

@@ -27,9 +27,7 @@ def test_a_version_is_compared_as_a_version():
     with patch.object(optional_dependencies, "version", return_value="4.10.0"):
         assert too_old("x", "4.9", "this") is None
         assert too_old("x", "4.11", "this") == "this needs x 4.11 or newer, and 4.10.0 is installed"
-        with pytest.raises(
-            VersionError, match=r'^this needs x 5 or newer, and 4.10.0 is installed; run: pip install "x>=5"'
-        ):
+        with pytest.raises(VersionError, match=r'5.*4\.10\.0.*"x>=5"'):
             check_version("x", "5", "this")
     with patch.object(optional_dependencies, "version", side_effect=PackageNotFoundError):
         assert too_old("x", "4.9", "this") is None
@@ -67,19 +65,15 @@ def test_what_caused_it_counts():
 def test_a_module_of_another_version_is_not_told_as_a_missing_extra(monkeypatch, tmp_path):
     """Check the message for sentence-transformers 5.1, which has the modules at another path."""
     monkeypatch.setitem(sys.modules, "sentence_transformers.sentence_transformer.modules", None)
-    with pytest.raises(
-        ImportError, match=r'does not fit, .*sentence_transformer.*; run: pip install --upgrade "vlgauge\[mmd'
-    ):
+    with pytest.raises(ImportError, match=r"sentence_transformer.*--upgrade"):
         load_sentence_model(tmp_path, "mean", "cpu")
 
 
 def test_what_only_some_calls_need_is_said_by_them():
     with patch.object(optional_dependencies, "version", return_value="1.3.9"):
-        with pytest.raises(
-            VersionError, match=r"the export eval-results needs huggingface_hub 1.4 or newer, and 1.3.9 is"
-        ):
+        with pytest.raises(VersionError, match=r"huggingface_hub.*1\.4.*1\.3\.9"):
             eval_results([])
-        with pytest.raises(VersionError, match=r"reading rows of the Hub needs datasets 4.8 or newer, and 1.3.9 is"):
+        with pytest.raises(VersionError, match=r"4\.8.*1\.3\.9"):
             hub.search("words")
 
 

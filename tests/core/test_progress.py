@@ -83,7 +83,7 @@ def test_settings_that_are_understood(setting):
 
 @pytest.mark.parametrize("setting", ["False", 0, 1.0])
 def test_other_settings_are_refused(setting):
-    with pytest.raises(ValueError, match=rf"^`progress` must be True, False, None or a function .*, got {setting!r}$"):
+    with pytest.raises(ValueError, match=rf"^`progress`.*got {setting!r}"):
         checked_progress(setting)
 
 

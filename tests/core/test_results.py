@@ -136,5 +136,5 @@ def test_ids_as_texts():
 
 @pytest.mark.parametrize("one", [date(2026, 1, 2), Decimal(1), b"a", {1}], ids=repr)
 def test_an_id_that_is_no_value_of_json_is_refused(one):
-    with pytest.raises(UsageError, match=f"^ids must be texts or numbers, got {type(one).__name__}; write"):
+    with pytest.raises(UsageError, match=f"got {type(one).__name__}"):
         row_keys(["a", one])

@@ -50,7 +50,7 @@ def test_example():
 
 @pytest.mark.parametrize(("text", "part"), [("m|0.1.0", "0.1.0"), ("m|v:1|", ""), ("m|v:1|v:2", "v:2")])
 def test_other_text_is_refused(text, part):
-    with pytest.raises(ValueError, match=rf"`text` must be a signature, NAME\|KEY:VALUE.* got '{part}' in it"):
+    with pytest.raises(ValueError, match=rf"^`text`.*NAME.*got '{part}'"):
         parse_signature(text)
 
 

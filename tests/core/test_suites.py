@@ -24,5 +24,5 @@ def test_metrics_exist_and_columns_have_the_titles_of_cards(suite):
 
 @pytest.mark.parametrize("name", SUITES)
 def test_a_suite_is_not_loaded(name):
-    with pytest.raises(UsageError, match=rf"must be a metric, got the suite '{name}'.* its metrics: \w+"):
+    with pytest.raises(UsageError, match=f"'{name}'"):
         vlgauge.load(name)

@@ -87,18 +87,18 @@ def test_arrays_stay_arrays():
 
 @pytest.mark.parametrize("value", [np.bool_(True), np.nan, np.float32(np.inf), "1", None, np.array(1.0), -1.0])
 def test_what_is_no_number(value):
-    with pytest.raises(ValueError, match=r"^`theta` must be a number of at least 0, got "):
+    with pytest.raises(ValueError, match=r"^`theta`.*at least 0"):
         check_float("theta", value, "a number of at least 0", 0.0)
 
 
 @pytest.mark.parametrize("value", [np.bool_(True), np.float64(2.0), np.array([1]), np.int64(0)])
 def test_what_is_no_whole_number(value):
-    with pytest.raises(ValueError, match=r"^`n` must be a whole number of at least 1, got "):
+    with pytest.raises(ValueError, match=r"^`n`.*at least 1"):
         check_int("n", value, 1)
 
 
 def test_what_is_no_truth_value():
-    with pytest.raises(ValueError, match=r"^`scale` must be True or False, got np\.int64\(1\)$"):
+    with pytest.raises(ValueError, match=r"^`scale`.*got np\.int64.*1"):
         check_bool("scale", np.int64(1))
 
 
