@@ -77,7 +77,7 @@ def test_any_metric_may_add_counts_of_its_own(monkeypatch):
     result = made_run([0.5, 0.25, math.nan], "trm") | {"trm_wrong": [1, 1, None], "trm_of": [2, 4, None]}
     assert corpus_value("trm", result) == 2 / 6
     assert corpus_interval("trm", result).low >= 0
-    with pytest.raises(ValueError, match=r"must have the counts that give the scores of trm, row 1 has the score 0.25"):
+    with pytest.raises(ValueError, match=r"row 1.*0\.25"):
         corpus_value("trm", result | {"trm_of": [2, 5, None]})
 
 

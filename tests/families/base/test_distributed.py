@@ -159,7 +159,7 @@ def test_missing_rank_is_an_error_after_the_timeout(load_toy, rows_folder, rank)
     settings = {"num_process": 3, "process_id": rank, "experiment_id": "e", "cache_dir": str(rows_folder)}
     metric = load_toy("story_toy", timeout=0.1, **settings)
     absent = ["processes 1, 2", "process 0"][rank]
-    told = f"all 3 processes of the run 'e' must come to a round within `timeout` \\(0.1 s\\), {absent} did not; start"
+    told = rf"3 processes.*0\.1 s.*{absent}"
     for _ in range(2):
         with pytest.raises(ValueError, match=told):
             metric.compute(**stories(1))
@@ -184,10 +184,7 @@ def test_a_rank_that_never_computes_is_an_error_after_the_timeout(load_toy, rows
     with ThreadPoolExecutor(2) as pool:
         add_to_both(both, pool=pool)
     first.timeout = 0.3
-    told = (
-        "`compute` must have the rows of all 2 processes of the run 'e', but process 1 had not called `compute` after "
-        r"`timeout` \(0.3 s\); the 1 rows of process 0 are not scored: run the round again"
-    )
+    told = r"^`compute`.*2 processes.*process 1.*called"
     with pytest.raises(ValueError, match=told):
         first.compute()
     assert second.compute() is None
@@ -199,7 +196,7 @@ def test_a_rank_whose_rows_are_discarded_is_an_error_at_once(load_toy, rows_fold
     with ThreadPoolExecutor(2) as pool:
         add_to_both(both, pool=pool)
     second._discard_rows()
-    with pytest.raises(ValueError, match="process 1 ended before all rows were written; the 1 rows of process 0 are"):
+    with pytest.raises(ValueError, match=r"process 1.*ended.*1 rows.*process 0"):
         first.compute()
 
 
@@ -207,9 +204,9 @@ def test_a_rank_whose_rows_are_discarded_is_an_error_at_once(load_toy, rows_fold
     ("damage", "found"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "got 1 rows"),
-        (lambda path: path.write_bytes(path.read_bytes()[:100]), "got a file that fails with: "),
-        (lambda path: path.write_bytes(b""), "got a file that fails with: "),
-        (lambda path: path.unlink(), "got a file that fails with: "),
+        (lambda path: path.write_bytes(path.read_bytes()[:100]), r".*file that fails"),
+        (lambda path: path.write_bytes(b""), r".*file that fails"),
+        (lambda path: path.unlink(), r".*file that fails"),
     ],
 )
 def test_rows_that_are_not_as_many_as_was_said_are_an_error(load_toy, rows_folder, damage, found):
@@ -221,7 +218,7 @@ def test_rows_that_are_not_as_many_as_was_said_are_an_error(load_toy, rows_folde
     damage(path)
     if "1 rows" in found:
         replace_by_one_row(path)
-    with pytest.raises(ValueError, match=f"process 1 of the run 'e' wrote 2 rows, {found}"):
+    with pytest.raises(ValueError, match=rf"process 1.*2 rows.*{found}"):
         first.compute()
     assert files_below(rows_folder) == []
 
@@ -243,7 +240,7 @@ def test_two_objects_of_one_rank_are_refused(load_toy, rows_folder):
         waiting = pool.submit(one.compute, **stories(1))
         while one.writer is None:
             time.sleep(0.01)
-        told = "process 1 takes part in this round already, .* 'e'; give each run an `experiment_id` of its own"
+        told = r"process 1.*'e'.*`experiment_id`"
         with pytest.raises(ValueError, match=told):
             second.compute(**stories(2))
         assert zero.compute(**stories(3))["story_toy_scores"] == [3, 1]
@@ -315,7 +312,7 @@ def test_two_runs_of_one_name_at_once_are_refused_or_whole_and_leave_nothing(loa
 @pytest.mark.parametrize("bad", ["../..", "a/b", "run 1", "e@r1", "é", "x" * 101, "e\n", 7])
 @pytest.mark.parametrize("world", [1, 2])
 def test_experiment_id_is_a_plain_name(load_toy, rows_folder, bad, world):
-    with pytest.raises(ValueError, match="`experiment_id` must be a plain name of at most 100 letters, digits"):
+    with pytest.raises(ValueError, match=r"^`experiment_id`.*at most 100 letters"):
         load_toy("story_toy", num_process=world, experiment_id=bad, cache_dir=str(rows_folder))
 
 

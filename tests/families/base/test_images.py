@@ -175,17 +175,17 @@ def test_channels_come_first_where_both_would_do(metric):
         (
             torch.full((3, 4, 5), 1.5),
             ValueError,
-            r"`images\[0\]` must be a tensor of floats in 0..1, got 1.5 to 1.5; give",
+            r"^`images\[0\]`.*0\.\.1.*got 1\.5",
         ),
         (
             torch.full((3, 4, 5), -0.01),
             ValueError,
-            r"in 0..1, got -0.01 to -0.01; give the picture as it was before it was",
+            r"^`images\[0\]`.*0\.\.1.*got -0\.01",
         ),
-        (torch.full((3, 4, 5), float("nan")), ValueError, "in 0..1, got nan to nan"),
-        (torch.zeros(3, 4, 5, dtype=torch.int64), TypeError, r"of uint8 or of floats .*got int64 of shape \(3, 4, 5\)"),
-        (torch.zeros(4, 4, 5), TypeError, r"of 1 or 3 channels, .*got float32 of shape \(4, 4, 5\)"),
-        (torch.zeros(3, 0, 5), ValueError, "must have at least one pixel"),
+        (torch.full((3, 4, 5), float("nan")), ValueError, r"^`images\[0\]`.*0\.\.1.*got nan"),
+        (torch.zeros(3, 4, 5, dtype=torch.int64), TypeError, r"^`images\[0\]`.*uint8.*got int64"),
+        (torch.zeros(4, 4, 5), TypeError, r"^`images\[0\]`.*3 channels.*got float32"),
+        (torch.zeros(3, 0, 5), ValueError, r"^`images\[0\]`.*pixel"),
     ],
 )
 def test_tensor_that_is_no_picture_is_refused(image_toy, tensor, error, message):
@@ -206,15 +206,15 @@ def test_thin_images_pass(metric, shape):
         (
             "http://host/a.jpg",
             ValueError,
-            "must be a local file, got the address 'http://host/a.jpg'; download it first",
+            r".*'http://host/a\.jpg'",
         ),
-        ("missing.jpg", ValueError, "must be an existing image file, got 'missing.jpg', which is missing"),
-        ("/", ValueError, "must be an image file, got '/', which is no regular file"),
-        (b"", ValueError, "must be the bytes of an image file, got no bytes"),
-        (np.zeros((2, 2), np.float32), TypeError, r"must be a uint8 array .*, got float32 of shape \(2, 2\)"),
-        (Image.new("I;16", (2, 2)), ValueError, "must have 8 bits per channel, got mode 'I;16'; scale it to 8 bits"),
-        (Image.new("F", (2, 2)), ValueError, "must have 8 bits per channel, got mode 'F'"),
-        (None, TypeError, r"must be an image \(path, bytes, PIL image, uint8 array or tensor\), got NoneType"),
+        ("missing.jpg", ValueError, r".*got 'missing\.jpg'"),
+        ("/", ValueError, r".*got '/'"),
+        (b"", ValueError, r".*got no"),
+        (np.zeros((2, 2), np.float32), TypeError, r".*uint8.*got float32"),
+        (Image.new("I;16", (2, 2)), ValueError, r".*8 bits.*'I;16'"),
+        (Image.new("F", (2, 2)), ValueError, r".*8 bits.*'F'"),
+        (None, TypeError, r".*PIL.*uint8.*got NoneType"),
     ],
 )
 def test_bad_image_is_refused_when_added_and_the_rows_before_stay(metric, files, no_sockets, image, fault, message):
@@ -228,12 +228,12 @@ def test_bad_image_is_refused_when_added_and_the_rows_before_stay(metric, files,
     ("row", "kind"), [(None, "NoneType"), (3, "int"), (np.zeros((1, 2, 2, 3), np.uint8), "ndarray"), ({1}, "set")]
 )
 def test_row_that_is_no_list_of_images_is_refused(metric, row, kind):
-    with pytest.raises(ValueError, match=rf"`images\[0\]` must be an image or a list of images, got {kind}"):
+    with pytest.raises(ValueError, match=rf"^`images\[0\]`.*images.*got {kind}"):
         metric.compute(predictions=["a"], images=[row])
 
 
 def test_single_bad_image_is_named_by_its_row(metric):
-    with pytest.raises(ValueError, match=r"`images\[1\]` must be an existing image file, got 'missing.jpg'"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]`.*got 'missing\.jpg'"):
         metric.compute(predictions=["a", "b"], images=[PIXELS[0], "missing.jpg"])
 
 
@@ -243,7 +243,7 @@ def test_optional_images_may_be_none():
 
 def test_broken_file_is_named_when_it_is_decoded(metric, files):
     data = files[0].read_bytes()
-    with pytest.raises(ValueError, match=r"`images\[1\]\[0\]` must be a readable image, got \d+ bytes \(error: "):
+    with pytest.raises(ValueError, match=r"^`images\[1\]\[0\]`.*bytes"):
         metric.compute(predictions=["a", "b"], images=[data, data[: len(data) // 2]])
     assert scores(metric, [data]) == scores(metric, files[:1])
 
@@ -251,7 +251,7 @@ def test_broken_file_is_named_when_it_is_decoded(metric, files):
 def test_file_deleted_in_between_is_named(metric, files):
     metric.add_batch(predictions=["a", "b"], images=files[:2])
     files[1].unlink()
-    with pytest.raises(ValueError, match=r"`images\[1\]\[0\]` must be a readable image, got '.*1.jpg' .*No such file"):
+    with pytest.raises(ValueError, match=r"^`images\[1\]\[0\]`.*1\.jpg"):
         metric.compute()
 
 

@@ -51,7 +51,7 @@ def test_no_rows_are_one_error_on_disk_and_in_memory(load_toy, rows_folder, in_m
     if call == "added nothing":
         metric.add_batch(predictions=[], references=[])
     for _ in range(2):
-        with pytest.raises(ValueError, match="`predictions` and `references` must have at least one row, got none; "):
+        with pytest.raises(ValueError, match=r"^`predictions`.*`references`.*got none"):
             metric.compute(**columns[call])
 
 

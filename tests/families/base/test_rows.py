@@ -94,25 +94,25 @@ def test_optional_column_may_differ_from_batch_to_batch(image_toy):
     ],
 )
 def test_column_that_is_no_list_is_refused(story_toy, column, kind):
-    with pytest.raises(ValueError, match=f"`predictions` must be a list of rows, got {kind}; wrap a"):
+    with pytest.raises(ValueError, match=rf"^`predictions`.*got {kind}"):
         story_toy.compute(predictions=column)
 
 
 @pytest.mark.parametrize("name", ["add_batch", "compute"])
 def test_missing_column_is_named(set_toy, name):
-    with pytest.raises(ValueError, match="`references` is missing: set_toy needs `predictions` and `references`"):
+    with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*`references`"):
         getattr(set_toy, name)(predictions=[["a"]])
 
 
 def test_missing_image_column_is_named_and_the_optional_one_is_not(image_toy):
-    with pytest.raises(ValueError, match=r"`images` is missing: image_toy needs `predictions` and `images`$"):
+    with pytest.raises(ValueError, match=r"^`images`.*`predictions`.*`images`"):
         image_toy.compute(predictions=["a"])
 
 
 def test_columns_of_different_lengths_are_refused(set_toy):
-    with pytest.raises(ValueError, match="`references` must have one row per row of `predictions`, got 1 and 2"):
+    with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*got 1"):
         set_toy.add_batch(predictions=[["a"], ["b"]], references=[["a"]])
-    with pytest.raises(ValueError, match="`references` must have one row per row of `predictions`, got 0 and 1"):
+    with pytest.raises(ValueError, match=r"^`references`.*`predictions`.*got 0"):
         set_toy.add_batch(predictions=[["a"]], references=[])
 
 
@@ -120,14 +120,14 @@ def test_columns_of_different_lengths_are_refused(set_toy):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (None, r"`predictions\[1\]` must be a story, that is a string or a list of sentences, got NoneType"),
-        (3.5, r"`predictions\[1\]` must be a story, .* got float"),
-        (math.nan, r"`predictions\[1\]` must be a story, .* got float"),
-        (b"bytes", r"`predictions\[1\]` must be a story, .* got bytes"),
-        ({"a": "b"}, r"`predictions\[1\]` must be a story, .* got dict"),
-        (np.array([["a"]]), r"`predictions\[1\]` must be a story, .* got ndarray"),
-        (["a", None], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got NoneType"),
-        (["a", ["b"]], r"`predictions\[1\]\[1\]` must be a sentence \(str\), got list"),
+        (None, r"^`predictions\[1\]`.*sentences.*got NoneType"),
+        (3.5, r"^`predictions\[1\]`.*got float"),
+        (math.nan, r"^`predictions\[1\]`.*got float"),
+        (b"bytes", r"^`predictions\[1\]`.*got bytes"),
+        ({"a": "b"}, r"^`predictions\[1\]`.*got dict"),
+        (np.array([["a"]]), r"^`predictions\[1\]`.*got ndarray"),
+        (["a", None], r"^`predictions\[1\]\[1\]`.*got NoneType"),
+        (["a", ["b"]], r"^`predictions\[1\]\[1\]`.*got list"),
     ],
 )
 def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
@@ -138,10 +138,10 @@ def test_story_that_is_none_is_refused_with_its_place(story_toy, row, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("a dog", r"`references\[1\]` must be a list of captions, got str; wrap a single caption: \[caption\]"),
-        (None, r"`references\[1\]` must be a list of captions, got NoneType; give \[\] where there are none$"),
-        (["a", 3], r"`references\[1\]\[1\]` must be a caption \(str\), got int"),
-        (["a\udfffb"], r"`references\[1\]\[0\]` must be valid Unicode, got the lone surrogate U\+DFFF at position 1; "),
+        ("a dog", r"^`references\[1\]`.*got str"),
+        (None, r"^`references\[1\]`.*got NoneType"),
+        (["a", 3], r"^`references\[1\]\[1\]`.*got int"),
+        (["a\udfffb"], r"^`references\[1\]\[0\]`.*DFFF.*position 1"),
     ],
 )
 def test_captions_that_are_none_are_refused_with_their_place(set_toy, row, message):
@@ -153,8 +153,8 @@ def test_captions_that_are_none_are_refused_with_their_place(set_toy, row, messa
     ("row", "message"),
     [
         (None, r"`predictions\[1\]` must be a string, got NoneType"),
-        (["a"], r"`predictions\[1\]` must be a string, got list"),
-        ("\ud83d", r"`predictions\[1\]` must be valid Unicode, got the lone surrogate U\+D83D at position 0"),
+        (["a"], r"^`predictions\[1\]`.*got list"),
+        ("\ud83d", r"^`predictions\[1\]`.*U\+D83D.*position 0"),
     ],
 )
 def test_text_that_is_none_is_refused_with_its_place(image_toy, row, message):
@@ -168,7 +168,7 @@ def test_optional_text_may_be_none():
 
 
 def test_stories_of_two_forms_in_one_call_are_refused(story_toy):
-    message = "`predictions` must have one form in a call, got a list of sentences first and a string in row 2"
+    message = r"^`predictions`.*row 2"
     with pytest.raises(ValueError, match=message):
         story_toy.compute(predictions=[["a"], ["b"], "c"])
 
@@ -176,7 +176,7 @@ def test_stories_of_two_forms_in_one_call_are_refused(story_toy):
 def test_stories_of_two_forms_in_two_batches_are_refused_by_compute(story_toy):
     story_toy.add_batch(predictions=["a"])
     story_toy.add_batch(predictions=[["b"]])
-    with pytest.raises(ValueError, match="got a string first and a list of sentences in row 1; give every story as"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*sentences.*row 1"):
         story_toy.compute()
     assert story_toy.compute(predictions=["ab"])["story_toy"] == 2.0
 
@@ -192,17 +192,17 @@ def test_blank_references_are_none(metric, blank):
     without = [["a dog ran", "the dog"], [], ["birds sing"]]
     own = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=without)
     for given in ([["a dog ran", blank, "the dog"], [blank, blank], ["birds sing"]],):
-        told = "`references` must have no blank texts, got 3 in 2 of 3 rows, the first in row 0; they are left out"
+        told = r"^`references`.*got 3.*2 of 3 rows"
         with pytest.warns(UserWarning, match=told):
             found = vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=given)
         assert same(found, own)
     alone = [["a dog ran", "the dog"], blank, "birds sing"]
-    with pytest.warns(UserWarning, match="got 1 in 1 of 3 rows, the first in row 1; they are left out"):
+    with pytest.warns(UserWarning, match=r"got 1.*1 of 3 rows.*row 1"):
         assert same(vlgauge.load(metric, keep_in_memory=True).compute(predictions=PREDICTIONS, references=alone), own)
 
 
 def test_a_blank_candidate_of_a_set_is_one(set_toy):
-    with pytest.warns(UserWarning, match="`references` must have no blank texts, got 1 in 1 of 1 rows"):
+    with pytest.warns(UserWarning, match=r"^`references`.*got 1.*1 of 1 rows"):
         stored = set_toy._stored({"predictions": [["", "a"]], "references": [["", "b"]]})
     assert stored == {"predictions": [["", "a"]], "references": [["b"]]}
 
@@ -228,7 +228,7 @@ def as_csv_gives_them_back():
     ],
 )
 def test_lists_that_became_texts_are_refused(image_toy, rows):
-    told = r"`references` must have texts or lists of texts, got \d of 3 rows that .* by ast.literal_eval first"
+    told = r"^`references`.*3 rows.*ast\.literal_eval"
     with pytest.raises(ValueError, match=told):
         vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=PREDICTIONS, references=rows)
     with pytest.raises(ValueError, match=told):
@@ -241,16 +241,16 @@ def test_lists_that_became_texts_are_refused(image_toy, rows):
 
 def test_stories_that_became_texts_are_refused_and_captions_told(story_toy):
     stories = ["['We went.', 'We ate.']"] * 2
-    with pytest.raises(ValueError, match=r"`predictions` must have texts .*, got 2 of 2 rows .*ast\.literal_eval"):
+    with pytest.raises(ValueError, match=r"^`predictions`.*got 2 of 2 rows"):
         story_toy.compute(predictions=stories)
     # A model may write so, also while it is trained.
-    with pytest.warns(UserWarning, match=r"`predictions` has 2 of 2 rows .*; each is scored as one text"):
+    with pytest.warns(UserWarning, match=r"^`predictions`.*2 of 2 rows.*scored"):
         vlgauge.load("rouge_l", keep_in_memory=True).compute(predictions=stories, references=["a", "b"])
 
 
 def test_captions_in_brackets_are_texts(story_toy):
     captions = ["[laughs]", "(music)", "['tis the season]", "['a', b]"]
     assert len(story_toy.compute(predictions=captions)["story_toy_scores"]) == 4
-    told = "`predictions` has 1 of 2 rows that read as a list of texts, the first, in row 1, is \"\\['a'\\]\"; each is"
+    told = r"^`predictions`.*1 of 2 rows.*row 1"
     with pytest.warns(UserWarning, match=told):
         story_toy.compute(predictions=["a", "['a']"])

@@ -36,10 +36,10 @@ def sentences(text):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"weights": 2.0}, r"`weights` is no setting of story_toy; did you mean `weight`\?"),
-        ({"keep_in_memroy": True}, r"`keep_in_memroy` is no setting of story_toy; did you mean `keep_in_memory`\?"),
-        ({"zzz": 1}, r"`zzz` is no setting of story_toy; known are cache_dir, config_name, experiment_id, keep_in"),
-        ({"n": 4, "weight": 2.0}, r"`n` is no setting of story_toy; known are"),
+        ({"weights": 2.0}, r"^`weights`.*story_toy.*`weight`"),
+        ({"keep_in_memroy": True}, r"^`keep_in_memroy`.*story_toy.*`keep_in_memory`"),
+        ({"zzz": 1}, r"^`zzz`.*story_toy.*cache_dir"),
+        ({"n": 4, "weight": 2.0}, r"^`n`.*story_toy"),
     ],
 )
 def test_unknown_setting_is_refused_with_the_nearest_known_one(load_toy, settings, message):
@@ -56,8 +56,8 @@ def test_setting_that_only_the_host_uses_is_not_advertised():
 @pytest.mark.parametrize(
     ("name", "config", "message"),
     [
-        ("story_toy", "fast", "`config_name` is no configuration of story_toy, got 'fast'; leave it out"),
-        ("set_toy", "jaccrd", "`config_name` is no configuration of set_toy, got 'jaccrd'; known are jaccard, overlap"),
+        ("story_toy", "fast", r"^`config_name`.*toy.*got 'fast'"),
+        ("set_toy", "jaccrd", r"^`config_name`.*got 'jaccrd'"),
     ],
 )
 def test_unknown_config_is_refused(load_toy, name, config, message):
@@ -66,7 +66,7 @@ def test_unknown_config_is_refused(load_toy, name, config, message):
 
 
 def test_config_may_be_positional():
-    with pytest.raises(ValueError, match="`config_name` is no configuration of tunable, got 'fast'"):
+    with pytest.raises(ValueError, match=r"^`config_name`.*tunable.*got 'fast'"):
         Tunable("fast")
 
 
@@ -84,7 +84,7 @@ def test_profile_comes_from_the_setting_then_the_environment_then_paper(monkeypa
     monkeypatch.setenv("VLGAUGE_PROFILE", "embedded")
     assert Tunable().profile == "embedded"
     assert Tunable(profile="paper").profile == "paper"
-    with pytest.raises(ValueError, match="`profile` must be one of 'paper', 'embedded', got ''"):
+    with pytest.raises(ValueError, match=r"^`profile`.*got ''"):
         Tunable(profile="")
 
 
@@ -92,7 +92,7 @@ def test_profile_comes_from_the_setting_then_the_environment_then_paper(monkeypa
 def test_unknown_profile_is_refused(monkeypatch, from_environment):
     if from_environment:
         monkeypatch.setenv("VLGAUGE_PROFILE", "embed")
-    message = r"`profile` must be one of 'paper', 'embedded', got 'embed'; did you mean `embedded`\?"
+    message = r"^`profile`.*got 'embed'.*`embedded`"
     with pytest.raises(ValueError, match=message):
         Tunable(**({} if from_environment else {"profile": "embed"}))
 
@@ -100,7 +100,7 @@ def test_unknown_profile_is_refused(monkeypatch, from_environment):
 def test_script_that_needs_a_newer_package_says_how_to_get_it():
     newer = type("Tunable", (Tunable,), {"requires": "9.1"})
     hint = r'run: pip install --upgrade "vlgauge\[tunable\] @ git\+https://github.com/vlgauge/vlgauge@v9.1.0"'
-    with pytest.raises(ImportError, match=f"tunable needs vlgauge 9.1 or newer, got {vlgauge.__version__}; {hint}"):
+    with pytest.raises(ImportError, match=rf"9\.1.*got {vlgauge.__version__}.*{hint}"):
         newer()
 
 
@@ -116,9 +116,9 @@ def test_bases_are_abstract(family):
 @pytest.mark.parametrize(
     ("keyword", "message"),
     [
-        ("prediction", r"`prediction` is no keyword of tunable; did you mean `predictions`\?"),
-        ("return_detail", r"`return_detail` is no keyword of tunable; did you mean `return_details`\?"),
-        ("n", r"`n` is no keyword of tunable; known are predictions, return_details, table"),
+        ("prediction", r"^`prediction`.*`predictions`"),
+        ("return_detail", r"^`return_detail`.*`return_details`"),
+        ("n", r"^`n`.*return_details"),
     ],
 )
 def test_unknown_keyword_of_compute_is_refused_and_the_rows_stay(rows_folder, keyword, message):
@@ -133,9 +133,9 @@ def test_unknown_keyword_of_compute_is_refused_and_the_rows_stay(rows_folder, ke
 def test_keyword_of_compute_is_refused_by_add(rows_folder, name):
     metric = Tunable(cache_dir=str(rows_folder))
     story = "a" if name == "add" else ["a"]
-    with pytest.raises(TypeError, match="`table` is no column of tunable; pass it to `compute`"):
+    with pytest.raises(TypeError, match=r"^`table`.*`compute`"):
         getattr(metric, name)(predictions=story, table={})
-    with pytest.raises(TypeError, match="`tables` is no keyword of tunable; did you mean `table`"):
+    with pytest.raises(TypeError, match=r"^`tables`.*`table`"):
         getattr(metric, name)(predictions=story, tables={})
 
 
@@ -146,16 +146,14 @@ def test_data_given_per_call_reach_the_metric(rows_folder):
 
 def test_data_given_per_call_need_a_single_process(rows_folder):
     metric = Tunable(cache_dir=str(rows_folder), num_process=2, process_id=1, experiment_id="e")
-    message = "`table` must be left out when `num_process` is over 1, because only the rows travel between processes"
+    message = r"^`table`.*`num_process`.*over 1"
     with pytest.raises(ValueError, match=message):
         metric.compute(predictions=["a"], table={})
 
 
 @pytest.mark.parametrize("experiment_id", [None, ""])
 def test_several_processes_need_one_id(experiment_id):
-    with pytest.raises(
-        ValueError, match="`experiment_id` must be one string shared by all processes when `num_process`"
-    ):
+    with pytest.raises(ValueError, match=r"^`experiment_id`.*`num_process`"):
         Tunable(num_process=2, process_id=0, experiment_id=experiment_id)
 
 
@@ -197,13 +195,13 @@ def test_settings_are_shown_without_addresses(value, shown):
 @pytest.mark.parametrize("value", ["release", 3, None, ["released"]])
 def test_one_of_lists_the_choices(value):
     assert base.check_choice("variant", "released", ["released", "paper"]) == "released"
-    with pytest.raises(ValueError, match="`variant` must be one of 'released', 'paper', got"):
+    with pytest.raises(ValueError, match=r"^`variant`.*'released'.*'paper'"):
         base.check_choice("variant", value, ["released", "paper"])
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "2", None, True, float("nan")])
 def test_whole_number_refuses_the_rest(value):
-    with pytest.raises(ValueError, match="`n` must be a whole number of at least 1, got"):
+    with pytest.raises(ValueError, match=r"^`n`.*at least 1"):
         base.check_int("n", value, 1)
 
 
@@ -215,7 +213,7 @@ def test_whole_number_is_a_plain_int(value):
 @pytest.mark.parametrize("value", ["False", 1, 0, None])
 def test_true_or_false_refuses_the_rest(value):
     assert base.check_bool("x", False) is False
-    with pytest.raises(ValueError, match="`x` must be True or False, got"):
+    with pytest.raises(ValueError, match=r"^`x`"):
         base.check_bool("x", value)
 
 
@@ -232,7 +230,7 @@ def test_nearest_names_one_or_all(word, known, clause):
 
 
 def test_progress_is_checked():
-    with pytest.raises(ValueError, match=r"^`progress` must be True, False, None or a function"):
+    with pytest.raises(ValueError, match=r"^`progress`"):
         Tunable(progress="no")
 
 

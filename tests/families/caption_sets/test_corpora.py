@@ -112,7 +112,7 @@ def ragged(*sizes):
 )
 def test_mixed_sizes_are_told_once_with_their_counts(name, pvalue, advice):
     sides = ragged((3, 4), (2, 2), (3, 4), (1, 4))
-    with pytest.warns(UserWarning, match="is a mean over sets of") as caught:
+    with pytest.warns(UserWarning, match="over sets") as caught:
         scored(name, sides, pvalue=pvalue, chunk_bytes=1)
     assert {warning.filename for warning in caught} == {__file__}
     assert len(caught) == 1
@@ -154,7 +154,7 @@ def test_captions_of_which_the_encoder_knows_no_word_are_undefined_and_not_the_b
     file.write_text("dog 1 0\nplane 0 1\n", encoding="utf-8")
     metric = vlgauge.load(name, encoder=f"vectors:{file}", pvalue="exact", keep_in_memory=True)
     unknown = ["собака", "кот"]
-    with pytest.warns(UserWarning, match=f"1 rows have no word that `encoder` knows, so their `{name}` is undefined"):
+    with pytest.warns(UserWarning, match=rf"1 rows.*`encoder`.*`{name}`"):
         result = metric.compute(
             predictions=[unknown, unknown, ["dog", "dog"]],
             references=[["пёс", "самолёт"], ["dog", "plane"], ["dog", "dog"]],
@@ -173,7 +173,7 @@ def test_captions_that_differ_and_have_one_vector_are_told(name):
         return np.ones((len(texts), 2))
 
     metric = vlgauge.load(name, encoder=blind, keep_in_memory=True)
-    with pytest.warns(UserWarning, match="`encoder` returns one embedding for the different captions of 1 rows"):
+    with pytest.warns(UserWarning, match=r"^`encoder`.*1 rows"):
         result = metric.compute(
             predictions=[["a dog", "a cat"], ["A dog", "a dog"]], references=[["a jet", "a bus"], ["a  dog", "a dog"]]
         )

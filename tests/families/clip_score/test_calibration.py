@@ -66,9 +66,9 @@ def test_the_intervals_hold_what_other_draws_give():
 
 def test_what_cannot_be_fitted():
     read, seen, picture_of = drawn()
-    with pytest.raises(ValueError, match="FILE must have at least 10 different images to shuffle, got 9"):
+    with pytest.raises(ValueError, match=r"FILE.*at least 10 different.*got 9"):
         fitted(read[:9], seen[:9], picture_of[:9], **HOW, **ABOUT)
-    with pytest.raises(ValueError, match="FILE must have captions that match their images better than other images"):
+    with pytest.raises(ValueError, match=r"FILE.*match"):
         fitted(-read, seen, picture_of, **HOW, **ABOUT)
 
 
@@ -79,7 +79,7 @@ def test_a_file_comes_back_and_no_other_is_taken(tmp_path):
     record = json.loads((tmp_path / "scale.json").read_text())
     for changed in (record | {"w": 3.0}, {"w": 1}, [1], record | {"more": 1}):
         (tmp_path / "other.json").write_text(json.dumps(changed))
-        with pytest.raises(ValueError, match="`calibration` must be an unmodified file written by `vlgauge calibrate`"):
+        with pytest.raises(ValueError, match=r"^`calibration`.*`vlgauge calibrate`"):
             read_calibration(tmp_path / "other.json")
 
 
@@ -125,19 +125,19 @@ def test_scores_are_not_clamped_and_signed(load):
 )
 def test_a_scale_of_another_backbone_is_refused_before_a_picture(load, changes, other):
     metric, _, encoder = load(**changes)
-    with pytest.raises(ValueError, match=f"`calibration` must be fitted on the same backbone, .* got {other}"):
+    with pytest.raises(ValueError, match=rf"^`calibration`.*got {other}"):
         metric.compute(**ROWS)
     assert not encoder.forwards
 
 
 def test_what_goes_with_it(load, tmp_path):
     metric, _, _ = load()
-    with pytest.warns(UserWarning, match="`references` are ignored with `calibration`"):
+    with pytest.warns(UserWarning, match=r"^`references`.*`calibration`"):
         found = metric.compute(**ROWS, references=[["east"]] * 3)
     assert "ref_clip_s" not in found
-    with pytest.raises(ValueError, match="`w` cannot be combined with `calibration`"):
+    with pytest.raises(ValueError, match=r"^`w`.*`calibration`"):
         vlgauge.load("clip_s", calibration=tmp_path / "scale.json", w=2.0)
-    with pytest.raises(ValueError, match="`calibration` is not supported for videos"):
+    with pytest.raises(ValueError, match=r"^`calibration`.*videos"):
         vlgauge.load("clip_s", "video", calibration=tmp_path / "scale.json")
 
 
@@ -145,7 +145,7 @@ def test_many_negative_cosines_are_told(load):
     metric, _, _ = load()
     plain = vlgauge.load("clip_s", keep_in_memory=True)
     rows = {"predictions": ["east"] * 18 + ["west"] * 2, "images": [grey(1)] * 20}
-    with pytest.warns(UserWarning, match="2 of 20 cosines are negative and count as 0, so that clip_s does not tell"):
+    with pytest.warns(UserWarning, match=r"2 of 20 cosines.*clip_s"):
         plain.compute(**rows)
     # One of 20 is 5%, and few rows are not sufficient for a warning.
     plain.compute(predictions=["east"] * 19 + ["west"], images=[grey(1)] * 20)

@@ -80,7 +80,7 @@ BROKEN = {
 def test_unreadable_images(clip_s, tolerant, data):
     with pytest.raises(ValueError, match=r"`images\[1\]` must (be a readable image|have at most|have 8 bits)"):
         clip_s.compute(predictions=["a dog"] * 2, images=[GOOD, data])
-    with pytest.warns(UserWarning, match="^2 of 4 images could not be read; their scores are undefined$"):
+    with pytest.warns(UserWarning, match="2 of 4 images could"):
         result = tolerant.compute(
             predictions=["a dog"] * 4, images=[data, GOOD, GOOD, data], references=[["dogs"]] * 4, return_details=True
         )
@@ -119,10 +119,10 @@ def test_file_that_vanishes_before_it_is_scored(clip_s, tolerant, tmp_path):
         metric.add_batch(predictions=["a dog", "a dog"], images=[path, GOOD])
         path.unlink()
         if metric is clip_s:
-            with pytest.raises(ValueError, match=r"`images\[0\]` must be a readable image"):
+            with pytest.raises(ValueError, match=r"^`images\[0\]`.*readable"):
                 metric.compute()
         else:
-            with pytest.warns(UserWarning, match="1 of 2 images could not be read"):
+            with pytest.warns(UserWarning, match="1 of 2 images could"):
                 assert metric.compute()["clip_s_undefined"] == 1
 
 
@@ -135,7 +135,7 @@ def test_odd_sizes(clip_s, size):
 def test_animation_is_scored_by_its_first_frame(clip_s):
     first, second = Image.new("RGB", (20, 20), "red"), Image.new("RGB", (20, 20), "blue")
     data = encoded(first, "GIF", save_all=True, append_images=[second])
-    with pytest.warns(UserWarning, match="has more than one frame; only the first is scored"):
+    with pytest.warns(UserWarning, match="first is scored"):
         moving = clip_s.compute(predictions=["a dog"], images=[data])["clip_s"]
     assert moving == clip_s.compute(predictions=["a dog"], images=[encoded(first, "GIF")])["clip_s"]
 
@@ -144,7 +144,7 @@ def test_many_animations_are_one_warning(clip_s):
     frames = [Image.new("RGB", (20, 20), (i, 9, 9)) for i in range(13)]
     still = encoded(frames[0], "PNG")
     moving = [encoded(frame, "GIF", save_all=True, append_images=[frames[0]]) for frame in frames[1:]]
-    message = r"`images\[1\]` and 11 other images have more than one frame; only the first of each is scored"
+    message = r"^`images\[1\]`.*11 other"
     with pytest.warns(UserWarning, match=message) as told:
         clip_s.compute(predictions=["a dog"] * 13, images=[still, *moving])
     assert len(told) == 1
@@ -160,7 +160,7 @@ def test_forms_of_an_image_agree(clip_s, name):
 
 # -- texts, references ------------------------------------------------------------------------------------------------
 def test_ten_thousand_words(clip_s, load):
-    with pytest.warns(UserWarning, match="1 of 1 captions and references have more than 77 tokens and were cut"):
+    with pytest.warns(UserWarning, match=r"1 of 1 captions.*than 77 tokens"):
         long = clip_s.compute(predictions=["dog " * 10_000], images=[GOOD])["clip_s"]
     with pytest.warns(UserWarning, match="were cut"):
         # First 76 ids and the end token: later tokens make no difference, and the end token is kept.
@@ -168,7 +168,7 @@ def test_ten_thousand_words(clip_s, load):
     assert long == cut
     fits = clip_s.compute(predictions=["dog " * 72], images=[GOOD])["clip_s"]
     assert fits == pytest.approx(long, abs=1e-5)
-    with pytest.raises(ValueError, match=r"`predictions\[0\]` must have at most 77 tokens"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\]`.*at most 77 tokens"):
         load(long_text="error").compute(predictions=["dog " * 10_000], images=[GOOD])
 
 
@@ -176,31 +176,31 @@ def test_unusual_texts(clip_s):
     texts = ["\x00", "犬" * 10, "🐕", "a\u2028b", "<b>&amp;</b>", "A" * 60]
     scores = clip_s.compute(predictions=texts, images=[GOOD] * len(texts))["clip_s_scores"]
     assert all(0 <= score <= 2.5 for score in scores)
-    with pytest.raises(ValueError, match=r"`predictions\[0\]` must be valid Unicode"):
+    with pytest.raises(ValueError, match=r"^`predictions\[0\]`.*Unicode"):
         clip_s.compute(predictions=["a\ud800"], images=[GOOD])
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"predictions": [3], "images": [GOOD]}, r"`predictions\[0\]` must be a string, got int"),
-        ({"predictions": ["a"], "images": [GOOD, GOOD]}, "`images` must have one row per row of `predictions`"),
-        ({"predictions": "a", "images": [GOOD]}, "`predictions` must be a list of rows, got str"),
-        ({"predictions": ["a"], "images": [3]}, r"`images\[0\]` must be one image, got int"),
+        ({"predictions": [3], "images": [GOOD]}, r"^`predictions\[0\]`.*got int"),
+        ({"predictions": ["a"], "images": [GOOD, GOOD]}, r"^`images`.*`predictions`"),
+        ({"predictions": "a", "images": [GOOD]}, r"^`predictions`.*got str"),
+        ({"predictions": ["a"], "images": [3]}, r"^`images\[0\]`.*got int"),
         *(
             (
                 {"predictions": ["a"], "images": [nothing]},
-                r"`images\[0\]` must be one image, got NoneType; leave out what is missing",
+                r"^`images\[0\]`.*got NoneType",
             )
             for nothing in (None, [None])
         ),
         (
             {"predictions": ["a"], "images": [GOOD], "references": [[None]]},
-            r"`references\[0\]\[0\]` must be a caption \(str\), got NoneType",
+            r"^`references\[0\]\[0\]`.*got NoneType",
         ),
         (
             {"predictions": ["a"], "images": [GOOD], "references": [3]},
-            r"`references\[0\]` must be a list of captions, got int",
+            r"^`references\[0\]`.*got int",
         ),
     ],
 )
@@ -212,12 +212,10 @@ def test_bad_rows_are_refused(clip_s, rows, message):
 @pytest.mark.parametrize("form", [str, lambda path: [path], lambda path: {"path": str(path)}])
 def test_a_missing_file_is_one_that_cannot_be_read(load, tolerant, tmp_path, form):
     rows = {"predictions": ["a dog"] * 2, "images": [form(tmp_path / "gone.png"), GOOD], "references": [["dogs"]] * 2}
-    with pytest.warns(UserWarning, match="1 of 2 images could not be read; their scores are undefined"):
+    with pytest.warns(UserWarning, match="1 of 2 images could"):
         result = tolerant.compute(**rows)
     assert np.isnan(result["clip_s_scores"]).tolist() == np.isnan(result["ref_clip_s_scores"]).tolist() == [True, False]
-    with pytest.raises(
-        UsageError, match=r"`images\[0\]` must be an existing image file, got '.*gone.png', which is miss"
-    ):
+    with pytest.raises(UsageError, match=r"^`images\[0\]`.*gone\.png.*miss"):
         load().compute(**rows)
     # Inputs that can never be read raise an error in any case.
     for image in (str(tmp_path), "https://example.org/x.png", "a\0b"):
@@ -228,10 +226,10 @@ def test_a_missing_file_is_one_that_cannot_be_read(load, tolerant, tmp_path, for
 @pytest.mark.parametrize("form", [str, lambda path: {"path": path, "end": 1.0}, lambda path: [str(path), GOOD]])
 def test_a_missing_video_is_one_that_cannot_be_read(load, tmp_path, form):
     rows = {"predictions": ["a dog"] * 2, "videos": [CLIP, form(tmp_path / "gone.mp4")]}
-    with pytest.warns(UserWarning, match="1 of 2 videos could not be read"):
+    with pytest.warns(UserWarning, match="1 of 2 videos could"):
         result = load(config="video", on_error="nan").compute(**rows)
     assert np.isnan(result["clip_s_scores"]).tolist() == [False, True]
-    with pytest.raises(UsageError, match=r"must be an existing (image|video) file, got '.*gone.mp4', which is missing"):
+    with pytest.raises(UsageError, match=r"gone\.mp4"):
         load(config="video").compute(**rows)
 
 
@@ -241,9 +239,9 @@ def test_unreadable_videos(load, tmp_path):
     (tmp_path / "text.mp4").write_text("hello", encoding="utf-8")
     for name in ("cut.mp4", "text.mp4"):
         rows = {"predictions": ["a dog"] * 2, "videos": [CLIP, tmp_path / name], "references": [["dogs"]] * 2}
-        with pytest.raises(ValueError, match=r"`videos\[1\]` must be a readable video"):
+        with pytest.raises(ValueError, match=r"^`videos\[1\]`.*readable"):
             load(config="video").compute(**rows)
-        with pytest.warns(UserWarning, match="^1 of 2 videos could not be read; their scores are undefined$"):
+        with pytest.warns(UserWarning, match="1 of 2 videos could"):
             result = load(config="video", on_error="nan").compute(**rows)
         assert np.isnan(result["clip_s_scores"]).tolist() == [False, True]
         assert np.isnan(result["ref_clip_s_scores"]).tolist() == [False, True]
@@ -251,15 +249,15 @@ def test_unreadable_videos(load, tmp_path):
 
 def test_one_unreadable_frame_makes_its_video_undefined(load):
     rows = {"predictions": ["a dog"] * 2, "videos": [[GOOD, b"hello"], [GOOD]]}
-    with pytest.raises(ValueError, match=r"`videos\[0\]\[1\]` must be a readable image"):
+    with pytest.raises(ValueError, match=r"^`videos\[0\]\[1\]`"):
         load(config="video").compute(**rows)
-    with pytest.warns(UserWarning, match="1 of 2 videos could not be read"):
+    with pytest.warns(UserWarning, match="1 of 2 videos could"):
         result = load(config="video", on_error="nan").compute(**rows)
     assert np.isnan(result["clip_s_scores"]).tolist() == [True, False]
 
 
 def test_video_without_frames(load):
-    with pytest.warns(UserWarning, match="1 of 1 videos have no frames; their scores are undefined"):
+    with pytest.warns(UserWarning, match="1 of 1 videos"):
         result = load(config="video").compute(predictions=["a dog"], videos=[[]])
     assert math.isnan(result["clip_s"])
 
@@ -295,7 +293,7 @@ def test_checkpoint_of_another_architecture(load, tmp_path):
 
 
 def test_weights_of_plain_clip_are_no_pac_s(load, base):
-    with pytest.raises(ValueError, match="these are the CLIP weights; use clip_s"):
+    with pytest.raises(ValueError, match=r"CLIP.*clip_s"):
         load("pac_s", checkpoint=base).compute(predictions=["a dog"], images=[GOOD])
 
 

@@ -72,7 +72,7 @@ def test_words_of_the_only_sentence_weigh_nothing():
 
 
 def test_no_sentence_is_refused():
-    with pytest.raises(ValueError, match="`idf` must have at least one sentence to count words in, got none in 'x'"):
+    with pytest.raises(ValueError, match=r"^`idf`.*got none"):
         fit_idf([], "x", 77)
 
 
@@ -109,7 +109,7 @@ def test_changed_table_is_refused(tmp_path, change):
     record = json.loads(path.read_text("utf-8"))
     change(record)
     path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"`idf` must be an unmodified table written by Idf.save, got"):
+    with pytest.raises(ValueError, match=r"^`idf`.*Idf\.save"):
         resolved(path)
 
 
@@ -129,11 +129,11 @@ def test_corpus_from_a_file(tmp_path, name, text):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("x.json", b'{"a": 1}', "`idf` must be a JSON list of sentences, or lists of sentences by key"),
-        ("x.json", b'["a", 3]', "`idf` must be a JSON list of sentences"),
-        ("x.json", b"[", "`idf` must contain JSON, got .* in line 1"),
-        ("x.txt", b"a\xff", "`idf` must be UTF-8 text, got byte 0xff"),
-        ("x.txt", b"\n", "`idf` must have at least one sentence to count words in, got none in 'x'"),
+        ("x.json", b'{"a": 1}', r"^`idf`.*JSON.*key"),
+        ("x.json", b'["a", 3]', r"^`idf`.*JSON.*sentences"),
+        ("x.json", b"[", r"^`idf`.*JSON.*line 1"),
+        ("x.txt", b"a\xff", r"^`idf`.*UTF-8.*byte 0xff"),
+        ("x.txt", b"\n", r"^`idf`.*got none"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, name, data, message):
@@ -145,7 +145,7 @@ def test_bad_files_are_refused(tmp_path, name, data, message):
 # -- the setting ------------------------------------------------------------------------------------------------------
 def test_a_table_of_broken_json_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{")
-    with pytest.raises(ValueError, match=r"`idf` must contain JSON, got .* in line 1"):
+    with pytest.raises(ValueError, match=r"^`idf`.*JSON.*line 1"):
         resolved(tmp_path / "x.json")
 
 
@@ -169,16 +169,16 @@ def test_rows_of_the_call():
 
 def test_references_that_are_missing():
     for references in (None, []):
-        with pytest.raises(ValueError, match="`idf='references'` needs references, got none"):
+        with pytest.raises(ValueError, match=r"^`idf='references'`.*got none"):
             resolved("references", references=references)
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("reference", "`idf` must be one of 'references', 'candidates', 'auto' or an existing file, got 'reference'"),
+        ("reference", r"^`idf`.*got 'reference'"),
         ("x" * 5000, r"`idf` must be one of .* or an existing file, got 'x{50,}\.\.\.$"),
-        (True, "`idf` must be 'references', 'candidates', 'auto', a list of sentences, .* got bool"),
+        (True, r"^`idf`.*got bool"),
         ([], "got list"),
         (["a", 3], "got list"),
         (b"auto", "got bytes"),

@@ -218,9 +218,9 @@ def test_an_unknown_ngram_weighs_as_one_of_a_single_document():
 @pytest.mark.parametrize(
     ("counts", "documents", "message"),
     [
-        ({}, 0, "`n_documents` must be an integer of at least 1, got 0"),
-        ({"a b": 5}, 4, "`counts` must be integers from 1 to `n_documents`=4, got 5 for 'a b'"),
-        ({"a": 0}, 4, "`counts` must be integers from 1 to `n_documents`=4, got 0 for 'a'"),
+        ({}, 0, r"^`n_documents`.*at least 1.*got 0"),
+        ({"a b": 5}, 4, r"^`counts`.*from 1.*got 5"),
+        ({"a": 0}, 4, r"^`counts`.*from 1.*got 0"),
     ],
 )
 def test_impossible_tables_are_refused(counts, documents, message):
@@ -231,12 +231,12 @@ def test_impossible_tables_are_refused(counts, documents, message):
 @pytest.mark.parametrize(
     ("counts", "documents", "message"),
     [
-        ({"a": 2}, 10, "`counts` must have tuples of tokens as n-grams, got 'a'"),
-        ([("a",)], 10, "`counts` must map n-grams to numbers of documents, got list"),
-        ({("a",): 1.5}, 10, "`counts` must be integers from 1 to `n_documents`=10, got 1.5 for 'a'"),
-        ({("a",) * 5: 1}, 10, "`counts` must have n-grams of 1 to 4 tokens, got"),
-        ({}, float("inf"), "`n_documents` must be an integer of at least 1, got inf"),
-        ({}, True, "`n_documents` must be an integer of at least 1, got True"),
+        ({"a": 2}, 10, r"^`counts`.*got 'a'"),
+        ([("a",)], 10, r"^`counts`.*got list"),
+        ({("a",): 1.5}, 10, r"^`counts`.*from 1.*got 1\.5"),
+        ({("a",) * 5: 1}, 10, r"^`counts`.*1 to 4 tokens"),
+        ({}, float("inf"), r"^`n_documents`.*at least 1.*got inf"),
+        ({}, True, r"^`n_documents`.*at least 1.*got True"),
     ],
 )
 def test_tables_of_other_types_are_refused(counts, documents, message):
@@ -253,7 +253,7 @@ def test_a_table_stays_as_it_was_made():
 
 def test_a_reference_may_be_a_string_and_a_tokenizer_no_generator():
     assert DocumentFrequency.from_references(["a b", "a c"]).counts == {("a",): 2}
-    with pytest.raises(ValueError, match="`tokenizer` must return a list of str, got <generator"):
+    with pytest.raises(ValueError, match=r"^`tokenizer`"):
         DocumentFrequency.from_references([["a"]], tokenizer=lambda text: (word for word in text.split()))
 
 
@@ -292,21 +292,21 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 2, "tokens": "",
     ("content", "reason"),
     [
         (b"", "Expecting value"),
-        (b"plain text", "Not a gzipped file"),
+        (b"plain text", "gzipped file"),
         (packed(b"[1, 2]\n"), "list indices"),
         (packed(b"no json\n"), "Expecting value"),
         (packed(b"\xff\n"), "codec can't decode"),
         (packed(HEADER.replace("2,", "3,", 1).encode()), "version 3"),
-        (packed(HEADER.replace("vlgauge", "other").encode()), "format 'other document"),
+        (packed(HEADER.replace("vlgauge", "other").encode()), "format 'other"),
         (packed(HEADER.encode()), "0 of 1 entries"),
         (packed((HEADER + '["a", 10]\n').encode()), "got 10 for 'a'"),
         (packed((HEADER + '["a", "b"]\n').encode()), "got 'b' for 'a'"),
         (packed((HEADER + '["a", 2.7]\n').encode()), "got 2.7 for 'a'"),
         (packed((HEADER + '["a", true]\n').encode()), "got True for 'a'"),
-        (packed((HEADER + '"ab5"\n').encode()), "invalid or repeated row: 'ab5'"),
+        (packed((HEADER + '"ab5"\n').encode()), "'ab5'"),
         (
             packed((HEADER.replace('"entries": 1', '"entries": 2') + '["a", 2]\n["a", 3]\n').encode()),
-            "invalid or repeated row",
+            "invalid or repeated",
         ),
         (packed((HEADER + '["a", "b", "c", "d", "e", 2]\n').encode()), "n-grams of 1 to 4 tokens"),
         (packed((HEADER.replace('"documents": 9', '"documents": 2.5') + '["a", 2]\n').encode()), "got 2.5"),
@@ -316,7 +316,7 @@ HEADER = '{"format": "vlgauge document frequencies", "version": 2, "tokens": "",
 )
 def test_other_files_are_refused(tmp_path, content, reason):
     (tmp_path / "df").write_bytes(content)
-    with pytest.raises(ValueError, match=f"`path` must be a file of document frequencies, version 2, got .*{reason}"):
+    with pytest.raises(ValueError, match=rf"^`path`.*version 2.*{reason}"):
         DocumentFrequency.load(tmp_path / "df")
 
 

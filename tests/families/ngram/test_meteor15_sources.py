@@ -37,10 +37,7 @@ def test_not_installed(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, INSTALLED, raising=False)
     importlib.invalidate_caches()
-    message = (
-        r"^meteor needs the files of pycocoevalcap 1\.2, which is not installed here; "
-        r'run: pip install "vlgauge\[meteor\]"$'
-    )
+    message = r'1\.2.*"vlgauge\[meteor\]"'
     with pytest.raises(ImportError, match=message):
         open_sources(metric="meteor")
     found = Preflight("meteor", "meteor")
@@ -110,30 +107,28 @@ def test_no_such_file(setting, tmp_path):
 def test_no_lists(tmp_path):
     path = tmp_path / "own.jar"
     path.write_bytes(b"no zip")
-    with pytest.raises(
-        ValueError, match=r"^`lists` must be a meteor-1\.5\.jar, a zip file with function/english\.words, "
-    ):
+    with pytest.raises(ValueError, match=r"^`lists`.*meteor-1\.5\.jar.*function/english\.words"):
         open_sources(path, None, metric="meteor")
     with zipfile.ZipFile(path, "w") as jar:
         jar.writestr("function/english.words", "the\n")
-    with pytest.raises(ValueError, match=r"There is no item named 'nonbreaking/english\.prefixes' in the archive"):
+    with pytest.raises(ValueError, match=r"'nonbreaking/english\.prefixes'"):
         open_sources(path, None, metric="meteor")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0.5\na\n", "a number of lines that is not a multiple of 3"),
-        (b"0.5\na\nb\n0.5\n\nb\n", "a phrase without words"),
-        (b"0.5\na\n \t\n", "a phrase without words"),
-        (b"0.5\n\xff\na\n", "a line that is not UTF-8"),
+        (b"0.5\na\n", r".*number of lines.*"),
+        (b"0.5\na\nb\n0.5\n\nb\n", r".*phrase without.*"),
+        (b"0.5\na\n \t\n", r".*phrase without.*"),
+        (b"0.5\n\xff\na\n", r".*UTF-8"),
     ],
 )
 def test_another_file_as_table(content, message, tmp_path):
     path = tmp_path / "own.gz"
     path.write_bytes(gzip.compress(content))
     opened = open_sources(write_lists(tmp_path / "own.jar"), path, metric="meteor")
-    with pytest.raises(ValueError, match=rf"^`paraphrases` must have three lines per pair, .*, got {message} in "):
+    with pytest.raises(ValueError, match=rf"^`paraphrases`.*got {message}"):
         coco_rows(["a"], [["b"]], opened)
 
 
@@ -142,13 +137,13 @@ def test_damaged_tables(content, tmp_path):
     path = write_table(tmp_path / "own.gz", [(f"a {i}", "b") for i in range(5_000)])
     path.write_bytes(content or path.read_bytes()[:-9])
     opened = open_sources(write_lists(tmp_path / "own.jar"), path, metric="meteor")
-    with pytest.raises(ValueError, match=r"^`paraphrases` must be a whole gzip file, got "):
+    with pytest.raises(ValueError, match=r"^`paraphrases`.*gzip"):
         coco_rows(["a"], [["b"]], opened)
 
 
 @pytest.mark.parametrize("source", [3, True, ["a"]])
 def test_no_setting(source):
-    with pytest.raises(ValueError, match=r"^`lists` must be 'pycocoevalcap' or the path of a file, got "):
+    with pytest.raises(ValueError, match=r"^`lists`.*'pycocoevalcap'.*path"):
         checked_source("lists", source)
-    with pytest.raises(ValueError, match=r"^`paraphrases` must be 'pycocoevalcap' or .*, or None to do without, got "):
+    with pytest.raises(ValueError, match=r"^`paraphrases`.*'pycocoevalcap'.*without"):
         checked_source("paraphrases", source)

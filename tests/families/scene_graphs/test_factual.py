@@ -91,7 +91,7 @@ def test_sentences_are_parsed_apart(folder):
 
 def test_what_is_no_graph_is_counted_and_says_nothing(folder, monkeypatch):
     saying(monkeypatch, "yes yes yes", "( dogs , v:chase , two cats ) , ( dog , is , brown ) , ( dog , is", "( bus", "")
-    with pytest.warns(UserWarning, match=r"wrote no graph for 1 of 4 sentences but, for example, 'yes yes yes'"):
+    with pytest.warns(UserWarning, match="1 of 4 sentences"):
         found = parser(folder).graphs(["a", "a dog", "a dog cat", "a dog cat horse"])
     assert found[0] == found[3] == Graph(())
     assert found[1].tuples == (("dog",), ("two cat",), ("dog", "brown"), ("dog", "chase", "two cat"))
@@ -108,7 +108,7 @@ def test_no_text_of_a_model_breaks_a_call(folder, monkeypatch, text):
 
 
 def test_graphs_without_an_end_are_told_of(folder):
-    with pytest.warns(UserWarning, match=r"\d of 7 graphs were cut after 12 tokens; raise `most_tokens`"):
+    with pytest.warns(UserWarning, match=r"7 graphs.*12 tokens.*`most_tokens`"):
         parser(folder).graphs(CAPTIONS)
 
 
@@ -133,7 +133,7 @@ def test_it_goes_to_other_processes_without_its_model(folder):
 
 def test_the_model_is_looked_for_before_anything_is_read(no_sockets):
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual", profile="embedded")
-    with pytest.raises(WeightsNotFoundError, match=r"must have its model in a folder .*'rules'"):
+    with pytest.raises(WeightsNotFoundError, match="'rules'"):
         metric.compute(predictions=["a dog"], references=["a dog"])
     metric = vlgauge.load("spice", keep_in_memory=True, parser="factual")
     with pytest.raises(WeightsNotFoundError, match=r"lizhuang144/flan-t5-base-VG-factual-sg .*FOLDER"):
@@ -149,7 +149,7 @@ def test_it_is_not_needed_where_graphs_are_given():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "old"}, "`variant` must be one of 'paper', 'released'"),
+        ({"variant": "old"}, r"^`variant`.*'paper'.*'released'"),
         ({"beams": 0}, "`beams` must be"),
         ({"most_tokens": 1}, "`most_tokens` must be"),
         ({"batch_size": 0}, "`batch_size` must be"),
@@ -198,15 +198,15 @@ LAYER = "encoder.block.0.layer.0.SelfAttention.q.weight"
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda path: (path / "config.json").unlink(), "must have a model of the kind t5 with its config.json"),
-        (of_another_kind, "must have a model of the kind t5"),
-        (without_tokenizer, "must include its tokenizer"),
+        (lambda path: (path / "config.json").unlink(), r"kind t5.*config\.json"),
+        (of_another_kind, "kind t5"),
+        (without_tokenizer, "include its tokenizer"),
         (lambda path: (path / "model.safetensors").unlink(), "must have its weights in model.safetensors"),
         (lambda path: changed_state(path, lambda state: state.pop(LAYER)), f"missing: {LAYER}"),
-        (lambda path: changed_state(path, lambda state: state.update(more=state[LAYER].clone())), "not known: more"),
+        (lambda path: changed_state(path, lambda state: state.update(more=state[LAYER].clone())), "known: more"),
         (lambda path: changed_state(path, lambda state: state[LAYER].fill_(torch.nan)), "NaN or infinity"),
-        (lambda path: changed_state(path, lambda state: state.update({LAYER: torch.zeros(2, 2)})), "of another shape"),
-        (lambda path: (path / "tokenizer.json").write_text("{"), "must have a T5 that loads"),
+        (lambda path: changed_state(path, lambda state: state.update({LAYER: torch.zeros(2, 2)})), "another shape"),
+        (lambda path: (path / "tokenizer.json").write_text("{"), r"T5.*loads"),
         (lambda path: (path / "model.safetensors").write_bytes(b"<html>"), "a web page"),
     ],
 )

@@ -70,22 +70,25 @@ def test_no_model_takes_part_in_spice_of_given_graphs():
 @pytest.mark.parametrize(
     ("graphs", "message"),
     [
-        ([DOG], r'`graphs` must be a dictionary with "predictions" and "references", got list'),
-        ({"predictions": [DOG]}, r'`graphs` must be a dictionary with "predictions" and "references", got \'pred'),
+        ([DOG], r"^`graphs`.*got list"),
+        ({"predictions": [DOG]}, r'^`graphs`.*"predictions".*"references"'),
         ({"predictions": [], "references": [[DOG]]}, r"`graphs\['predictions'\]` must have .* 1.*0"),
         ({"predictions": [DOG], "references": [[]]}, r"`graphs\['references'\]\[0\]` must have .* 1.*0"),
-        ({"predictions": [DOG], "references": [DOG]}, r"`graphs\['references'\]\[0\]` must be a list of graphs"),
+        ({"predictions": [DOG], "references": [DOG]}, r"^`graphs\['references'\]\[0\]`.*graphs"),
         ({"predictions": ["a dog"], "references": [[DOG]]}, r"must be a graph such as '\( dog , is , brown \)'"),
-        ({"predictions": [7], "references": [[DOG]]}, r"`graphs\['predictions'\]\[0\]` must be a graph: .* got int"),
+        ({"predictions": [7], "references": [[DOG]]}, r"^`graphs\['predictions'\]\[0\]`.*got int"),
         (
             {"predictions": [{"objects": ["dog"], "relations": [["dog", "on", "bed"]]}], "references": [[DOG]]},
-            r"must be of objects of the graph, got 'bed', which .* lacks; add it there",
+            "got 'bed'",
         ),
         (
             {"predictions": [{"objects": ["dog", "dog"]}], "references": [[DOG]]},
-            "must name each object once, got 'dog'",
+            r"once.*got 'dog'",
         ),
-        ({"predictions": [[["a", "b", "c", "d"]]], "references": [[DOG]]}, "must have 1 to 3 parts, got 4"),
+        (
+            {"predictions": [[["a", "b", "c", "d"]]], "references": [[DOG]]},
+            r"^`graphs\['predictions'\]\[0\]\[0\]`.*1 to 3 parts.*got 4",
+        ),
         ({"predictions": [[["a"]] * 10_001], "references": [[DOG]]}, "at most 10000 tuples, got 10001"),
     ],
 )
@@ -98,11 +101,11 @@ def test_graphs_that_are_none(name, graphs, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"parser": 3}, "`parser` must have `graphs\\(captions\\)` and `identity`, got int"),
-        ({"pipeline": 3}, "`pipeline` must be the name of a spaCy pipeline"),
+        ({"parser": 3}, r"^`parser`.*`graphs\(captions\)`.*got int"),
+        ({"pipeline": 3}, r"^`pipeline`.*spaCy"),
         (
             {"parser": WordParser(), "pipeline": "embedded"},
-            '`pipeline` cannot be combined with a `parser` other than "rules"',
+            r'^`pipeline`.*`parser`.*"rules"',
         ),
     ],
 )
@@ -114,19 +117,19 @@ def test_settings_that_are_none(name, settings, message):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("soft_spice", {"direction": "recall"}, "`direction` must be one of 'precision', 'both'"),
-        ("capture", {"variant": "old"}, "`variant` must be one of 'paper', 'released'"),
-        ("capture", {"soft": 1}, "`soft` must be True or False"),
-        ("capture", {"no_objects": "sky"}, "`no_objects` must be a list of words, got 'sky'"),
-        ("aloha", {"variant": "old"}, "`variant` must be one of 'paper', 'released'"),
-        ("chair", {"dialect": "2019"}, "`dialect` must be one of '2018', 'opera', 'fixed'"),
-        ("chair", {"table": "dog"}, "`table` must be a list of lists of synonyms, the object first, got str"),
-        ("chair", {"table": [["dog"], []]}, r"`table\[1\]` must be a list of words, the object first, got \[\]"),
-        ("chair", {"table": [["dog", " "]]}, r"`table\[0\]` must have no empty word"),
+        ("soft_spice", {"direction": "recall"}, r"^`direction`.*'precision'.*'both'"),
+        ("capture", {"variant": "old"}, r"^`variant`.*'paper'.*'released'"),
+        ("capture", {"soft": 1}, r"^`soft`"),
+        ("capture", {"no_objects": "sky"}, r"^`no_objects`.*got 'sky'"),
+        ("aloha", {"variant": "old"}, r"^`variant`.*'paper'.*'released'"),
+        ("chair", {"dialect": "2019"}, r"^`dialect`.*'2018'.*'opera'"),
+        ("chair", {"table": "dog"}, r"^`table`.*got str"),
+        ("chair", {"table": [["dog"], []]}, r"^`table\[1\]`"),
+        ("chair", {"table": [["dog", " "]]}, r"^`table\[0\]`"),
         (
             "chair",
             {"table": [["dog", "pet"], ["cat", "pet"]]},
-            "must assign each word to one object, got 'pet' for 'dog'",
+            r"got 'pet'.*'dog'",
         ),
     ],
 )
@@ -138,14 +141,14 @@ def test_other_settings_that_are_none(name, settings, message):
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        (["dog"], r'`objects` must be a dictionary with "predictions" and "references", got list'),
-        ({"predictions": [], "references": [["dog"]]}, "must have one list per row, 1 in all, got 0"),
+        (["dog"], r"^`objects`.*got list"),
+        ({"predictions": [], "references": [["dog"]]}, r"^`objects\['predictions'\]`.*got 0"),
         (
             {"predictions": ["dog"], "references": [["dog"]]},
-            r"`objects\['predictions'\]\[0\]` must be a list of objects",
+            r"^`objects\['predictions'\]\[0\]`",
         ),
-        ({"predictions": [[3]], "references": [["dog"]]}, "must be a word or a list of alternatives, got 3"),
-        ({"predictions": [[" "]], "references": [["dog"]]}, "must have no empty word"),
+        ({"predictions": [[3]], "references": [["dog"]]}, "got 3"),
+        ({"predictions": [[" "]], "references": [["dog"]]}, "no empty word"),
         ({"predictions": [[["a", "b"]] * 13], "references": [["dog"]]}, "at most 4096 choices, got 8192"),
     ],
 )
@@ -157,10 +160,10 @@ def test_objects_of_aloha_that_are_none(objects, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({}, "`references` or `objects` must be passed, got neither"),
-        ({"objects": "dog"}, "`objects` must have one list of names per row, 1 in all, got str"),
-        ({"objects": [["dog"], ["cat"]]}, "`objects` must have one list of names per row, 1 in all, got 2"),
-        ({"objects": ["dog"]}, r"`objects\[0\]` must be a list of names, got 'dog'"),
+        ({}, r"^`references`.*`objects`"),
+        ({"objects": "dog"}, r"^`objects`.*got str"),
+        ({"objects": [["dog"], ["cat"]]}, r"^`objects`.*got 2"),
+        ({"objects": ["dog"]}, r"^`objects\[0\]`.*got 'dog'"),
     ],
 )
 def test_objects_of_chair_that_are_none(columns, message):
@@ -227,7 +230,7 @@ def test_chair_names_given_objects_in_its_signature():
     assert (without["chair"], given["chair"]) == (1.0, 0.0)
     for name in ("chair", "chair_s"):
         assert given[f"{name}_signature"] == without[f"{name}_signature"] + "|objects:given"
-    with pytest.raises(ValueError, match="a and b differ in objects"):
+    with pytest.raises(ValueError, match="differ in objects"):
         compare({"a": {"ids": [0]} | without, "b": {"ids": [0]} | given}, ["chair"])
     assert loaded("chair").compute(**rows, objects=[None])["chair_signature"] == without["chair_signature"]
 
@@ -267,7 +270,7 @@ def test_systems_are_compared_by_all_their_mentions():
 
 @pytest.mark.parametrize("name", PARSED)
 def test_a_caption_too_long_for_a_parser(name):
-    with pytest.raises(ValueError, match="a caption must have at most 2000 words to be parsed, got 20000 in 'dog"):
+    with pytest.raises(ValueError, match=r"at most 2000 words.*got 20000"):
         loaded(name).compute(predictions=["dog " * 20_000], references=[["a dog"]])
 
 
@@ -280,7 +283,7 @@ def test_chair_of_a_long_caption(dialect):
 @pytest.mark.parametrize("name", EVERY)
 def test_another_language_is_told_of(name):
     german = FOREIGN_CAPTIONS["German"][:3]
-    with pytest.warns(UserWarning, match="words of the captions are English, so the scores"):
+    with pytest.warns(UserWarning, match="captions are English"):
         loaded(name).compute(predictions=german, references=[[one] for one in german])
 
 
@@ -300,7 +303,7 @@ def test_aloha_names_what_a_parser_lacks():
         def graphs(self, captions, *, progress=None):
             return []
 
-    with pytest.raises(TypeError, match=r"`parser` must have `object_groups\(captions\)`, got Graphs; give `objects`"):
+    with pytest.raises(TypeError, match=r"^`parser`.*`object_groups\(captions\)`.*`objects`"):
         loaded("aloha", parser=Graphs()).compute(predictions=["a"], references=["a"])
 
 
@@ -339,9 +342,9 @@ def test_a_parser_gives_one_graph_per_caption():
             return self.found
 
     columns = {"predictions": ["a dog"], "references": [["a cat"]]}
-    with pytest.raises(ValueError, match=r"`parser.graphs` must give one entry per caption, 2 in all, got 0"):
+    with pytest.raises(ValueError, match=r"^`parser\.graphs`.*got 0"):
         loaded("spice", parser=Faulty([])).compute(**columns)
-    with pytest.raises(TypeError, match=r"must return a `vlgauge.families.scene_graphs.Graph` per caption, got dict"):
+    with pytest.raises(TypeError, match=r"`vlgauge\.families\.scene_graphs\.Graph`.*got dict"):
         loaded("spice", parser=Faulty([{"objects": ["dog"]}] * 2)).compute(**columns)
 
 

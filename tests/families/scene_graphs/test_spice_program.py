@@ -102,9 +102,9 @@ def test_a_metric_survives_pickling(java, jars):
     [
         (
             "fail",
-            r"spice-1\.0\.jar must write a graph .* ended: Exception in .*OutOfMemoryError: Java heap space$",
+            r"spice-1\.0\.jar.*OutOfMemoryError",
         ),
-        ("lose a", r"spice-1\.0\.jar must write a graph for each of 2 captions, got other output \(KeyError\(1\)\)"),
+        ("lose a", r"spice-1\.0\.jar.*2 captions.*KeyError"),
     ],
 )
 def test_a_program_that_fails(java, jars, caption, message):
@@ -121,9 +121,9 @@ def refused(metric, message):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ('openjdk version "17.0.15" 2025-04-15', "must be a Java 8 to 14 .*, got Java 17 at "),
-        ('java version "1.7.0_80"', "must be a Java 8 to 14 .*, got Java 7 at "),
-        ("nothing", "must be a Java 8 to 14 .*, got another program at "),
+        ('openjdk version "17.0.15" 2025-04-15', r".*Java 8 to 14.*Java 17"),
+        ('java version "1.7.0_80"', r".*Java 8 to 14.*Java 7"),
+        ("nothing", r".*Java 8 to 14"),
     ],
 )
 def test_other_versions_of_java(tmp_path, jars, version, message):
@@ -139,18 +139,17 @@ def test_versions_of_java_that_do(tmp_path, version):
 def test_everything_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(spice_program, "find_spec", lambda name: None)
     metric = loaded(tmp_path / "no_java", None)
-    refused(metric, r"(?s)^spice lacks 3 of its sources:\n\(1\) `java` .*which is not an executable.*\n\(2\) .*needs "
-        r"spice-1\.0\.jar of pycocoevalcap 1\.2, which is not installed.*\n\(3\) .*get_stanford_models")  # fmt: skip
+    refused(metric, r"(?s)`java`.*spice-1\.0\.jar.*1\.2")  # fmt: skip
 
 
 def test_jars_without_what_is_downloaded(java, jars):
     (jars / "lib/stanford-corenlp-3.6.0-models.jar").unlink()
-    refused(loaded(java, jars), r'^`parser="spice-1\.0"` needs lib/stanford-corenlp-3\.6\.0-models\.jar next to')
+    refused(loaded(java, jars), r'^`parser="spice-1\.0"`.*lib/stanford-corenlp-3\.6\.0-models\.jar')
 
 
 def test_jars_without_a_library(java, jars):
     (jars / "lib/Meteor-1.5.jar").unlink()
-    refused(loaded(java, jars), r"^`jars` must be the folder of spice-1\.0\.jar and its lib, got .* without lib/Meteor")
+    refused(loaded(java, jars), r"^`jars`.*spice-1\.0\.jar.*lib/Meteor")
 
 
 def test_the_installed_package_is_found_without_importing_it(java, jars, tmp_path, monkeypatch):
@@ -166,7 +165,7 @@ def test_the_installed_package_is_found_without_importing_it(java, jars, tmp_pat
 def test_paths_that_no_system_takes(path):
     refused(
         loaded(path, path),
-        r"(?s)^spice lacks 3 of its sources:\n\(1\) `java` must be .*\n\(2\) `jars` must be .{1,500}$",
+        r"(?s)`java`.*`jars`",
     )
 
 
@@ -177,11 +176,11 @@ def test_given_graphs_need_no_java(tmp_path):
 
 
 def test_settings_that_do_not_fit():
-    with pytest.raises(UsageError, match=r'`jars` requires `parser` to be "spice-1\.0"'):
+    with pytest.raises(UsageError, match=r'^`jars`.*`parser`.*"spice-1\.0"'):
         vlgauge.load("spice", jars="folder")
-    with pytest.raises(UsageTypeError, match="`java` must be a path, got None"):
+    with pytest.raises(UsageTypeError, match=r"^`java`.*got None"):
         vlgauge.load("spice", parser="spice-1.0", java=None)
-    with pytest.raises(UsageError, match=r'`parser` must be "rules", "spice-1.0", "factual", .*, got'):
+    with pytest.raises(UsageError, match=r'^`parser`.*"rules".*"spice-1\.0"'):
         vlgauge.load("spice", parser="spice")
     for other in ("soft_spice", "capture"):
         with pytest.raises(UsageError, match=r'`parser` must be "rules", "factual", .*, got'):

@@ -14,7 +14,7 @@ FRENCH = [f"un {who} brun court {where}" for who in ("chien", "chat") for where 
 
 @pytest.mark.parametrize("captions", [*FOREIGN_CAPTIONS.values(), FRENCH], ids=[*FOREIGN_CAPTIONS, "French"])
 def test_other_languages(captions):
-    with pytest.warns(UserWarning, match=r"only \d+ of \d+ words of the captions are English"):
+    with pytest.warns(UserWarning, match="captions are English"):
         warn_of_strange(captions)
 
 

@@ -77,7 +77,7 @@ def test_captions_may_be_tokens_series_arrays_or_generators(toy):
 
 
 def test_captions_without_tokens_are_counted_in_a_warning():
-    with pytest.warns(UserWarning, match="2 of 4 captions have no tokens and add nothing to the table") as caught:
+    with pytest.warns(UserWarning, match="2 of 4 captions") as caught:
         table = StyleTable.fit(["a", "b", "...", ""], ["x", "y", "y", "z"])
     assert caught[0].filename == __file__
     assert table.captions_per_style == {"x": 1, "y": 2, "z": 1}
@@ -87,52 +87,52 @@ def test_captions_without_tokens_are_counted_in_a_warning():
 @pytest.mark.parametrize(
     ("captions", "styles", "options", "message"),
     [
-        ([], [], {}, "`captions` must have at least one caption that is not held out, got none"),
+        ([], [], {}, r"^`captions`.*got none"),
         (
             ["a", "b"],
             ["x", "y"],
             {"held_out": [1, 1]},
-            "`captions` must have at least one caption that is",
+            r"^`captions`.*least",
         ),
-        (["a", "b", "c"], ["x", "y"], {}, "`styles` must have one entry per caption, got 2 for 3 captions"),
-        (["a", "b"], ["x", "y"], {"held_out": [True]}, "`held_out` must have one entry per caption, got 1 for 2"),
-        ("ab", ["x", "y"], {}, "`captions` must be a list with one entry per caption, got str"),
-        (["a", "b"], 3, {}, "`styles` must be a list with one entry per caption, got int"),
-        (["a", "b"], ["x", ""], {}, r"`styles\[1\]` must be the name of a style, got ''"),
-        (["a", "b"], ["x", None], {}, r"`styles\[1\]` must be the name of a style, got None"),
+        (["a", "b", "c"], ["x", "y"], {}, r"^`styles`.*got 2.*3 captions"),
+        (["a", "b"], ["x", "y"], {"held_out": [True]}, r"^`held_out`.*got 1"),
+        ("ab", ["x", "y"], {}, r"^`captions`.*got str"),
+        (["a", "b"], 3, {}, r"^`styles`.*got int"),
+        (["a", "b"], ["x", ""], {}, r"^`styles\[1\]`.*got ''"),
+        (["a", "b"], ["x", None], {}, r"^`styles\[1\]`.*got None"),
         (
             ["a", "b"],
             ["x", "x"],
             {},
             "`styles` must have 2 to 65535 different names, which are contrasted, got only",
         ),
-        (["a", 3], ["x", "y"], {}, r"`captions\[1\]` must be a string, got int"),
-        (["a", "\udc80"], ["x", "y"], {}, r"`captions\[1\]` must be valid Unicode, got a lone surrogate at 0"),
-        (["a", "b"], ["x", "y"], {"tokenizer": "ptb"}, "`tokenizer` must be one of 'words-1', 'whitespace', got"),
+        (["a", 3], ["x", "y"], {}, r"^`captions\[1\]`.*got int"),
+        (["a", "\udc80"], ["x", "y"], {}, r"^`captions\[1\]`.*at 0"),
+        (["a", "b"], ["x", "y"], {"tokenizer": "ptb"}, r"^`tokenizer`.*'words-1'.*'whitespace'"),
         (
             [["a"], ["b"]],
             ["x", "y"],
             {"tokenizer": "words-1"},
-            "`tokenizer` must be 'whitespace' for captions given",
+            r"^`tokenizer`.*'whitespace'.*captions",
         ),
-        ([["a"], "b"], ["x", "y"], {}, r"`captions\[1\]` must be a string or a list of tokens, as the first, got str"),
+        ([["a"], "b"], ["x", "y"], {}, r"^`captions\[1\]`.*got str"),
         (
             [["a"], None],
             ["x", "y"],
             {},
-            r"`captions\[1\]` must be a string or a list of tokens, as the first, got None",
+            r"^`captions\[1\]`.*got None",
         ),
-        ([["a"], ["b c"]], ["x", "y"], {}, r"`captions\[1\]` must have tokens without whitespace, got 'b c'"),
-        ([["a"], [""]], ["x", "y"], {}, r"`captions\[1\]` must have tokens without whitespace, got ''"),
-        ([["a"], [3]], ["x", "y"], {}, r"`captions\[1\]` must have tokens without whitespace, got 3"),
-        (["a", ["b"]], ["x", "y"], {}, r"`captions\[1\]` must be a string, got list"),
-        ([["a"], ["b\ud800"]], ["x", "y"], {}, r"`captions\[1\]` must be valid Unicode, got a lone surrogate at 1"),
-        (["a", "b"], ["x", "y\ud800"], {}, r"`styles\[1\]` must be valid Unicode, got a lone surrogate at 1"),
-        ({"a", "b"}, ["x", "y"], {}, "`captions` must be a list with one entry per caption, got set"),
-        (["a", "b"], {"x": 1, "y": 2}, {}, "`styles` must be a list with one entry per caption, got dict"),
-        (["a", "b"], ["x", "y"], {"held_out": [False, "False"]}, r"`held_out\[1\]` must be True or False, got 'False'"),
-        (["a", "b"], ["x", "y"], {"held_out": [float("nan"), 0]}, r"`held_out\[0\]` must be True or False, got nan"),
-        (["a", "b"], ["x", "y"], {"name": 3}, "`name` must be a string, got int"),
+        ([["a"], ["b c"]], ["x", "y"], {}, r"^`captions\[1\]`.*got 'b c'"),
+        ([["a"], [""]], ["x", "y"], {}, r"^`captions\[1\]`.*got ''"),
+        ([["a"], [3]], ["x", "y"], {}, r"^`captions\[1\]`.*got 3"),
+        (["a", ["b"]], ["x", "y"], {}, r"^`captions\[1\]`.*got list"),
+        ([["a"], ["b\ud800"]], ["x", "y"], {}, r"^`captions\[1\]`.*at 1"),
+        (["a", "b"], ["x", "y\ud800"], {}, r"^`styles\[1\]`.*at 1"),
+        ({"a", "b"}, ["x", "y"], {}, r"^`captions`.*got set"),
+        (["a", "b"], {"x": 1, "y": 2}, {}, r"^`styles`.*got dict"),
+        (["a", "b"], ["x", "y"], {"held_out": [False, "False"]}, r"^`held_out\[1\]`.*got 'False'"),
+        (["a", "b"], ["x", "y"], {"held_out": [float("nan"), 0]}, r"^`held_out\[0\]`.*got nan"),
+        (["a", "b"], ["x", "y"], {"name": 3}, r"^`name`.*got int"),
     ],
 )
 def test_wrong_corpora_are_refused(captions, styles, options, message):
@@ -141,7 +141,7 @@ def test_wrong_corpora_are_refused(captions, styles, options, message):
 
 
 def test_too_many_styles_are_refused():
-    with pytest.raises(ValueError, match=r"`styles` must have 2 to 65535 different names, .* got 65536"):
+    with pytest.raises(ValueError, match=r"^`styles`.*2 to 65535 different names.*got 65536"):
         StyleTable.fit(["a"] * 65536, map(str, range(65536)))
 
 

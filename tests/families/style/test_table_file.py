@@ -141,9 +141,9 @@ def test_failed_save_leaves_the_old_file(toy, saved, monkeypatch):
 
 
 def test_save_needs_a_folder(toy, tmp_path):
-    with pytest.raises(ValueError, match=r"`path` must be a file in an existing folder, got '.*nowhere"):
+    with pytest.raises(ValueError, match=r"^`path`"):
         toy.save(tmp_path / "nowhere" / "x.parquet")
-    with pytest.raises(ValueError, match="`path` must be a file in an existing folder"):
+    with pytest.raises(ValueError, match=r"^`path`"):
         toy.save(tmp_path)
 
 
@@ -167,7 +167,7 @@ def test_every_cut_is_found(saved):
     data = saved.read_bytes()
     for length in range(0, len(data), 53):
         saved.write_bytes(data[:length])
-        with pytest.raises(ValueError, match=r"`table` must be a valid Parquet file, got '.*toy.parquet'"):
+        with pytest.raises(ValueError, match=r"^`table`.*Parquet.*toy\.parquet"):
             table_file.load(StyleTable, saved)
 
 
@@ -197,26 +197,26 @@ def count_changed(content):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (lambda h: h | {"format": 2}, "is not: it has format 2, not 1; it was written by another version of vlgauge"),
-        (lambda h: h | {"format": "1"}, "is not: it has format '1', not 1"),
-        (lambda h: h | {"tokenizer": "ptb"}, "is not: its tokenizer is 'ptb'; known are 'words-1', 'whitespace'"),
-        (lambda h: h | {"max_order": 5}, "is not: its order is not 4, or its checksum is not a string"),
-        (lambda h: h | {"sha256": None}, "is not: its order is not 4, or its checksum is not a string"),
-        (lambda h: h | {"styles": ["B", "A", "C"]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"captions": [2, 2]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"captions": [2, 2, 0]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"styles": 3}, "is not: its styles are not valid names"),
-        (lambda h: h | {"styles": [1, 2, 3]}, "is not: its styles are not valid names"),
-        (lambda h: h | {"styles": "ABC"}, "is not: its styles are not valid names"),
-        (lambda h: h | {"captions": [2, 2, 2**32]}, "is not: its styles are not sorted, or not counted"),
-        (lambda h: h | {"name": 3}, "is not: its name is not a string"),
-        (lambda h: {k: v for k, v in h.items() if k != "sha256"}, "is not: .*missing 1 required.*sha256"),
+        (lambda h: h | {"format": 2}, "format 2"),
+        (lambda h: h | {"format": "1"}, "'1'"),
+        (lambda h: h | {"tokenizer": "ptb"}, r"'ptb'.*'words-1'.*'whitespace'"),
+        (lambda h: h | {"max_order": 5}, r"4.*checksum"),
+        (lambda h: h | {"sha256": None}, r"4.*checksum"),
+        (lambda h: h | {"styles": ["B", "A", "C"]}, "counted"),
+        (lambda h: h | {"captions": [2, 2]}, "counted"),
+        (lambda h: h | {"captions": [2, 2, 0]}, "counted"),
+        (lambda h: h | {"styles": 3}, "valid names"),
+        (lambda h: h | {"styles": [1, 2, 3]}, "valid names"),
+        (lambda h: h | {"styles": "ABC"}, "valid names"),
+        (lambda h: h | {"captions": [2, 2, 2**32]}, "counted"),
+        (lambda h: h | {"name": 3}, r"name.*string"),
+        (lambda h: {k: v for k, v in h.items() if k != "sha256"}, r"1 required.*sha256"),
         (lambda h: {k: v for k, v in h.items() if k != "format"}, "is not: 'format'"),
-        (lambda h: [h], "is not: list indices must be integers"),
-        (lambda h: h | {"styles": ["A", "B", "D"]}, "was altered: its checksum is wrong"),
-        (lambda h: h | {"captions": [2, 2, 3]}, "was altered: its checksum is wrong"),
-        (lambda h: h | {"tokenizer": "whitespace"}, "was altered: its checksum is wrong"),
-        (lambda h: h | {"sha256": "0" * 64}, "was altered: its checksum is wrong"),
+        (lambda h: [h], "list indices"),
+        (lambda h: h | {"styles": ["A", "B", "D"]}, r"^`table`.*wrong"),
+        (lambda h: h | {"captions": [2, 2, 3]}, r"^`table`.*wrong"),
+        (lambda h: h | {"tokenizer": "whitespace"}, r"^`table`.*wrong"),
+        (lambda h: h | {"sha256": "0" * 64}, r"^`table`.*wrong"),
     ],
 )
 def test_changed_header_is_refused(saved, header, message):
@@ -225,7 +225,7 @@ def test_changed_header_is_refused(saved, header, message):
 
 
 def test_changed_count_is_refused(saved):
-    with pytest.raises(ValueError, match=r"`table` must be unmodified, but .* was altered: its checksum"):
+    with pytest.raises(ValueError, match=r"^`table`.*unmodified.*checksum"):
         table_file.load(StyleTable, rewritten(saved, change_columns=count_changed))
     assert (
         table_file.load(StyleTable, rewritten(saved, change_columns=count_changed, seal=True)).cng("sun is calm")
@@ -248,28 +248,28 @@ def cut(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("styles", 8, []), "a row has different numbers of counts and styles"),
-        (put("styles", 8, None), "a row has different numbers of counts and styles"),
-        (put("ngram", 8, None), "a row has different numbers of counts and styles"),
-        (lambda c: put("styles", 8, [])(put("df", 8, [])(c)), "one of its rows has no count, or not one per style"),
-        (put("df", 6, [0]), "one of its rows has no count, or not one per style"),
-        (put("styles", 6, [3]), "one of its rows has no count, or not one per style"),
-        (lambda c: put("styles", 6, [1, 0])(put("df", 6, [1, 1])(c)), "one of its rows has no count, or not one per"),
-        (put("df", -1, [3]), "one of its counts is larger than its style"),
-        (put("df", -1, [2**32 - 1]), "one of its counts is larger than its style"),
-        (put("order", -1, None), "a row has no order"),
-        (put("ngram", 0, " " * 16), "one of its caption keys contains whitespace"),
-        (put("order", 8, 5), "its rows are not sorted by order"),
-        (put("order", -1, 9), "its rows are not sorted by order"),
-        (put("ngram", 0, "abc"), "one of its caption keys does not have 16 digits"),
-        (put("ngram", 0, "z" * 16), "non-hexadecimal number found"),
-        (put("ngram", 0, "f" * 16), "its rows are not sorted"),
-        (put("ngram", 6, "zz"), "one of its n-grams has a token that no row of order 1 has"),
-        (put("ngram", 17, "it it it"), "one of its n-grams of order 2 has another number of tokens"),
-        (put("ngram", 17, "it"), "one of its n-grams of order 2 has another number of tokens"),
-        (put("ngram", 17, " it"), "one of its n-grams has an empty token"),
-        (put("ngram", -1, "the rain is calm"), "its rows are not sorted"),
-        (put("ngram", -1, "it it it it"), "one of its n-grams begins with an n-gram that is in no row"),
+        (put("styles", 8, []), r".*counts and styles"),
+        (put("styles", 8, None), r".*counts and styles"),
+        (put("ngram", 8, None), r".*counts and styles"),
+        (lambda c: put("styles", 8, [])(put("df", 8, [])(c)), r".*per style"),
+        (put("df", 6, [0]), r".*per style"),
+        (put("styles", 6, [3]), r".*per style"),
+        (lambda c: put("styles", 6, [1, 0])(put("df", 6, [1, 1])(c)), r".*no count"),
+        (put("df", -1, [3]), r".*counts is larger"),
+        (put("df", -1, [2**32 - 1]), r".*counts is larger"),
+        (put("order", -1, None), r".*no order"),
+        (put("ngram", 0, " " * 16), r".*contains whitespace"),
+        (put("order", 8, 5), r".*sorted by order"),
+        (put("order", -1, 9), r".*sorted by order"),
+        (put("ngram", 0, "abc"), r".*16 digits"),
+        (put("ngram", 0, "z" * 16), "non-hexadecimal"),
+        (put("ngram", 0, "f" * 16), r".*sorted"),
+        (put("ngram", 6, "zz"), r".*order 1"),
+        (put("ngram", 17, "it it it"), r".*order 2"),
+        (put("ngram", 17, "it"), r".*order 2"),
+        (put("ngram", 17, " it"), r".*empty token"),
+        (put("ngram", -1, "the rain is calm"), r".*sorted"),
+        (put("ngram", -1, "it it it it"), r".*n-grams begins"),
     ],
 )
 def test_sealed_nonsense_is_refused(saved, change, message):
@@ -285,23 +285,21 @@ def test_sealed_nonsense_is_refused(saved, change, message):
 def test_other_files_are_refused(tmp_path):
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"caption": ["a"], "style": ["b"]}), other)
-    with pytest.raises(
-        ValueError, match=r"`table` must be a style table, and '.*other.parquet' is not one; `StyleTable.s"
-    ):
+    with pytest.raises(ValueError, match=r"^`table`.*other\.parquet.*StyleTable\.s"):
         StyleTable.load(other)
     other.write_text("caption,style\na,b\n")
-    with pytest.raises(ValueError, match=r"`table` must be a valid Parquet file, got '.*other.parquet': "):
+    with pytest.raises(ValueError, match=r"^`table`.*Parquet.*other\.parquet"):
         StyleTable.load(other)
-    with pytest.raises(FileNotFoundError, match=r"`table` must be an existing file, got '.*none.parquet'"):
+    with pytest.raises(FileNotFoundError, match=r"^`table`.*none\.parquet"):
         StyleTable.load(tmp_path / "none.parquet")
     for no_file in (tmp_path, "/dev/zero"):  # which has no end
-        with pytest.raises(FileNotFoundError, match="`table` must be an existing file, got"):
+        with pytest.raises(FileNotFoundError, match=r"^`table`.*existing"):
             StyleTable.load(no_file)
 
 
 def test_header_that_is_nested_too_deeply_is_refused(saved):
     pq.write_table(pq.read_table(saved).replace_schema_metadata({KEY: "[" * 200_000}), saved)
-    with pytest.raises(ValueError, match="is not: maximum recursion depth exceeded"):
+    with pytest.raises(ValueError, match="maximum recursion"):
         table_file.load(StyleTable, saved)
 
 
@@ -316,17 +314,17 @@ def test_small_file_that_would_fill_the_memory_is_refused(saved, column, monkeyp
     content = pq.read_table(saved)
     pq.write_table(pa.Table.from_pydict(cells, schema=content.schema), saved, compression="zstd")
     assert saved.stat().st_size < 10_000
-    with pytest.raises(ValueError, match=r"toy.parquet' unpacks to far more than one of its \d+ bytes can"):
+    with pytest.raises(ValueError, match=r"toy\.parquet.*unpacks"):
         table_file.load(StyleTable, saved)
 
 
 def test_more_captions_than_a_file_can_hold_are_refused(saved):
-    with pytest.raises(ValueError, match=r"unpacks to far more than one of its \d+ bytes can"):
+    with pytest.raises(ValueError, match="unpacks to far"):
         table_file.load(StyleTable, rewritten(saved, lambda h: h | {"captions": [2, 2, 2**32 - 1]}))
 
 
 def test_other_columns_are_refused(saved):
     content = pq.read_table(saved)
     pq.write_table(content.drop_columns(["df"]), saved)
-    with pytest.raises(ValueError, match="is not: it has other columns"):
+    with pytest.raises(ValueError, match="other columns"):
         table_file.load(StyleTable, saved)

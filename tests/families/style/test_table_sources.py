@@ -37,24 +37,20 @@ def test_changed_file_is_read_again(toy, saved):
     "source", [None, 3, ["a"], "", "a b", "owner/name/more", "owner/name:", "name", "a/b:c:d", b"x"]
 )
 def test_what_is_no_source_is_refused(source):
-    with pytest.raises(
-        ValueError, match="`table` must be a StyleTable, a Parquet file, or a Hub data set as 'owner/name'"
-    ):
+    with pytest.raises(ValueError, match=r"^`table`.*StyleTable.*'owner/name'"):
         StyleTable.load(source)
 
 
 def test_revision_is_of_a_data_set_only(toy, saved):
     for source in (toy, saved, str(saved)):
-        with pytest.raises(
-            ValueError, match="`revision` must be left out unless `table` is a Hub data set, got 'main'"
-        ):
+        with pytest.raises(ValueError, match=r"^`revision`.*`table`.*got 'main'"):
             StyleTable.load(source, revision="main")
 
 
 def test_names_of_data_sets():
     assert table_sources.hub_address("owner/name") == ("owner/name", "default.parquet")
     assert table_sources.hub_address("owner/na-me_1:big.v2") == ("owner/na-me_1", "big.v2.parquet")
-    with pytest.raises(ValueError, match=r"`dataset` must be 'owner/name' or 'owner/name:config', got 'table.parquet'"):
+    with pytest.raises(ValueError, match=r"^`dataset`.*got 'table\.parquet'"):
         table_sources.hub_address("table.parquet")
 
 
@@ -138,7 +134,7 @@ def test_table_travels_over_the_hub(toy, hub, tmp_path, monkeypatch):
     pulled = StyleTable.load("owner/name:big", revision=commit)
     assert (commit, pulled.fingerprint) == (Hub.commit, toy.fingerprint)
     assert StyleTable.load("owner/name:big", revision=commit) is pulled
-    with pytest.raises(FileNotFoundError, match=r"default\.parquet, revision newest is .* no such file \(status 404\)"):
+    with pytest.raises(FileNotFoundError, match=r"default\.parquet.*status 404"):
         StyleTable.load("owner/name")
     created = json.loads(next(body for path, body in Hub.calls if path == "/api/repos/create"))
     assert (created["name"], created["type"]) == ("name", "dataset")
@@ -188,7 +184,7 @@ def test_published_table_is_fetched_at_its_commit(catalog, tmp_path):
 def test_file_that_is_not_the_published_one_is_refused(catalog):
     write, _ = catalog
     write(sha256="0" * 64)
-    with pytest.raises(ValueError, match=r"`config_name` 'big' must be the published table, but .* another"):
+    with pytest.raises(ValueError, match=r"^`config_name`.*'big'.*published"):
         table_sources.named_table(StyleTable, "big")
 
 
@@ -199,7 +195,7 @@ def test_shipped_captions_are_fitted(catalog):
 
 
 def test_unknown_name_is_refused_with_the_known_ones(catalog):
-    with pytest.raises(ValueError, match="`config_name` must be one of 'big', 'shipped', got 'small'"):
+    with pytest.raises(ValueError, match=r"^`config_name`.*got 'small'"):
         table_sources.named_table(StyleTable, "small")
 
 

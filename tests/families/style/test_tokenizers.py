@@ -46,9 +46,9 @@ def test_equal_texts_are_tokenized_once(monkeypatch):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["a", "b\ud800"], r"`captions\[1\]` must be valid Unicode, got a lone surrogate at 1"),
-        (["a", None], r"`captions\[1\]` must be a string, got NoneType"),
-        (["a", b"b"], r"`captions\[1\]` must be a string, got bytes"),
+        (["a", "b\ud800"], r"^`captions\[1\]`.*at 1"),
+        (["a", None], r"^`captions\[1\]`.*got NoneType"),
+        (["a", b"b"], r"^`captions\[1\]`.*got bytes"),
     ],
 )
 def test_text_that_is_none_is_refused(texts, message):
