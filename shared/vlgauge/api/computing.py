@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import vlgauge
@@ -103,8 +104,10 @@ def compute_all(
     results = {}
     with tokens_shared():
         for metric in metrics:
+            own = {column.name: columns[column.name] for column in metric.columns}
             try:
-                results[metric.name] = _compute(metric, columns, len(metrics), details=details, rows=rows)
+                with _errors_located("" if len(metrics) == 1 else f"{metric.name}: ", rows):
+                    results[metric.name] = metric.compute(**own, **_details(metric, details)) or {}
             except Exception as error:
                 if on_failure is None:
                     raise
@@ -112,22 +115,15 @@ def compute_all(
     return results
 
 
-def _compute(
-    metric: Metric,
-    columns: Mapping[str, list[Any] | None],
-    n_metrics: int,
-    *,
-    details: bool,
-    rows: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    own = {column.name: columns[column.name] for column in metric.columns}
+@contextmanager
+def _errors_located(of: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+    """Add the metric and the line of the row to messages of usage errors."""
     try:
-        return metric.compute(**own, **_details(metric, details)) or {}
+        yield
     except UsageError as error:
         line = _line_of(str(error), rows)
-        if n_metrics == 1 and not line:
+        if not (of or line):
             raise
-        of = "" if n_metrics == 1 else f"{metric.name}: "
         raise error.with_message(f"{of}{error}{line}") from error
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import vlgauge
 from vlgauge.checkpoints.files import SourcesMissingError
 from vlgauge.cli.terminal import within_terminal
-from vlgauge.core.errors import MissingExtraError, UsageError, describe, in_python, is_of_user, naming_arguments
+from vlgauge.core.errors import UsageError, describe, in_python, is_of_user, naming_arguments
 from vlgauge.core.files import Limits, limits
 from vlgauge.core.progress import lines_in_logs, progress_chosen
 from vlgauge.core.results import SIDECAR, printable
@@ -143,30 +143,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code: 0 for success, 2 after an error, 130 after an interrupt, or the code that the command returns. Errors
         are one line on standard error, or several lines if several sources are missing.
     """
-    try:
-        return _run(arguments)
-    except KeyboardInterrupt:
-        sys.stderr.write("vlgauge: interrupted\n")
-        return 130
-
-
-def _run(arguments: Sequence[str] | None) -> int:
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        # Standard streams are None if the parent process closed them.
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal cannot encode must not lose the scores.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
+    options = argparse.Namespace(words=words)
     try:
-        options = build_parser(*words[:1]).parse_args(words, argparse.Namespace(words=words))
-    except MissingExtraError as error:  # missing extra of the command
-        sys.stderr.write(f"vlgauge: error: {one_line(error)}\n")
-        return 2
-    unseen = getattr(options, "no_progress", False)
-    try:
+        build_parser(*words[:1]).parse_args(words, options)
+        unseen = getattr(options, "no_progress", False)
         with (
             plain_warnings(f"vlgauge {options.command}") as options.told,
             progress_chosen(False if unseen else None),
@@ -179,6 +161,9 @@ def _run(arguments: Sequence[str] | None) -> int:
             refuse_shared(_targets(options))
             code: int = options.run(options)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write("vlgauge: interrupted\n")
+        return 130
     except BrokenPipeError:
         # The reader, such as `head`, closed the pipe. Redirect the output, so that Python does not report it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -189,6 +174,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stderr.write(f"vlgauge {options.command}: error: {one_line(error, options)}\n")
         return 2
     return code
+
+
+def _prepare_streams() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Standard streams are None if the parent process closed them.
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal cannot encode must not lose the scores.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _targets(options: argparse.Namespace) -> list[tuple[str, str]]:

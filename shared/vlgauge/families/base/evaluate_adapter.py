@@ -113,13 +113,6 @@ class EvaluateAdapter(evaluate.Metric):
             self._init_writer()
         self.writer.write_batch(dict(stored))
 
-    def _host_compute(self, options: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Score the rows of the round. The caller ends the round."""
-        if self.num_process > 1 and self.writer is None:
-            # A process without rows participates too, because the others would otherwise wait until the timeout.
-            self._write({column.name: [] for column in self.columns})
-        return super().compute(**options)
-
     def _create_cache_file(self, timeout: float = 1) -> tuple[str, FileLock]:
         """Create a unique file name for each round, so that no instance ever waits for the lock of another one."""
         path = distributed.row_file(self.data_dir, self.experiment_id, self.num_process, self.process_id)
@@ -159,6 +152,9 @@ class EvaluateAdapter(evaluate.Metric):
 
     def _finalize_one_of_several(self) -> None:
         """Publish the rows of this process. The first process reads the rows of all processes."""
+        if self.writer is None:
+            # A process without rows participates too, because the others would otherwise wait until the timeout.
+            self._write({column.name: [] for column in self.columns})
         self.writer.finalize()
         self.writer = None
         if self.process_id == 0:

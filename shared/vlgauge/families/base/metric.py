@@ -194,7 +194,7 @@ class Metric(EvaluateAdapter, ABC):
                 if self.num_process == 1 and self.writer is None:
                     raise UsageError(self._no_rows())
                 with one_warning_for_animations(), progress_chosen(self.progress), reading_chosen(self.reading):
-                    record = self._host_compute(options)
+                    record: dict[str, Any] | None = super().compute(**options)
                 self._warn_of_undefined(record or {})
                 return record
             finally:
