@@ -81,5 +81,5 @@ class Bleu(base.TokenMetric):
         )
         columns = [column.astype(int).tolist() for column in counts.columns()]
         named = dict(zip(bleu.COUNT_COLUMNS, columns, strict=True))
-        result = self.scored(len(predictions), rows, scores, details if return_details else None, counts=named)
-        return result | self._corpus(counts.total(), len(rows))
+        found = base.of_every_row(len(predictions), rows, scores, details if return_details else None, counts=named)
+        return self.result(**found) | self._corpus(counts.total(), len(rows))

@@ -87,11 +87,11 @@ class Chrf(base.CaptionMetric):
                 *(own, theirs, found.per_reference, found.best, summed), strict=True
             )
         )
-        result = self.scored(
+        of_rows = base.of_every_row(
             *(len(predictions), rows, f_score(summed), details if return_details else None),
             counts=dict(zip(COUNT_COLUMNS, found.columns.T.tolist(), strict=True)),
         )
-        return result | {"chrf": _of_corpus(columns)}
+        return self.result(**of_rows) | {"chrf": _of_corpus(columns)}
 
     def _cased(self, caption: str) -> str:
         return caption.lower() if self.lowercase else caption

@@ -112,8 +112,8 @@ class Cider(base.TokenMetric):
             {"tokens": own, "references": theirs, "per_reference": parts[bounds[i] : bounds[i + 1]].tolist()}
             for i, (own, *theirs) in enumerate(texts.grouped(example))
         )
-        told = details if return_details else None
-        return self.scored(len(predictions), rows, scores, told, made_with={"df": name})
+        found = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
+        return self.result(**found, made_with={"df": name})
 
     def _warn_of_other_references(self, total: int) -> None:
         """Warn once if two calls counted different references, such as batches of one dataset."""

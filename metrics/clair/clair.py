@@ -7,6 +7,7 @@ import numpy as np
 
 from vlgauge.core import validation  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.core.errors import UsageError  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
+from vlgauge.families import base  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.families import judged  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models import judges  # From: "vlgauge[clair]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
@@ -109,11 +110,8 @@ class Clair(judged.TextJudgeMetric):
             )
         if self.variant == "expected":
             self.warn_missing_digits(n_untold, len(answers))
-        return self.scored(
-            len(predictions),
-            rows,
-            scores,
-            details if return_details else None,
+        return self.result(
+            **base.of_every_row(len(predictions), rows, scores, details if return_details else None),
             made_with=self.made_with(judge),
             unread=sum(map(math.isnan, scores)),
             altered=altered,

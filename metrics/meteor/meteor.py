@@ -110,15 +110,15 @@ class Meteor(base.TokenMetric):
         others = [[" ".join(tokens) for tokens in captions] for captions in theirs]
         with base.progress_bar(len(rows), "Scoring captions", self.progress) as advance:
             found = meteor15.scoring.coco_rows(texts, others, opened, advance, rows)
-        result = self.scored(
+        of_rows = base.of_every_row(
             len(predictions),
             rows,
             found.scores.tolist(),
             map(_detail, found) if return_details else None,
             counts=dict(zip(meteor15.formula.COLUMNS, found.statistics.T.tolist(), strict=True)),
-            made_with={"lists": opened.lists_name, "paraphrases": opened.table_name},
         )
-        return result | self._corpus(found.statistics.astype(np.float64))
+        made_with = {"lists": opened.lists_name, "paraphrases": opened.table_name}
+        return self.result(**of_rows, made_with=made_with) | self._corpus(found.statistics.astype(np.float64))
 
     def _scored_as_2007(
         self, predictions: list[str], references: list[list[str]], return_details: bool
@@ -133,8 +133,8 @@ class Meteor(base.TokenMetric):
                 scores.append(max(parts))
                 details.append({"tokens": candidate, "references": captions, "per_reference": parts})
                 advance(1)
-        explained = details if return_details else None
-        return self.scored(len(predictions), rows, scores, explained, made_with={"variant": meteor.VARIANT})
+        of_rows = base.of_every_row(len(predictions), rows, scores, details if return_details else None)
+        return self.result(**of_rows, made_with={"variant": meteor.VARIANT})
 
 
 def _detail(row: meteor15.scoring.Row) -> dict[str, Any]:

@@ -116,6 +116,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": drawn,
     "ImageJudgeMetric": drawn,
     "CaptionMetric": captioned,
+    "TokenMetric": captioned,
     "TextJudgeMetric": captioned,
     "SceneGraphMetric": captioned,
     "ObjectMetric": captioned,

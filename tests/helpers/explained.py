@@ -113,6 +113,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": lambda: bundled("captioned_scenes"),
     "ImageJudgeMetric": lambda: bundled("captioned_scenes"),
     "CaptionMetric": referenced,
+    "TokenMetric": referenced,
     "TextJudgeMetric": referenced,
     "SceneGraphMetric": referenced,
     "ObjectMetric": referenced,

@@ -73,10 +73,6 @@ ROWS = {
         "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
     },
-    "TextJudgeMetric": {
-        "predictions": ["a dog runs on the grass", "two cats", "a red plane"],
-        "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
-    },
     "SceneGraphMetric": {
         "predictions": ["a brown dog runs on the grass", "two cats", "a red plane"],
         "references": [["a dog is running on the grass", "dogs run"], ["two cats sleep"], []],
@@ -91,6 +87,7 @@ ROWS = {
         "references": [["the sea sang", "a song of the sea"], ["damn this rain"], ["rain"]],
     },
 }
+ROWS |= dict.fromkeys(("TokenMetric", "TextJudgeMetric"), ROWS["CaptionMetric"])
 EMBEDDED = {"profile": "embedded", "device": "cpu"}
 SETTINGS = {
     "StyleMetric": {"config_name": "demo"},

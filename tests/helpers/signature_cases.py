@@ -60,6 +60,7 @@ ROWS_OF_FAMILY = {
     "JudgeMetric": CAPTIONS,
     "ImageJudgeMetric": CAPTIONS,
     "CaptionMetric": {"predictions": ["a dog"], "references": ["a cat"]},
+    "TokenMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "TextJudgeMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "SceneGraphMetric": {"predictions": ["a dog"], "references": ["a cat"]},
     "ObjectMetric": {"predictions": ["a dog"], "references": ["a cat"]},

@@ -28,54 +28,51 @@ def _listing(tokenizer: Callable[[str], Sequence[str]]) -> Callable[[str], Token
     return tokens
 
 
+def of_every_row(
+    n_rows: int,
+    rows: Sequence[int],
+    scores: Iterable[float],
+    details: Iterable[Mapping[str, Any]] | None,
+    *,
+    counts: Mapping[str, Sequence[float]] | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of `Metric.result`, with undefined scores for the rows without references.
+
+    Args:
+        n_rows: Number of rows.
+        rows: Indices of the rows that have references.
+        scores: One score per row in `rows`.
+        details: Details that explain each of these scores. None if they were not requested.
+        counts: By key, one number per row in `rows` for the corpus-level value. Other rows get NaN.
+    """
+    every = np.full(n_rows, np.nan)
+    every[list(rows)] = list(scores)
+    found: dict[str, Any] = {"scores": every.tolist(), "details": None}
+    for name, own in (counts or {}).items():
+        found[name] = list(own)
+        if len(rows) < n_rows:
+            numbers = dict(zip(rows, own, strict=True))
+            found[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
+    if details is not None:
+        by_row = dict(zip(rows, details, strict=True))
+        found["details"] = [by_row.get(row, {}) for row in range(n_rows)]
+    return found
+
+
 class CaptionMetric(Metric):
     """Base class of metrics that compare a caption with its references."""
 
     columns = (Text("predictions"), References("references"))
 
-    def scored(
-        self,
-        n_rows: int,
-        rows: Sequence[int],
-        scores: Iterable[float],
-        details: Iterable[Mapping[str, Any]] | None,
-        *,
-        counts: Mapping[str, Sequence[float]] | None = None,
-        made_with: Mapping[str, Any] | None = None,
-        **extra: Any,
-    ) -> dict[str, Any]:
-        """Build the result dictionary, with undefined scores for the rows without references.
 
-        Args:
-            n_rows: Number of rows.
-            rows: Indices of the rows that have references.
-            scores: One score per row in `rows`.
-            details: Details that explain each of these scores. None if they were not requested.
-            counts: By key, one number per row in `rows` for the corpus-level value. Other rows get NaN.
-            made_with: See `Metric.result`.
-            **extra: See `Metric.result`.
-        """
-        every = np.full(n_rows, np.nan)
-        every[list(rows)] = list(scores)
-        for name, own in (counts or {}).items():
-            extra[name] = list(own)
-            if len(rows) < n_rows:
-                numbers = dict(zip(rows, own, strict=True))
-                extra[name] = [numbers.get(row, math.nan) for row in range(n_rows)]
-        explained: list[Mapping[str, Any]] | None = None
-        if details is not None:
-            by_row = dict(zip(rows, details, strict=True))
-            explained = [by_row.get(row, {}) for row in range(n_rows)]
-        return self.result(every.tolist(), made_with=made_with, details=explained, **extra)
-
-
-class TokenMetric(CaptionMetric):
+class TokenMetric(Metric):
     """Base class of metrics that compare the tokens of a caption and its references.
 
     Attributes:
         splits_again: Whether tokens that contain whitespace are split at it, as in `coco_tokens`.
     """
 
+    columns = CaptionMetric.columns
     splits_again: ClassVar[bool] = True
 
     def __init__(self, *args: Any, tokenizer: Callable[[str], Sequence[str]] | str | None = None, **host: Any) -> None:
