@@ -27,7 +27,16 @@ from vlgauge.core.signatures import named
 from vlgauge.core.validation import meant, shown, warn
 from vlgauge.core.writing import write
 from vlgauge.inputs.text.coco_tokens import PTB, Tokenizer, checked_tokenizer, coco_tokens
-from vlgauge.inputs.text.ngrams import Ints, NgramSets, TokenIds, first_of_run, lengths_of, ngram_sets, token_ids
+from vlgauge.inputs.text.ngrams import (
+    Ints,
+    NgramSets,
+    TokenIds,
+    first_of_run,
+    lengths_of,
+    ngram_sets,
+    ranges,
+    token_ids,
+)
 
 Floats = npt.NDArray[np.float64]
 Ngram: TypeAlias = tuple[str, ...]
@@ -361,10 +370,7 @@ def natural_log(count: int) -> float:
 
 # -- Pairs ------------------------------------------------------------------------------------------------------------
 def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: DocumentFrequency) -> Iterator[Floats]:
-    """Compute CIDEr-D of all ordered pairs of texts of each example, with hypothesis h and reference r.
-
-    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h, sim_n = sum_g min(h_g, r_g) r_g / (|h|
-    |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
+    """Compute CIDEr-D of all ordered pairs of texts of each example, see `cider_d_scores`.
 
     Args:
         examples: Tokens of each text. Several examples are consumed at a time, because their n-grams are processed
@@ -388,31 +394,9 @@ def cider_d_of_examples(examples: Iterable[Sequence[Sequence[str]]], df: Documen
 
 
 def _matrices_of_block(examples: Sequence[Sequence[Sequence[str]]], df: DocumentFrequency) -> list[Floats]:
-    texts = token_ids(chain.from_iterable(examples))
     sizes = lengths_of(examples)
     example = np.repeat(np.arange(len(examples)), sizes)
-    # All matrices are concatenated: entry (h, r) is at row_starts[h] + columns[r].
-    columns = np.arange(len(example)) - (np.cumsum(sizes) - sizes)[example]
-    row_starts = np.cumsum(sizes[example]) - sizes[example]
-    hypotheses = np.repeat(np.arange(len(example)), sizes[example])
-    references = hypotheses - columns[hypotheses] + np.arange(len(hypotheses)) - row_starts[hypotheses]
-    similarity = np.zeros(len(hypotheses))
-    spelled: list[Ngram] = [()]
-    for grams in ngram_sets(texts):
-        spelled = _spelled(spelled, grams.keys, texts.tokens)
-        weights = grams.counts * df.weights(spelled)[grams.ngrams]
-        norms = np.sqrt(np.bincount(grams.captions, weights**2, len(example)))
-        # A text without weights has no common n-grams with a weight either, so its products are 0 whatever the
-        # divisor is.
-        norms[norms == 0.0] = 1.0
-        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
-        for h, r in _pairs_within_runs(is_new):
-            both = norms[grams.captions[h]] * norms[grams.captions[r]]
-            products = np.minimum(weights[h], weights[r]) * weights[r] / both
-            # Add one by one in the order of the n-grams, so that sums are independent of the other
-            # examples.
-            np.add.at(similarity, row_starts[grams.captions[h]] + columns[grams.captions[r]], products)
-    scores = penalized_mean(similarity, texts.lengths[hypotheses], texts.lengths[references])
+    scores, _ = cider_d_scores(token_ids(chain.from_iterable(examples)), example, df, all_pairs=True)
     ends = np.cumsum(sizes**2)[:-1]
     return [part.reshape(n, n) for part, n in zip(np.split(scores, ends), sizes, strict=True)]
 
@@ -423,32 +407,20 @@ def _spelled(prefixes: Sequence[Ngram], keys: Ints, tokens: Sequence[str]) -> li
     return [(*prefixes[first], tokens[last]) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
 
-def _pairs_within_runs(is_new: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the indices of all ordered pairs of entries within the same run, in blocks.
+def _pairs_within_runs(is_new: npt.NDArray[np.bool_], is_first: npt.NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the indices of ordered pairs of entries within the same run, in blocks.
 
     Args:
         is_new: Shape ``(n_entries,)``, whether a run begins at the entry.
+        is_first: Shape ``(n_entries,)``, whether the entry is the first one of pairs.
     """
-    starts = np.flatnonzero(is_new)
     run = np.cumsum(is_new) - 1
-    lengths = np.diff(starts, append=len(is_new))[run]
-    ends = np.cumsum(lengths)  # last pair of each first entry
-    bounds = np.flatnonzero(first_of_run(ends // _BLOCK))
-    for begin, end in pairwise([*bounds.tolist(), len(is_new)]):
-        firsts = np.repeat(np.arange(begin, end), lengths[begin:end])
-        places = np.arange(len(firsts)) + (ends - lengths)[begin]
-        yield firsts, places + (starts[run] - ends + lengths)[firsts]
-
-
-def penalized_mean(similarity: Floats, hypotheses: Ints, references: Ints) -> Floats:
-    """Compute C = 10 exp(-(l_h - l_r)^2 / (2 sigma^2)) sum_n sim_n / 4 (Vedantam et al., 2015, Section 5).
-
-    Args:
-        similarity: Sum over n of sim_n.
-        hypotheses: Numbers of tokens.
-        references: Numbers of tokens, of a shape that broadcasts with `hypotheses`.
-    """
-    return SCALE * length_penalties(hypotheses, references) * similarity / len(ORDERS)
+    entries = np.flatnonzero(is_first)
+    starts, lengths = np.flatnonzero(is_new)[run[entries]], np.bincount(run)[run[entries]]
+    bounds = np.flatnonzero(first_of_run(np.cumsum(lengths) // _BLOCK))
+    for begin, end in pairwise([*bounds.tolist(), len(entries)]):
+        owners, seconds = ranges(starts[begin:end], lengths[begin:end])
+        yield entries[begin + owners], seconds
 
 
 def length_penalties(hypotheses: Ints, references: Ints) -> Floats:
@@ -469,46 +441,68 @@ def told_by_order(counted: Iterator[NgramSets], n_texts: int, progress: Progress
 
 
 def cider_d_scores(
-    texts: TokenIds, example: Ints, df: DocumentFrequency | None = None, progress: Progress = False
+    texts: TokenIds,
+    example: Ints,
+    df: DocumentFrequency | None = None,
+    progress: Progress = False,
+    *,
+    all_pairs: bool = False,
 ) -> tuple[Floats, Ints]:
-    """Compute CIDEr-D of one candidate per example against each of its references, as defined in `cider_d_of_examples`.
+    """Compute CIDEr-D of pairs of a hypothesis h and a reference r (Vedantam et al., 2015, Section 5).
+
+    With h_g the tf-idf of the n-gram g in h and l_h the number of bigrams of h, sim_n = sum_g min(h_g, r_g) r_g / (|h|
+    |r|) * exp(-(l_h - l_r)^2 / (2 sigma^2)), and C = 10 mean_n sim_n.
 
     Args:
         texts: The candidate of an example, then its references, then the next example.
         example: Shape ``(n_texts,)``, ascending, index of the example of each text.
         df: Document frequencies. None to count them in the references, with one document per example.
         progress: Progress reporting.
+        all_pairs: Whether to score all ordered pairs of the texts of an example, each with itself too, and not only the
+            candidate with each of its references.
 
     Returns:
-        The scores, shape ``(n_references,)``, in [0, 10], and the index of the example of each reference, ascending,
-        shape ``(n_references,)``.
+        The scores of P pairs, by hypothesis and then by reference, shape ``(P,)``, in [0, 10], and the index of the
+        example of each pair, ascending, shape ``(P,)``.
     """
     is_candidate = first_of_run(example)
-    candidate = np.flatnonzero(is_candidate)[example]
+    is_hypothesis = is_candidate | all_pairs
+    candidate = np.flatnonzero(is_candidate)[np.cumsum(is_candidate) - 1]  # first text of the example of each text
+    chosen = np.flatnonzero(is_hypothesis)
+    sizes = np.bincount(example)[example[chosen]]
+    owners, references = ranges(candidate[chosen], sizes)
+    hypotheses = chosen[owners]
+    # The pair (h, r) is at rows[h] + r.
+    rows = np.zeros_like(example)
+    rows[chosen] = np.cumsum(sizes) - sizes - candidate[chosen]
     n_documents = max(1, int(np.count_nonzero(is_candidate))) if df is None else df.n_documents
-    similarity = np.zeros(len(example))
+    similarity = np.zeros(len(hypotheses))
     spelled: list[Ngram] = [()]
     # An n-gram that occurs once is in at most one document, unless a table of document frequencies contains it.
     counted = told_by_order(ngram_sets(texts, repeated_only=df is None), len(example), progress)
     for n, grams in enumerate(counted, 1):
         # Last axis: one entry per n-gram and text, with the texts ascending within an n-gram.
-        ours = is_candidate[grams.captions]
-        is_new = first_of_run(grams.ngrams) | first_of_run(example[grams.captions])
+        captions = grams.captions
+        is_new = first_of_run(grams.ngrams) | first_of_run(example[captions])
         if df is None:
             # The first reference of an example with the n-gram is the first text with it, or follows the
             # candidate.
+            ours = is_candidate[captions]
             is_document = ~ours & (is_new | np.roll(ours, 1))
             idf = inverse_frequencies(np.bincount(grams.ngrams[is_document], minlength=len(grams.keys)), n_documents)
         else:
             spelled = _spelled(spelled, grams.keys, texts.tokens)
             idf = df.weights(spelled)
-        r = grams.counts * idf[grams.ngrams]
-        # Weight of the same n-gram in the candidate.
-        h = (r * ours)[np.maximum.accumulate(np.arange(len(r)) * is_new)]
-        products = np.bincount(grams.captions, np.minimum(h, r) * r, len(example))
-        left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(grams.captions, grams.counts, len(example))
-        norms = np.sqrt(np.bincount(grams.captions, r**2, len(example)) + left_out * natural_log(n_documents) ** 2)
-        both = norms[candidate] * norms
-        similarity += np.divide(products, both, out=np.zeros(len(example)), where=both > 0.0)
-    scores = penalized_mean(similarity, texts.lengths[candidate], texts.lengths)
-    return scores[~is_candidate], example[~is_candidate]
+        weights = grams.counts * idf[grams.ngrams]
+        products = np.zeros(len(hypotheses))
+        for h, r in _pairs_within_runs(is_new, is_hypothesis[captions]):
+            # Add one by one in the order of the n-grams, so that sums are independent of the other examples.
+            np.add.at(products, rows[captions[h]] + captions[r], np.minimum(weights[h], weights[r]) * weights[r])
+        left_out = np.maximum(texts.lengths - (n - 1), 0) - np.bincount(captions, grams.counts, len(example))
+        norms = np.sqrt(np.bincount(captions, weights**2, len(example)) + left_out * natural_log(n_documents) ** 2)
+        both = norms[hypotheses] * norms[references]
+        similarity += np.divide(products, both, out=np.zeros(len(both)), where=both > 0.0)
+    penalties = length_penalties(texts.lengths[hypotheses], texts.lengths[references])
+    scores = SCALE * penalties * similarity / len(ORDERS)
+    wanted = all_pairs | (hypotheses != references)
+    return scores[wanted], example[hypotheses[wanted]]
