@@ -202,7 +202,7 @@ def test_the_command_tells_the_last_source_too(capsys, tmp_path):
 
 def test_several_metrics_are_asked_before_the_first_of_them_scores(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(torch_runtime, "find_spec", lambda name: None)
-    monkeypatch.setattr("vlgauge.families.base.Metric.compute", lambda *_, **__: pytest.fail("scored too early"))
+    monkeypatch.setattr("evaluate.EvaluationModule.compute", lambda *_, **__: pytest.fail("scored too early"))
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps({"predictions": "a dog", "references": ["a dog"], "images": "a.png"}) + "\n")
     assert main(["score", "cider,clip_s,pac_s", str(file), "--profile", "embedded"]) == 2
