@@ -9,13 +9,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from space import calls, card, thumbnail
+from space import calls, card, static_page, thumbnail
 
 import vlgauge
 from vlgauge.api.prefetch.assets import hub_files_of
 from vlgauge.cli import plain_warnings
 from vlgauge.core.validation import check_choice
 from vlgauge.core.writing import write
+from vlgauge.explain.examples import examples_of, explained_examples
 from vlgauge.families.base.metric import REPOSITORY
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -188,13 +189,9 @@ def requirement(name: str, ref: str, root: Path) -> str:
 
 def static_files(name: str, own: card.Card, org: str) -> dict[str, bytes]:
     """Return the page of a static Space, and its examples."""
-    # Imported here because it loads the libraries of every metric, which gradio Spaces do not need.
-    from demo.section import section_of
-    from space import static_page
-
-    section = section_of(name)
-    files = {"index.html": static_page.page(section, own.facts["title"], own.body, org).encode("utf-8")}
-    return files | {f"examples/{path}": content for path, content in static_page.example_files(section).items()}
+    metric, examples = explained_examples(name), [one for one in examples_of(name) if not one.config]
+    files = {"index.html": static_page.page(metric, examples, own, org).encode("utf-8")}
+    return files | {f"examples/{path}": file for path, file in static_page.example_files(metric, examples).items()}
 
 
 def write_folder(files: Mapping[str, bytes], out: Path) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from demo.section import Section
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
 import vlgauge
+from space.card import Card
 from vlgauge.core.results import without_nan
+from vlgauge.explain import Explanation
+from vlgauge.explain.examples import Example
 from vlgauge.explain.pages import TEMPLATES as EXPLAINED
 from vlgauge.explain.pages import fragment
 from vlgauge.explain.scale import NAMES, scale, show_among
@@ -22,26 +24,28 @@ TEMPLATES = Path(__file__).parent / "templates"
 _PLAIN = ("predictions", "references", "styles")
 
 
-def page(section: Section, title: str, body: str, org: str) -> str:
+def page(metric: Explanation, examples: Sequence[Example], card: Card, org: str) -> str:
     """Render the page."""
-    metric = section.explained
     metric.is_large = True
     show_among(metric, metric.scores)
-    examples = [(one.shows, score) for one, score in zip(section.examples, metric.scores, strict=True)]
+    scores = [(one.shows, score) for one, score in zip(examples, metric.scores, strict=True)]
     style = (EXPLAINED / "style.css").read_text("utf-8")
     found = fragment(
         "index",
         folder=TEMPLATES,
-        section=section,
-        title=title,
+        metric=metric,
+        examples=examples,
+        title=card.facts["title"],
+        asks=card.facts["short_description"],
+        is_toy=metric.is_toy or any(one.toy for one in examples),
         names=NAMES,
         digits=min(metric.digits, 2),
-        scales=[scale(metric, row, examples, row) for row in range(len(examples))],
+        scales=[scale(metric, row, scores, row) for row in range(len(scores))],
         tokens=Markup(style[: style.index("/* 2 ")]),
         style=Markup(style),
         hero=Markup((EXPLAINED / "hero.css").read_text("utf-8")),
         own=Markup((TEMPLATES / "space.css").read_text("utf-8")),
-        card=as_html(body),
+        card=as_html(card.body),
         org=org,
         version=vlgauge.__version__,
     )
@@ -70,11 +74,11 @@ def _lead_out(tokens: Sequence[Token]) -> None:
             token.attrSet("rel", "noopener")
 
 
-def example_files(section: Section) -> dict[str, bytes]:
+def example_files(metric: Explanation, examples: Sequence[Example]) -> dict[str, bytes]:
     """Return the examples as rows that can be scored again, with their scores and images."""
     lines: list[str] = []
     files: dict[str, bytes] = {}
-    for number, (one, score) in enumerate(zip(section.examples, section.explained.scores, strict=True), 1):
+    for number, (one, score) in enumerate(zip(examples, metric.scores, strict=True), 1):
         example: dict[str, Any] = {"id": one.id, "shows": one.title}
         example |= {column: one.cells[column] for column in _PLAIN if column in one.cells}
         if (seen := one.cells.get("images")) is not None:
@@ -82,7 +86,7 @@ def example_files(section: Section) -> dict[str, bytes]:
             files |= pictures
             example["images"] = list(pictures) if isinstance(seen, list) else next(iter(pictures))
         # Round to digits that are equal on all machines.
-        example |= {"score": float(f"{score:.6g}"), "signature": section.explained.signature}
+        example |= {"score": float(f"{score:.6g}"), "signature": metric.signature}
         lines.append(json.dumps(without_nan(example), ensure_ascii=False))
     return {"examples.jsonl": "".join(f"{line}\n" for line in lines).encode("utf-8"), **files}
 
