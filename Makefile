@@ -55,7 +55,7 @@ bench: .venv/.installed-test  ## run every benchmark of scripts/bench
 
 spaces: .venv/.installed-test  ## assemble the Space of each metric and of the workbench in build/spaces
 	@for name in $$(ls metrics/*/README.md spaces/*/README.md | cut -d/ -f2); do \
-	    .venv/bin/python scripts/assemble_space.py $$name || exit 1; done
+	    .venv/bin/python spaces/builder/assemble.py $$name || exit 1; done
 
 docs: .venv/.installed-docs  ## build the site in build/site, with warnings as errors
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs build/site
@@ -66,7 +66,7 @@ release: .venv/.installed-docs  ## build and check what a release uploads; uploa
 
 clean:  ## remove caches and build products; .venv stays
 	rm -rf build dist *.egg-info .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find metrics scripts shared tests -name __pycache__ -prune -exec rm -rf {} +
+	find metrics scripts shared spaces tests -name __pycache__ -prune -exec rm -rf {} +
 
 usable := import sys, venv, ensurepip; sys.version_info < (3, 11) and sys.exit(1)
 no_python := vlgauge needs Python 3.11 or newer with its modules venv and ensurepip, and none was found \

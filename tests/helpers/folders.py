@@ -10,3 +10,4 @@ ROOT = TESTS.parent
 EXAMPLES = ROOT / "examples"
 METRICS = ROOT / "metrics"
 SCRIPTS = ROOT / "scripts"
+BUILDER = ROOT / "spaces" / "builder"

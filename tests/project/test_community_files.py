@@ -44,7 +44,7 @@ def test_the_page_names_every_secret_variable_and_environment_of_the_workflows()
 
 
 def test_the_commands_of_the_page_are_there():
-    for script in re.findall(r"python (scripts/\w+\.py)", PUBLISHING):
+    for script in re.findall(r"python ((?:scripts|spaces/builder)/\w+\.py)", PUBLISHING):
         assert (ROOT / script).is_file(), script
     targets = re.findall(r"`make ([a-z]+)", PUBLISHING)
     makefile = (ROOT / "Makefile").read_text("utf-8")

@@ -50,7 +50,7 @@ def test_every_place_is_renamed_and_can_be_named_back(copy, listed, capsys):
         ("metrics/trm/trm.py", 'evaluate.load("some-group/trm"'),
         ("metrics/trm/trm.py", "git+https://github.com/some-group/vlgauge@v"),
         ("README.md", "https://some-group.github.io/vlgauge/start.html"),
-        ("scripts/assemble_space.py", 'ORG = "some-group"'),
+        ("spaces/builder/assemble.py", 'ORG = "some-group"'),
         ("shared/vlgauge/leaderboard/exporters.py", 'ORGANIZATION = "some-group"'),
         (".github/workflows/spaces.yml", "vars.HF_ORG || 'some-group'"),
     ):

@@ -2,12 +2,10 @@
 
 import ast
 
+import assemble
 import pytest
-from script_modules import script_module
 
 from vlgauge.core.catalog import metric_names
-
-assemble = script_module("assemble_space.py")
 
 
 @pytest.mark.parametrize(("name", "words"), [*((name, [name]) for name in metric_names()), ("workbench", [])])

@@ -12,10 +12,10 @@ import urllib.request
 import warnings
 from importlib.util import module_from_spec, spec_from_file_location
 
+import assemble
 import pytest
 from folders import EXAMPLES
 from gradio_loops import close_at_once, loops_of_gradio_left_open
-from script_modules import script_module
 
 import vlgauge
 
@@ -28,7 +28,6 @@ with loops_of_gradio_left_open(), warnings.catch_warnings():
 @pytest.fixture(scope="module")
 def space(tmp_path_factory):
     """Return the folder of an assembled Space."""
-    assemble = script_module("assemble_space.py")
     folder = tmp_path_factory.mktemp("space")
     assemble.write_folder(assemble.assembled("clip_s", org="people"), folder)
     return folder

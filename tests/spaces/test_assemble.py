@@ -6,16 +6,17 @@ import json
 import re
 import shutil
 
+import assemble
 import pytest
+import static_page
 import yaml
 from axe import violations
 from browser import FAINT, NAMELESS, check_layout, opened
 from demo_page import Elements
-from folders import ROOT, SCRIPTS
+from folders import BUILDER, ROOT
 from metric_checks import EXTRAS
 from packaging.requirements import Requirement
 from PIL import Image
-from script_modules import script_module
 
 import vlgauge
 from vlgauge.api.prefetch.assets import HubFiles, hub_files_of
@@ -24,7 +25,6 @@ from vlgauge.explain.examples import ROLES
 from vlgauge.families.base.metric import REPOSITORY
 from vlgauge.inputs.media.tables import read_rows
 
-assemble = script_module("assemble_space.py")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 # The others require models, and several minutes.
 CHEAP = ("rovist_nr", "trm", "clip_s")
@@ -35,12 +35,12 @@ KINDS = {
 
 DIGESTS = """
 import hashlib, runpy
-sys.path.insert(0, {scripts!r})
-import assemble_space
+sys.path.insert(0, {builder!r})
+import assemble
 for name in {probes!r}:
-    for path, content in assemble_space.assembled(name).items():
+    for path, content in assemble.assembled(name).items():
         print(name, path, hashlib.sha256(content).hexdigest())
-assert assemble_space.main(["rovist_nr", "--kind", "static", "--out", "a room/für rovist"]) == 0
+assert assemble.main(["rovist_nr", "--kind", "static", "--out", "a room/für rovist"]) == 0
 """
 
 
@@ -317,9 +317,7 @@ def test_a_toy_is_named_beside_its_numbers(static):
 
 
 def test_markup_in_a_card_is_shown_and_not_obeyed():
-    from space.static_page import as_html
-
-    found = as_html(
+    found = static_page.as_html(
         '<script>alert(1)</script> [x](javascript:alert(1)) <img src="http://x/y.png">\n\n| a |\n|---|\n| b |\n'
     )
     assert "<script" not in found
@@ -383,7 +381,7 @@ def test_the_page_fits_wide_and_narrow(static, chromium, tmp_path):
 def test_another_process_makes_the_same_bytes(spaces, static, run_python, tmp_path):
     # One without models, one with the most models, one with two configurations, and one without a metric.
     probes = ("rovist_nr", "groovist", "onlystyle", "workbench")
-    printed = run_python(DIGESTS.format(scripts=str(SCRIPTS), probes=probes), cwd=tmp_path, PYTHONHASHSEED="7")
+    printed = run_python(DIGESTS.format(builder=str(BUILDER), probes=probes), cwd=tmp_path, PYTHONHASHSEED="7")
     for name in probes:
         for path, content in spaces[name].items():
             assert f"{name} {path} {hashlib.sha256(content).hexdigest()}\n" in printed
@@ -403,7 +401,7 @@ def test_a_folder_with_other_files_stays_as_it_is(tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("years of work")
     assert assemble.main(["rovist_nr", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("assemble_space: error: `--out` must be a new folder, or one with a Space")
+    assert told.startswith("assemble: error: `--out` must be a new folder, or one with a Space")
     assert "got thesis.tex" in told
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     assert assemble.main(["rovist_nr", "--out", str(tmp_path / "thesis.tex")]) == 2

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -16,8 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from assemble_space import ROOT, WORKBENCH, add_options, assembled, checked_org, checked_ref, metrics_of, space_names
-from check_release import version_faults
+from assemble import ROOT, WORKBENCH, add_options, assembled, checked_org, checked_ref, metrics_of, space_names
 
 import vlgauge
 from vlgauge.checkpoints.hub import hub_requests
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = []
     for name in names:
         try:
-            with plain_warnings("push_space"):
+            with plain_warnings("push"):
                 files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
             print("\n".join(shown(f"{options.org}/{name}", options.kind, options.ref, files)), flush=True)
             if options.push:
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _told(error, 1, f" {name}:")
             failed.append(name)
     if failed:
-        sys.stderr.write(f"push_space: {len(failed)} of {len(names)} failed: {', '.join(failed)}\n")
+        sys.stderr.write(f"push: {len(failed)} of {len(names)} failed: {', '.join(failed)}\n")
     return 1 if failed else 0
 
 
@@ -100,7 +100,7 @@ def check_checkout(ref: str, root: Path) -> None:
         wrong.append(f"the work tree must be clean, got {len(changed.splitlines())} changed files")
     if ref.startswith("v") and ref != f"v{version}":
         wrong.append(f"`--ref` must be v{version} or a commit, as vlgauge is {version}, got {ref}")
-    wrong += version_faults(root)
+    wrong += runpy.run_path(str(ROOT / "scripts" / "check_release.py"))["version_faults"](root)
     if wrong:
         raise ValueError("; ".join(wrong))
     _check_remote(ref, root)
@@ -225,7 +225,7 @@ def send(repository: str, kind: str, files: Mapping[str, bytes], *, create_pr: b
 def _told(error: Exception, status: int, where: str = "") -> int:
     """Print an error as one line on standard error, and return `status`."""
     text = str(error) if not isinstance(error, NetworkError) else f"the Hub: {error}"
-    sys.stderr.write(f"push_space: error:{where} {' '.join(text.split())}\n")
+    sys.stderr.write(f"push: error:{where} {' '.join(text.split())}\n")
     return status
 
 

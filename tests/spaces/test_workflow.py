@@ -5,11 +5,9 @@ import os
 import shlex
 import subprocess
 
+import push
 import yaml
 from folders import ROOT
-from script_modules import script_module
-
-push = script_module("push_space.py")
 
 
 def test_a_tag_sends_every_space_by_the_script(monkeypatch):

@@ -7,9 +7,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import calls
+import card
+import static_page
+import thumbnail
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from space import calls, card, static_page, thumbnail
 
 import vlgauge
 from vlgauge.api.prefetch.assets import hub_files_of
@@ -19,7 +22,7 @@ from vlgauge.core.writing import write
 from vlgauge.explain.examples import examples_of, explained_examples
 from vlgauge.families.base.metric import REPOSITORY
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WORKBENCH = "workbench"
 KINDS = ("gradio", "static")
 ORG = "vlgauge"
@@ -51,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where it goes (default: build/spaces/NAME)")
     options = parser.parse_args(arguments)
     try:
-        with plain_warnings("assemble_space"):
+        with plain_warnings("assemble"):
             files = assembled(options.name, kind=options.kind, ref=options.ref, org=options.org)
         out = options.out or ROOT / "build" / "spaces" / options.name
         write_folder(files, out)
     except (ValueError, OSError, ImportError) as error:
-        sys.stderr.write(f"assemble_space: error: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"assemble: error: {' '.join(str(error).split())}\n")
         return 2
     print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes")
     return 0

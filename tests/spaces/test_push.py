@@ -4,15 +4,14 @@ import os
 import re
 import subprocess
 
+import push
 import pytest
 from fake_uploads import Uploads
 from local_hub import be_online
-from script_modules import script_module
 
 import vlgauge
 from vlgauge.families.base.metric import REPOSITORY
 
-push = script_module("push_space.py")
 VERSION = vlgauge.__version__
 TAG = f"release-{VERSION}"
 HINT = f'from vlgauge.families import base  # From: "vlgauge[x]@git+{REPOSITORY}@v{VERSION}"\n'
@@ -78,7 +77,7 @@ def test_a_checkout_that_is_not_ready_sends_nothing(hub, monkeypatch, capsys):
 
     monkeypatch.setattr(push, "check_checkout", refuse)
     assert push.main(["rovist_nr", "--push"]) == 2
-    assert capsys.readouterr().err == "push_space: error: the work tree must be clean, got 3 changed files\n"
+    assert capsys.readouterr().err == "push: error: the work tree must be clean, got 3 changed files\n"
     assert hub.log == []
 
 
@@ -151,11 +150,11 @@ def test_all_goes_on_after_a_failure_and_lists_it(ready, small, capsys):
     ready.refused = {"bleu"}
     assert push.main(["--all", "--push"]) == 1
     told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("push_space: error: bleu: the Hub: ")
+    assert told[0].startswith("push: error: bleu: the Hub: ")
     assert "refuses access (status 403)" in told[0]
     assert told[1:] == [
-        "push_space: error: trm: `trm` must be whole, got half",
-        "push_space: 2 of 4 failed: bleu, trm",
+        "push: error: trm: `trm` must be whole, got half",
+        "push: 2 of 4 failed: bleu, trm",
     ]
     assert sorted(ready.tags) == ["vlgauge/cider", "vlgauge/workbench"]
 

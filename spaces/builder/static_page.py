@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from card import Card
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
 import vlgauge
-from space.card import Card
 from vlgauge.core.results import without_nan
 from vlgauge.explain import Explanation
 from vlgauge.explain.examples import Example

@@ -1,1 +1,0 @@
-"""Parts of a Space on the Hub."""
