@@ -2,10 +2,12 @@
 #     make test PYTEST_ARGS="-x -k signature"    some of the tests, in one process
 #     make test WORKERS=0                        all of them in one process
 #     make test PYTHON=/path/to/python3          .venv from this interpreter, if it will do
+#     make spaces KIND=static                    pages for free accounts of the Hub, without the workbench
 
 PYTHON ?=
 PYTEST_ARGS ?=
 RELEASE_ARGS ?=
+KIND ?= gradio
 # Every worker imports PyTorch anew, which a few tests are not worth; each holds about 1.5 GB. There are as many as
 # processors, or WORKERS. The tests of a file stay together, so that what they share is made once; files start in the
 # order in which they are collected, long ones first (`tests/conftest.py`).
@@ -53,9 +55,8 @@ format: .venv/.installed-test  ## mend lint and formatting, write README's table
 bench: .venv/.installed-test  ## run every benchmark of scripts/bench
 	@for script in $$(grep -l __main__ scripts/bench/*.py); do echo "$$script"; .venv/bin/python "$$script" || exit 1; done
 
-spaces: .venv/.installed-test  ## assemble the Space of each metric and of the workbench in build/spaces
-	@for name in $$(ls metrics/*/README.md spaces/*/README.md | cut -d/ -f2); do \
-	    .venv/bin/python spaces/builder/assemble.py $$name || exit 1; done
+spaces: .venv/.installed-test  ## assemble the Spaces in build/spaces; KIND=static: pages for free accounts
+	.venv/bin/python spaces/builder/assemble.py --all --kind $(KIND)
 
 docs: .venv/.installed-docs  ## build the site in build/site, with warnings as errors
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs build/site

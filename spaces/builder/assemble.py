@@ -43,30 +43,34 @@ _ORG = re.compile(r"[A-Za-z0-9]+([-_.][A-Za-z0-9]+)*")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Assemble a Space.
+    """Assemble a Space, or all of them.
 
     Returns:
         0, or 2 after an error, which is printed as one line on standard error.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", metavar="NAME", help=f"a metric, or {WORKBENCH}")
     add_options(parser)
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where it goes (default: build/spaces/NAME)")
     options = parser.parse_args(arguments)
     try:
-        with plain_warnings("assemble"):
-            files = assembled(options.name, kind=options.kind, ref=options.ref, org=options.org)
-        out = options.out or ROOT / "build" / "spaces" / options.name
-        write_folder(files, out)
+        if options.out and options.all:
+            raise ValueError("--out cannot be combined with --all")
+        for name in chosen(options.name, options.all, options.kind):
+            with plain_warnings("assemble"):
+                files = assembled(name, kind=options.kind, ref=options.ref, org=options.org)
+            out = options.out or ROOT / "build" / "spaces" / name
+            write_folder(files, out)
+            print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes", flush=True)
     except (ValueError, OSError, ImportError) as error:
         sys.stderr.write(f"assemble: error: {' '.join(str(error).split())}\n")
         return 2
-    print(f"{out}: {len(files)} files, {sum(map(len, files.values())):,} bytes")
     return 0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that determine a Space."""
+    """Add the arguments that determine the Spaces."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"a metric, or {WORKBENCH}")
+    parser.add_argument("--all", action="store_true", help="every Space; with --kind static all but the workbench")
     parser.add_argument("--kind", choices=KINDS, default="gradio", help="gradio runs the app, static shows a page")
     parser.add_argument(
         *("--ref",),
@@ -74,6 +78,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="tag or full commit of the package that it installs (default: %(default)s)",
     )
     parser.add_argument("--org", default=ORG, help="whose Spaces they are on the Hub (default: %(default)s)")
+
+
+def chosen(name: str | None, every: bool, kind: str) -> list[str]:
+    """Return the names of the selected Spaces.
+
+    Raises:
+        ValueError: If both or neither of NAME and --all is passed, or the Space does not exist.
+    """
+    if (name is None) is not every:
+        raise ValueError(f"NAME or `--all` must be given, got {'both' if every else 'neither'}")
+    if name is None:
+        return metrics_of(ROOT) if kind == "static" else space_names()
+    return [check_choice("NAME", name, space_names())]
 
 
 def space_names(root: Path = ROOT) -> list[str]:

@@ -17,14 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from assemble import ROOT, WORKBENCH, add_options, assembled, checked_org, checked_ref, metrics_of, space_names
+from assemble import ROOT, add_options, assembled, checked_org, checked_ref, chosen
 
 import vlgauge
 from vlgauge.checkpoints.hub import hub_requests
 from vlgauge.checkpoints.hub.proposals import refuse_offline
 from vlgauge.cli import plain_warnings
 from vlgauge.core.errors import NetworkError
-from vlgauge.core.validation import check_choice
 from vlgauge.families.base.metric import REPOSITORY
 
 # Exceptions of one Space, after which the others are still sent.
@@ -41,8 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, 1 if some Spaces failed, or 2 if none could be attempted.
     """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("name", metavar="NAME", nargs="?", help=f"a metric, or {WORKBENCH}")
-    parser.add_argument("--all", action="store_true", help="every Space; with --kind static all but the workbench")
     add_options(parser)
     parser.add_argument("--push", action="store_true", help="send it; else it is only shown")
     parser.add_argument("--create-pr", action="store_true", help="as a pull request, without a tag")
@@ -71,19 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if failed:
         sys.stderr.write(f"push: {len(failed)} of {len(names)} failed: {', '.join(failed)}\n")
     return 1 if failed else 0
-
-
-def chosen(name: str | None, every: bool, kind: str) -> list[str]:
-    """Return the names of the selected Spaces.
-
-    Raises:
-        ValueError: If both or neither of NAME and --all is passed, or the Space does not exist.
-    """
-    if (name is None) is not every:
-        raise ValueError(f"NAME or `--all` must be given, got {'both' if every else 'neither'}")
-    if name is None:
-        return metrics_of(ROOT) if kind == "static" else space_names()
-    return [check_choice("NAME", name, space_names())]
 
 
 # -- Checks before anything is sent -----------------------------------------------------------------------------------

@@ -397,6 +397,16 @@ def test_a_folder_is_filled_and_filled_again_by_the_other_kind(static, tmp_path,
     assert capsys.readouterr().out.startswith(f"{out}: 5 files, ")
 
 
+@pytest.mark.parametrize(("kind", "names"), [("gradio", ["cider", "trm", "workbench"]), ("static", ["cider", "trm"])])
+def test_all_spaces_are_assembled_below_build(monkeypatch, tmp_path, kind, names):
+    monkeypatch.setattr(assemble, "ROOT", tmp_path)
+    monkeypatch.setattr(assemble, "metrics_of", lambda root: ["cider", "trm"])
+    monkeypatch.setattr(assemble, "assembled", lambda name, **given: {"README.md": f"{name}: {given['kind']}".encode()})
+    assert assemble.main(["--all", "--kind", kind]) == 0
+    found = {path.parent.name: path.read_text() for path in (tmp_path / "build" / "spaces").rglob("*.*")}
+    assert found == {name: f"{name}: {kind}" for name in names}
+
+
 def test_a_folder_with_other_files_stays_as_it_is(tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("years of work")
     assert assemble.main(["rovist_nr", "--out", str(tmp_path)]) == 2
@@ -423,6 +433,8 @@ def test_a_link_in_the_folder_is_not_followed(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ([], "NAME or `--all` must be given, got neither"),
+        (["--all"], "--out cannot be combined with --all"),
         (["nonsense"], "`NAME` must be one of 'aloha', "),
         (["rovist_nr", "--ref", "main"], "commit of 40 hexadecimal digits, got 'main'; a branch moves"),
         (["rovist_nr", "--ref", "0123abc"], "got '0123abc'; a branch moves"),

@@ -45,7 +45,7 @@ def small(monkeypatch):
         return {"README.md": f"---\ntitle: {name}\nsdk: {chosen['kind']}\n---\n".encode()}
 
     monkeypatch.setattr(push, "assembled", assembled)
-    monkeypatch.setattr(push, "space_names", lambda: ["bleu", "cider", "trm", "workbench"])
+    monkeypatch.setattr("assemble.space_names", lambda: ["bleu", "cider", "trm", "workbench"])
 
 
 def commits(hub):

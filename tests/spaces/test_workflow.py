@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 
+import assemble
 import push
 import yaml
 from folders import ROOT
@@ -43,7 +44,7 @@ def test_the_spaces_are_those_of_the_checkout(tmp_path):
     subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, "GITHUB_OUTPUT": str(told)}, check=True)
     key, _, names = told.read_text().partition("=")
     assert key == "names"
-    assert json.loads(names) == push.space_names()
+    assert json.loads(names) == assemble.space_names()
 
 
 def test_a_tag_starts_one_workflow_whose_jobs_wait_for_the_tests():
