@@ -166,8 +166,11 @@ def _scoring(
 
 
 def _is_own(node: ast.Assign, name: str) -> bool:
-    """Return whether a class constant is required by the family, and is not in `OWN`."""
-    return name not in OWN and isinstance(node.value, ast.Constant)
+    """Return whether a class constant is required by the family, and is not in `OWN`.
+
+    Columns other than those of the family are a constant of its package.
+    """
+    return name not in OWN and isinstance(node.value, ast.Attribute if name == "columns" else ast.Constant)
 
 
 def _of_explanation(path: Path) -> dict[str, str]:

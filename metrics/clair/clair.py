@@ -59,11 +59,14 @@ _END = (
 LONGEST = 1024  # tokens of an answer, as in the released code
 
 
-class Clair(judged.TextJudgeMetric):
+class Clair(judged.JudgeMetric):
     """Likelihood by a language model that caption and references describe the same image (Chan et al., 2023)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://aclanthology.org/2023.emnlp-main.841", "https://arxiv.org/abs/2310.12971")
+    columns = judged.TEXT_COLUMNS
+    has_reference_scores = False
+    paper_model = None
     undefined_hint = "no answer has a score from 0 to 100, or no row has references; look at `return_details=True`"
     opening = judges.PromptTemplate(
         "clair",

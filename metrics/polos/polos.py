@@ -55,11 +55,12 @@ Examples:
 VARIANTS = ("itemwise", "released")
 
 
-class Polos(clip_score.ReferencedBackboneMetric):
+class Polos(clip_score.BackboneMetric):
     """Maximum predicted rating over the references (Wada et al., 2024). See `vlgauge.models.rated.head`."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2402.18091",)
+    columns = clip_score.REFERENCED_COLUMNS
 
     def __init__(
         self,

@@ -48,11 +48,13 @@ TEMPLATES = {
 _BLANK = "{}"
 
 
-class Vqascore(judged.ImageJudgeMetric):
+class Vqascore(judged.JudgeMetric):
     """Probability of an answer to a question about an image and a caption (Lin et al., 2024)."""
 
     about = (_DESCRIPTION, _INPUTS)
     papers = ("https://arxiv.org/abs/2404.01291",)
+    columns = judged.IMAGE_COLUMNS
+    has_reference_scores = False
     opening = judges.PromptTemplate(
         "vqascore",
         "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "

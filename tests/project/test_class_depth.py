@@ -8,8 +8,8 @@ from vlgauge.core.catalog import metric_names
 
 # Metrics that still have more. Remove a name with the class that is one too many.
 MORE = {
-    *("aloha", "capture", "clair", "clip_s", "frechet_bert", "groovist", "mmd_bert", "pac_s", "polos", "rovist_vg"),
-    *("soft_spice", "trm", "vqascore"),
+    *("aloha", "capture", "clip_s", "frechet_bert", "groovist", "mmd_bert", "pac_s", "rovist_vg"),
+    *("soft_spice", "trm"),
 }
 
 

@@ -11,7 +11,7 @@ import vlgauge
 from vlgauge.core.catalog import folder_module
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import rows_of
-from vlgauge.families.judged.metric import ImageJudgeMetric
+from vlgauge.families.judged.metric import JudgeMetric
 from vlgauge.inputs.media.images import image_cell
 from vlgauge.inputs.media.pictures import WholeImage
 from vlgauge.models.judges.questions import Question
@@ -34,7 +34,7 @@ class VqaScore(torch.nn.Module):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
-        self.metric: ImageJudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
+        self.metric: JudgeMetric = vlgauge.load("vqascore", keep_in_memory=True, **settings)
         judge = self.metric.judge(own=True)
         if not isinstance(judge, LoadedJudge):
             raise UsageError(

@@ -23,6 +23,9 @@ from vlgauge.models.clip.loading import clip_tokens, clip_with_checkpoint, look_
 from vlgauge.models.clip.tokens import SPELLED, Tokens
 from vlgauge.models.clip.towers import DTYPES
 
+# Columns of metrics that also require references.
+REFERENCED_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references"))
+
 
 class BackboneMetric(Metric):
     """Base class with the settings that select a backbone and the handling of its inputs.
@@ -215,9 +218,3 @@ class BackboneMetric(Metric):
         for text, count in troubles.items():
             if count:
                 warn(f"{count} {text}")
-
-
-class ReferencedBackboneMetric(BackboneMetric):
-    """Base class of metrics that compare a caption with its image and with references, which are required."""
-
-    columns: tuple[Column, ...] = (*BackboneMetric.columns, References("references"))

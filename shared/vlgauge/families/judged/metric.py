@@ -1,4 +1,4 @@
-"""Base classes of the metrics that ask a judge model: settings, preflight and signature fields."""
+"""Base class of the metrics that ask a judge model: settings, preflight and signature fields."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ import numpy as np
 from vlgauge.checkpoints.preflight import Preflight
 from vlgauge.core.errors import UsageError
 from vlgauge.core.validation import check_choice, check_int, shown, warn
-from vlgauge.families.base.captions import CaptionMetric
 from vlgauge.families.base.columns import Column, References, Text
 from vlgauge.families.base.metric import Metric
 from vlgauge.families.base.video_columns import OneImage
@@ -18,16 +17,22 @@ from vlgauge.models.judges.loading import DTYPES, judge_of, look_for_model
 from vlgauge.models.judges.questions import Judge, PromptTemplate, Question
 from vlgauge.models.judges.sources import LLAVA, other_models
 
+# Columns of metrics without references, and of metrics that ask a language model, which does not see the image.
+IMAGE_COLUMNS: tuple[Column, ...] = (Text("predictions"), OneImage("images"))
+TEXT_COLUMNS: tuple[Column, ...] = (Text("predictions"), References("references"))
+
 
 class JudgeMetric(Metric):
     """Base class of metrics that ask a model of images and text, once per row.
+
+    The columns are captions, images and optional references. A metric with other columns overrides `columns`.
 
     Attributes:
         paper_model: Default model under the profile "paper". None for no default.
         opening: Text around the question for LLaVA and CLIP-FlanT5.
     """
 
-    columns: tuple[Column, ...] = (Text("predictions"), OneImage("images"), References("references", optional=True))
+    columns: tuple[Column, ...] = (*IMAGE_COLUMNS, References("references", optional=True))
     has_reference_scores: ClassVar[bool] = True
     unsigned: ClassVar[tuple[str, ...]] = ("device_map",)
     source_settings = ("model", "dtype", "tower", "adapter")
@@ -126,21 +131,6 @@ class JudgeMetric(Metric):
                 f"{n_untold} of {n_answers} answers are undefined: the server returned too few of their digits; make "
                 "it return the 20 most likely tokens, or pass the model itself as `model`"
             )
-
-
-class ImageJudgeMetric(JudgeMetric):
-    """Base class of metrics that ask about a caption and its image, without references."""
-
-    columns = (Text("predictions"), OneImage("images"))
-    has_reference_scores = False
-
-
-class TextJudgeMetric(JudgeMetric, CaptionMetric):
-    """Base class of metrics that ask a language model about a caption and its references, without the image."""
-
-    columns = CaptionMetric.columns
-    has_reference_scores = False
-    paper_model: ClassVar[str | None] = None
 
 
 def pictures_of(images: Sequence[Sequence[Mapping[str, Any]]]) -> list[WholeImage]:
