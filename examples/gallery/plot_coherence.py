@@ -1,9 +1,10 @@
 """
-Sentences out of order
-======================
+Coherence of shuffled stories
+=============================
 
-Drawn stories as told, and with more and more of their sentences swapped. ``rovist_c`` (toy model of drawn stories)
-reads the order; ``rovist_nr`` does not.
+Synthetic stories in their original order, and after more and more swaps of neighboring sentences. ``rovist_c`` depends
+on the order of the sentences, ``rovist_nr`` does not. The model of ``rovist_c`` is a demo model trained on synthetic
+stories.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ stories = [story.sentences for story in scenes.stories(30, seed=5, split="test")
 
 
 def swapped(sentences, times, rng):
-    """The story with neighbours exchanged so many times."""
+    """Swap random pairs of neighboring sentences."""
     order = list(sentences)
     for k in rng.integers(len(order) - 1, size=times).tolist():
         order[k], order[k + 1] = order[k + 1], order[k]
@@ -25,10 +26,10 @@ def swapped(sentences, times, rng):
 
 times = [0, 1, 2, 4, 8]
 rng = np.random.default_rng(0)
-told = {n: [swapped(story, n, rng) for story in stories] for n in times}
+shuffled = {n: [swapped(story, n, rng) for story in stories] for n in times}
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-for name, label, marker in (("rovist_c", "rovist_c (toy)", "o"), ("rovist_nr", "rovist_nr", "s")):
+for name, label, marker in (("rovist_c", "rovist_c (demo model)", "o"), ("rovist_nr", "rovist_nr", "s")):
     metric = vlgauge.load(name, progress=False, profile="embedded")
-    axes.plot(times, [metric.compute(predictions=told[n])[name] for n in times], marker=marker, label=label)
-axes.set(xlabel="exchanges of neighbouring sentences", ylabel="mean score (higher is better)", ylim=(0, 1.05))
+    axes.plot(times, [metric.compute(predictions=shuffled[n])[name] for n in times], marker=marker, label=label)
+axes.set(xlabel="swaps of neighboring sentences", ylabel="mean score (higher is better)", ylim=(0, 1.05))
 axes.legend()

@@ -2,8 +2,8 @@
 Which of three systems is better?
 =================================
 
-Three made-up captioners on ten scenes, which each draws five captions of: paired differences with bootstrap intervals,
-tests with Holm's correction, the table of a paper, and the rows in which the systems part.
+Three artificial captioners on ten scenes, with five captions per scene. ``vlgauge.compare`` computes paired differences
+with bootstrap intervals, tests with Holm's correction, a table for a paper, and the rows with the largest differences.
 """
 
 import vlgauge
@@ -13,13 +13,14 @@ found = vlgauge.compare(files, "trm,rovist_nr")
 found
 
 # %%
-# Right of 0 the first of two systems is better; a filled mark is told apart by the corrected test.
+# To the right of 0, the first of the two systems is better. A filled mark is a pair that the corrected test
+# distinguishes.
 found.plot()
 
 # %%
-# The table of a paper says in its caption what bold and daggers mean, and has the signatures for the appendix.
+# The table for a paper: its caption explains bold values and daggers, and the signatures are for the appendix.
 print(found.to_latex(caption="Captioners on ten scenes.", label="tab:captioners"))
 
 # %%
-# Where do they part?
+# The rows with the largest differences:
 found.rows_that_differ(2, metric="trm")[["first", "second", "id", "difference"]]

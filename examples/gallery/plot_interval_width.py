@@ -2,8 +2,8 @@
 How many rows are enough?
 =========================
 
-The bootstrap interval of a mean, over the number of drawn stories that were scored: four times the rows halve it. What
-it cannot do is tell whether the rows are the right ones.
+The bootstrap interval of a mean for an increasing number of synthetic stories. With four times as many stories, the
+interval is half as wide. The interval does not show whether the stories represent the ones that you care about.
 """
 
 import matplotlib.pyplot as plt

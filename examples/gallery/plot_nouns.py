@@ -1,9 +1,10 @@
 """
-A sum grows with its terms
-==========================
+Sum or mean over the nouns of a story
+=====================================
 
-``rovist_vg`` joins the likeness of all nouns (its default, the paper's Eq. 2), so that a story of more nouns scores
-higher by itself; ``aggregate="mean"`` does not. Drawn stories of the first k sentences (toy CLIP and heads).
+``rovist_vg`` adds up the similarities of all nouns by default (Eq. 2 of the paper), so a story with more nouns scores
+higher. ``aggregate="mean"`` does not have this effect. The plot shows the mean scores of the first k sentences of
+synthetic stories. CLIP and the heads are demo models.
 """
 
 import matplotlib.pyplot as plt
@@ -25,5 +26,5 @@ for aggregate, marker in (("log_sum_exp", "o"), ("mean", "s")):
         for k in range(1, 6)
     ]
     axes.plot(range(1, 6), [mean / means[0] for mean in means], marker=marker, label=aggregate)
-axes.set(xlabel="sentences of the story", ylabel="rovist_vg, one sentence = 1 (toy)", xticks=range(1, 6))
+axes.set(xlabel="sentences of the story", ylabel="rovist_vg, relative to one sentence (demo model)", xticks=range(1, 6))
 axes.legend(title="aggregate")

@@ -1,9 +1,10 @@
 """
-What repetition costs a story
-=============================
+Effect of repetition on a story
+===============================
 
-A story of five sentences, of which more and more are the first one again. ``rovist_nr`` counts every pair of equal
-words and can fall below 0; the paper's own similarity (``variant="paper"``) stays within [0, 1].
+A story of five sentences in which more and more sentences repeat the first one. ``rovist_nr`` counts each pair of equal
+words, so its score can be negative. With the similarity of the paper (``variant="paper"``), the score is between 0 and
+1.
 """
 
 import matplotlib.pyplot as plt
@@ -23,11 +24,11 @@ figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for variant, marker in (("released", "o"), ("paper", "s")):
     metric = vlgauge.load("rovist_nr", variant=variant, progress=False)
     axes.plot(range(1, 6), metric.compute(predictions=stories)["rovist_nr_scores"], marker=marker, label=variant)
-axes.set(xlabel="times the first sentence is said", ylabel="rovist_nr (higher is better)", xticks=range(1, 6))
+axes.set(xlabel="occurrences of the first sentence", ylabel="rovist_nr (higher is better)", xticks=range(1, 6))
 axes.legend(title="variant")
 
 # %%
-# Which words take it: the story with the first sentence three times.
+# The words that lower the score of the story with three occurrences of the first sentence:
 
 from vlgauge.explain import explain
 

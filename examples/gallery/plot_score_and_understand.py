@@ -1,9 +1,9 @@
 """
-Score a table and understand it
-===============================
+Score a table and explain the scores
+====================================
 
-One call from a frame to numbers, reasons and pictures. The frame has 68 captions of drawn scenes, which tell right and
-wrong things; CLIP-S is that of the **toy** CLIP of the embedded profile.
+One call computes scores, intervals, explanations and plots for a data frame. The frame contains 68 captions of
+synthetic scenes, some correct and some with errors. CLIP is the demo model of the embedded profile.
 """
 
 import pandas as pd
@@ -16,18 +16,18 @@ scores = vlgauge.score(frame, "clip_s,rouge_l,chrf", profile="embedded")
 scores
 
 # %%
-# The rows have their scores beside what they had. Where two things have swapped their places, the model that looks at
-# the picture gives far less than for right captions; ROUGE-L, which looks for shared words, hardly minds.
+# ``scores.rows`` is the frame with one additional column per score. If the positions of two objects are swapped, CLIP-S
+# is much lower than for the right captions. ROUGE-L compares only words and hardly changes.
 scores.rows.groupby("kind")[["clip_s", "rouge_l", "chrf"]].mean().sort_values("clip_s").round(2)
 
 # %%
-# Why has a row its scores?
+# The explanation of the scores of one row:
 print(scores.explain("scene-01, other colour"))
 
 # %%
-# Where the scores lie, with the value of the whole and its interval:
+# The distribution of each score, with the corpus-level value and its interval:
 scores.plot()
 
 # %%
-# Which scores agree over the rows:
+# The correlation between the scores:
 scores.plot("correlation")

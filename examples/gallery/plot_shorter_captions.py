@@ -1,28 +1,25 @@
 """
-What a shorter caption loses
+Effect of truncated captions
 ============================
 
-The right captions of ten drawn scenes, cut after so many words. BLEU has a penalty for short texts as a whole, CIDEr-D
-one for each caption, ROUGE-L and METEOR weigh recall.
+The right captions of ten synthetic scenes, truncated to 2 to 16 words. BLEU has a brevity penalty for the whole corpus,
+CIDEr-D a length penalty for each caption, and ROUGE-L and METEOR give recall a high weight.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import vlgauge
-from vlgauge.inputs.media.tables import read_rows
 
-EXAMPLES = Path("..")
-rows = [row for row in read_rows(str(EXAMPLES / "captioned_scenes.jsonl")) if row["kind"] == "right"]
-references = [row["references"] for row in rows]
+rows = pd.read_json("../captioned_scenes.jsonl", lines=True).query("kind == 'right'")
+references = rows["references"].to_list()
 lengths = range(2, 17)
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, marker in zip(("bleu", "rouge_l", "meteor", "cider"), "osv^", strict=True):
     metric = vlgauge.load(name, progress=False)
-    cut = [[" ".join(row["predictions"].split()[:n]) for row in rows] for n in lengths]
-    values = [metric.compute(predictions=captions, references=references)[name] for captions in cut]
+    truncated = [[" ".join(caption.split()[:n]) for caption in rows["predictions"]] for n in lengths]
+    values = [metric.compute(predictions=captions, references=references)[name] for captions in truncated]
     axes.plot(lengths, [value / max(values) for value in values], marker=marker, label=name)
-axes.set(xlabel="words that are kept", ylabel="share of the highest mean")
+axes.set(xlabel="number of words", ylabel="share of the maximum score")
 axes.legend()

@@ -1,10 +1,11 @@
 """
-How hot to sample?
-==================
+Choosing a sampling temperature
+===============================
 
-A simulated sampler, a toy: it draws one of 20 wordings of a drawn scene by softmax at a temperature, so that cold it
-repeats its favourite, and hot it says more and more often what is not there. ``trm`` is best in between, METEOR of
-single captions the colder the better. Dashed is what sets of one distribution would get.
+A simulated sampler draws captions of synthetic scenes from 30 candidates by softmax at a temperature. At a low
+temperature it repeats its most likely caption. At a high temperature it often draws a wrong caption. ``trm`` is best in
+between. METEOR of single captions is best at the lowest temperature. The dashed lines show the expected values for two
+sets from one distribution.
 """
 
 import matplotlib.pyplot as plt
@@ -22,11 +23,11 @@ for i, scene in enumerate(scenes.scenes(40, seed=0, split="test")):
     wordings = scenes.captions(scene, seed=i, n=20)
     wrong = scenes.captions(scenes.changed(scene, "colour", seed=i), seed=i, n=20)
     references.append(wordings[10:])
-    # Ten right wordings, each a little less likely than the last, and wrong ones far behind.
+    # Ten right captions, each slightly less likely than the previous one, and wrong captions that are much less likely.
     logits = np.concatenate([-0.3 * np.arange(10), np.full(20, -5.0)])
     for temperature in temperatures:
-        chances = np.exp(logits / temperature)
-        drawn = rng.choice(30, 10, p=chances / chances.sum())
+        weights = np.exp(logits / temperature)
+        drawn = rng.choice(30, 10, p=weights / weights.sum())
         predictions[temperature].append([[*wordings[:10], *wrong][k] for k in drawn])
 
 trm = vlgauge.load("trm", pvalue="auto", permutations=999, mean_aggregate=True, progress=False)
@@ -37,7 +38,7 @@ titles = {"trm": "TRM with METEOR (lower is better)", "trm:base": "METEOR (highe
 for axes, (label, title) in zip(panels, titles.items(), strict=True):
     own = [point for point in points if point.metric == label]
     axes.fill_between(temperatures, [point.low for point in own], [point.high for point in own], alpha=0.2)
-    axes.plot(temperatures, [point.score for point in own], marker="o", label="simulated sampler (toy)")
+    axes.plot(temperatures, [point.score for point in own], marker="o", label="simulated sampler")
     axes.plot(temperatures, [point.null_mean for point in own], "k--", label="equal distributions")
     axes.set(xscale="log", xlabel="temperature", title=title)
 panels[1].legend()

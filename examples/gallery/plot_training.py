@@ -1,9 +1,9 @@
 """
-Watch a training
-================
+Metrics during training
+=======================
 
-A tiny captioner of drawn scenes is trained for some epochs with ``Seq2SeqTrainer``; after each it draws captions of
-held-out pictures, which are scored. PAC-S is that of the **toy** CLIP: no published number.
+A tiny captioner of synthetic scenes is trained with ``Seq2SeqTrainer``. After each epoch it generates captions of
+held-out images, which are scored. PAC-S uses the demo CLIP of the embedded profile.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from vlgauge.api.figures import training_figure
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
-warnings.filterwarnings("ignore")  # random weights say nothing at first
+warnings.filterwarnings("ignore")  # captions of untrained weights are often undefined
 with tempfile.TemporaryDirectory() as folder:
     options = argparse.Namespace(smoke=True, epochs=6, best="pac_s", seed=0)
     trainer, _ = train_captioner.train(options, Path(folder))
@@ -28,4 +28,4 @@ with tempfile.TemporaryDirectory() as folder:
 training_figure(trainer.state.log_history, ["pac_s", "trm", "cider"])
 
 # %%
-# A training of some pictures and epochs says little. ``python examples/train_captioner.py`` is the whole one.
+# This run is shortened to a few images and epochs. ``python examples/train_captioner.py`` is the complete run.

@@ -1,10 +1,10 @@
 """
-Varied, or right?
-=================
+Diversity versus correctness
+============================
 
-Ten candidates, m of them from k wordings of a drawn scene and the others from k captions of other scenes (a toy: 20
-wordings a scene). METEOR of single captions asks only how many are right, ``trm`` also how many differ. Lighter is
-better.
+Each caption set has ten candidates: m captions of the right synthetic scene and 10 - m captions of other scenes, both
+drawn from pools of k different captions. METEOR of single captions depends on the number of correct captions, ``trm``
+also on the number of different ones. Lighter is better.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +21,10 @@ cells = unique_versus_correct(references, {"trm": trm}, uniques=uniques, correct
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 shown = {"trm": ("TRM, METEOR (lower is better)", "viridis_r"), "trm:base": ("METEOR (higher is better)", "viridis")}
-for axes, (label, (title, colours)) in zip(panels, shown.items(), strict=True):
+for axes, (label, (title, colors)) in zip(panels, shown.items(), strict=True):
     scores = np.array([cell.score for cell in cells if cell.metric == label]).reshape(len(uniques), len(corrects))
-    picture = axes.imshow(scores, origin="lower", aspect="auto", cmap=colours)
+    image = axes.imshow(scores, origin="lower", aspect="auto", cmap=colors)
     axes.set_xticks(range(len(corrects)), corrects)
     axes.set_yticks(range(len(uniques)), uniques)
     axes.set(xlabel="correct of ten candidates (m)", ylabel="different captions per pool (k)", title=title)
-    figure.colorbar(picture, ax=axes)
+    figure.colorbar(image, ax=axes)
