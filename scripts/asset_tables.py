@@ -13,7 +13,7 @@ _SECTION = re.compile(rf"^{HEADING}\n.*?(?=^#)", re.MULTILINE | re.DOTALL)
 # A new section is inserted before this heading.
 _NEXT = "### Inputs\n"
 _NOTHING = "None: the metric needs no model.\n"
-_BY_HAND = "https://vlgauge.github.io/vlgauge/howto/weights_by_hand.html"
+_BY_HAND = "https://vlgauge.github.io/vlgauge/howto/manual_downloads.html"
 
 
 def section(name: str) -> str:

@@ -59,7 +59,7 @@ def test_a_card_tells_size_and_licence_and_who_fetches():
     assert " | 605 MB | Apache-2.0 there, MIT by OpenAI | vlgauge |\n" in told
     assert " | about 605 MB | none stated, so nobody may pass it on | you |\n" in told
     assert f"({tables._BY_HAND})" in told
-    assert tables._BY_HAND.endswith("/howto/weights_by_hand.html")
+    assert tables._BY_HAND.endswith("/howto/manual_downloads.html")
 
 
 @pytest.mark.parametrize("name", metric_names())
@@ -81,7 +81,7 @@ def test_the_table_has_each_asset_once_with_its_metrics():
     assert named == {name for name in metric_names() if assets_of(name)}
 
 
-BY_HAND = (ROOT / "docs" / "howto" / "weights_by_hand.md").read_text("utf-8")
+BY_HAND = (ROOT / "docs" / "howto" / "manual_downloads.md").read_text("utf-8")
 
 
 def test_the_documentation_shows_the_table():
