@@ -11,6 +11,7 @@ from vlgauge.scenes.drawing import Drawing, background_shade, jitter_of, paint, 
 from vlgauge.scenes.wording import Claim, Mention, Statement, background_phrase, distinct_texts, noun_phrase, pick
 
 DIRECTIONS = {"right": (1, 0), "left": (-1, 0), "up": (0, -1), "down": (0, 1)}
+"""Directions of motion in videos, with their steps to the right and downwards."""
 MOTION_WORDS = {
     "right": ("to the right", "rightwards"),
     "left": ("to the left", "leftwards"),

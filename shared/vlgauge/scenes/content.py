@@ -10,12 +10,18 @@ import numpy as np
 from vlgauge.core.errors import UsageError
 
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
+"""Shapes of objects."""
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
+"""Colors of objects."""
 SIZES = ("small", "large")
+"""Sizes of objects."""
 BACKGROUNDS = ("white", "grey", "black", "beige")
+"""Colors of backgrounds."""
 OPPOSITES = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
 SPLITS = ("train", "validation", "test")
+"""Splits, which have no scene in common."""
 CHANGES = ("colour", "shape", "size", "background", "place", "object")
+"""Facts of a scene that `changed` can alter."""
 
 # Share of scenes with a single object, as long as unused ones are left.
 _SHARE_OF_SINGLES = 0.2

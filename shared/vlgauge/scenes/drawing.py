@@ -14,6 +14,7 @@ from vlgauge.core.errors import UsageError
 from vlgauge.scenes.content import Scene, SceneObject
 
 STYLES = ("flat", "outlined")
+"""Drawing styles of images."""
 Box = tuple[int, int, int, int]
 
 _SCALE = 4

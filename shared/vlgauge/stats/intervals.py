@@ -25,6 +25,7 @@ FEW = 20
 """Minimum number of units of an unmarked interval. With fewer units, coverage may be far below the level."""
 
 FEW_MARK = "\N{DAGGER}"
+"""Mark of intervals of fewer than `FEW` units."""
 FEW_NOTE = f"of fewer than {FEW} rows or groups of rows, an interval misses more often than its level says"
 """Explanation of the mark, shown below a table or figure."""
 

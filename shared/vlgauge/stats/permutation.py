@@ -26,10 +26,13 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PVALUE_MODES = ("exact", "auto", "monte_carlo")
-# Extreme values of a statistic under the null hypothesis, and the sign that makes them large.
-SIGNS = {"large": 1.0, "small": -1.0}
+"""Values of the setting `pvalue` of the metrics of caption sets."""
 
-TOLERANCE = 1e-9  # maximum gap of ties, far above the rounding error of equal values
+SIGNS = {"large": 1.0, "small": -1.0}
+"""Extreme values of a statistic under the null hypothesis, and the sign that makes them large."""
+
+TOLERANCE = 1e-9
+"""Maximum gap of ties, far above the rounding error of equal values."""
 _SMALLEST_RECIPROCAL = 1e-300  # below it 1/p may overflow
 
 

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 RESAMPLES = 1000
+"""Default number of bootstrap samples."""
 
 
 def check_resampling(level: float, resamples: int) -> None:

@@ -11,7 +11,8 @@ from vlgauge.core.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 
-LARGEST = 1e300  # maximum score, for which sums of a hundred million scores are finite
+LARGEST = 1e300
+"""Maximum score, for which sums of a hundred million scores are finite."""
 
 
 def side_by_side(lists: Sequence[Floats]) -> Floats:

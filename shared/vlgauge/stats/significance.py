@@ -8,6 +8,7 @@ from fractions import Fraction
 from vlgauge.core.errors import UsageError
 
 LEAST_SAMPLES = 10_000
+"""Minimum default number of samples of a test."""
 
 # Factor on the minimum number of samples that can give a significant p-value.
 _TIMES = 10

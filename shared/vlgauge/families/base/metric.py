@@ -460,11 +460,11 @@ class Metric(EvaluateAdapter, ABC):
             yield {name: rows[start:] for name, rows in stored.items()}
 
 
-# Hint of metrics that compare the sentences of a story.
 NEEDS_SENTENCES = (
     "a story must have at least two sentences, so give each as a list of sentences or a text of several; a list of "
     "single sentences is as many stories"
 )
+"""Hint of metrics that compare the sentences of a story, for `Metric.undefined_hint`."""
 
 
 class StoryMetric(Metric):

@@ -30,6 +30,7 @@ ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_mo
 # Adapter of EXPERT (Kim et al., 2025). Its commit is not known here.
 EXPERT = "hjkim811/EXPERT-llava-13b-lora"
 EXPERT_HINT = f'pass "{EXPERT}@COMMIT" (COMMIT by `git ls-remote https://huggingface.co/{EXPERT} HEAD`) or its folder'
+"""How to specify EXPERT, in error messages."""
 # Licenses with conditions of use, and size of the files in GB, by the beginning of the repository name.
 BINDING = {
     "llava-hf/llava-1.5-13b": ("the Llama 2 Community License", 26.7),
