@@ -1,4 +1,4 @@
-"""How the site is built: from cards, docstrings, examples, and the pages beside this file."""
+"""Configuration of the site, which is built from cards, docstrings, examples and the pages in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path[:0] = [str(HERE / "extensions"), str(ROOT / "scripts")]
 
 # Nothing is fetched while the site is built; the examples run under the embedded profile.
 os.environ.update({"HF_HUB_OFFLINE": "1", "HF_EVALUATE_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"})
-# Pages say themselves where a toy made a number.
+# The pages state which scores are from a demo model.
 TOYS = "the toy CLIP of the embedded profile", "the toy sentence-order model of the embedded profile"
 for toy in TOYS:
     warnings.filterwarnings("ignore", message=toy)
@@ -34,9 +34,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "metric_pages",
+    "metric_reference",
     "mathml",
 ]
-included = [f"metrics/{name}.md" for name in ("files", "reading", "table")]
+included = [f"metrics/{name}.md" for name in ("constants_*", "files", "reading", "settings", "table")]
 exclude_patterns = ["extensions", "_build", "gallery/*.ipynb", "**/README.md", *included]
 
 # -- pages ------------------------------------------------------------------------------------------------------------
@@ -47,7 +48,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
-# Warnings name files of the machine that builds; what they say stands in the text.
+# Warnings contain paths of the machine that builds the site. The text of the pages covers them.
 nb_output_stderr = "remove"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -76,6 +77,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "nested_sections": False,
     "capture_repr": ("_repr_html_", "__repr__"),
+    "image_scrapers": ("matplotlib", "figures.returned_figure"),
+    "ignore_repr_types": r"vlgauge\.api\.figures",  # saved as images
     "matplotlib_animations": False,
     "show_signature": False,
     "write_computation_times": False,
@@ -87,14 +90,14 @@ html_title = f"vlgauge {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"start": [], "choosing": []}  # pages without pages below them
+html_sidebars = {"start": []}  # pages without pages below them
 html_copy_source = False
 html_theme_options = {
     "github_url": "https://github.com/vlgauge/vlgauge",
     "navbar_align": "left",
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

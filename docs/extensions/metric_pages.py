@@ -1,4 +1,4 @@
-"""Pages that are made, not written: the cards of the metrics, their table, how to read them, and their deviations."""
+"""Generated pages: the cards of the metrics, their table, how to read them, and their deviations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import metric_reference
 from asset_tables import table as table_of_files
 from metric_table import table as metric_table
 
@@ -49,8 +50,8 @@ def reading() -> str:
 def deviations() -> str:
     """Return the tables of deviations of all cards in one page."""
     parts = [
-        "# Deviations from the papers\n\nCollected from the cards: where a paper is silent or its authors' code does "
-        "otherwise, what is done here.\n"
+        "# Deviations from the papers\n\nCollected from the cards: what vlgauge does if a paper leaves something open, "
+        "or if the authors' code differs from the paper.\n"
     ]
     for name in metric_names():
         found = DEVIATIONS.findall(card(name))
@@ -59,7 +60,7 @@ def deviations() -> str:
     return "\n".join(parts)
 
 
-CHECKED = {"yes": "recomputed", "with data": "a command, where the data are", "no": "not recomputed"}
+CHECKED = {"yes": "recomputed", "with data": "recomputed if you have the data", "no": "not recomputed"}
 
 
 def published() -> str:
@@ -82,20 +83,27 @@ def published() -> str:
 def index() -> str:
     """Return the list of the metrics."""
     names = "\n".join(metric_names())
-    shown = "# Metrics\n\nThe card of each metric.\n\n```{include} table.md\n```\n\n"
-    return f"{shown}```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    head = "# Metrics\n\nEach name leads to the card of the metric.\n\n```{include} table.md\n```\n\n"
+    return f"{head}```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
 def write_pages(app: Sphinx) -> None:
     """Write the pages into `metrics/`, each only if it changed, so that an unchanged page is not built again."""
     folder = Path(app.srcdir) / "metrics"
-    folder.mkdir(exist_ok=True)
     pages = {f"{name}.md": card(name) for name in metric_names()}
     pages |= {"index.md": index(), "table.md": table(), "reading.md": reading(), "deviations.md": deviations()}
     pages |= {"published.md": published(), "files.md": table_of_files()}
+    pages["settings.md"] = metric_reference.shared_settings()
+    pages |= {f"constants_{name}.md": metric_reference.constants(name) for name in metric_reference.CONSTANTS}
     # The notebook runs in the folder of the site here, not in that of the checkout.
     notebook = (ROOT / "examples" / "why.ipynb").read_text("utf-8").replace('\\"examples/', '\\"../examples/')
     pages["../why.ipynb"] = notebook
+    _update(folder, pages)
+    _update(Path(app.srcdir) / "api" / "metrics", metric_reference.pages())
+
+
+def _update(folder: Path, pages: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
     for name, text in pages.items():
         path = folder / name
         if not path.is_file() or path.read_text("utf-8") != text:
