@@ -32,13 +32,24 @@ def story_details(
                 **spots.shown(best),
             }
         )
+    regions = [
+        {
+            **spots.shown(k),
+            "score": spots.scores[k],
+            "scaled": _at(story.covered, k),
+            "penalized": _at(story.penalized_regions, k),
+        }
+        for k in range(len(spots.image))
+    ]
     return {
         "sentences": list(sentences),
+        "sentence_phrases": phrases.sentences,
         "noun_phrases": rows,
         "dropped": [{"text": text, "reason": reason} for text, reason in phrases.dropped],
         "without_rating": [text for text, rated in zip(phrases.kept, story.rated, strict=True) if not rated],
         "truncated": [text for text in phrases.kept if text in truncated],
         "images_without_regions": spots.images_without_regions,
+        "regions": regions,
         "per_image": story.per_image.tolist(),
     }
 

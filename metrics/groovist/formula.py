@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlgauge.core.results import mean_of_defined
 from vlgauge.families.grounding import Evidence
 from vlgauge.families.grounding import Spots
 from vlgauge.families.grounding import best_regions
@@ -21,7 +20,6 @@ Floats = npt.NDArray[np.float64]
 Weigh = Callable[[str], float | None]
 
 VARIANTS = ("released", "paper")
-CONFIDENT = 0.5
 SCALE = 2.5  # scale of CLIP-S, which the published thresholds use
 
 
@@ -38,7 +36,8 @@ class StoryScore:
         penalized: p of each phrase.
         best: Region of c. The first one of ties.
         per_image: s within each image, shape ``(n_phrases, n_images)``. NaN for an image without regions.
-        coverage: Score in the reverse direction. See `coverage`.
+        covered: s of each region with its best phrase. Empty without phrases.
+        penalized_regions: p of each region with its best phrase.
         spots: Positions of the regions.
     """
 
@@ -50,7 +49,8 @@ class StoryScore:
     penalized: Floats
     best: npt.NDArray[np.intp]
     per_image: Floats
-    coverage: float
+    covered: Floats
+    penalized_regions: Floats
     spots: Spots
 
 
@@ -98,15 +98,6 @@ def rescored_story(phrases: Sequence[Mapping[str, Any]], theta: float, *, weigh:
     return groovist_score(penalized, filled(weights))
 
 
-def confident_regions(regions: Sequence[int], scores: Sequence[float | None]) -> list[int]:
-    """Return the regions of an image that a story should cover.
-
-    These are the regions with a detector score above 0.5, or all regions if there are none.
-    """
-    sure = [region for region, score in zip(regions, scores, strict=True) if score is not None and score > CONFIDENT]
-    return sure or list(regions)
-
-
 def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
     """Compute s of the best region within each image.
 
@@ -123,32 +114,6 @@ def scores_within_images(cosines: Floats, spots: Spots, variant: str) -> Floats:
     if starts and len(cosines):
         best[:, [spots.image[column] for column in starts]] = np.maximum.reduceat(cosines, starts, axis=1)
     return scaled_scores(best, variant)
-
-
-def coverage(cosines: Floats, spots: Spots, theta: float, *, variant: str, penalize: bool) -> float:
-    """Compute the coverage of the images by the story: the mean penalized score of the regions with their best phrases.
-
-    This is our extension of the paper. Of each image, only regions with a detector score above 0.5 count, or all
-    regions if there are none.
-
-    Args:
-        cosines: Cosine similarities, shape ``(n_phrases, n_regions)``.
-        spots: Regions of the columns.
-        theta: Threshold on the scale of the variant.
-        variant: "released" or "paper". See `scaled_scores`.
-        penalize: Whether to subtract theta from regions below theta.
-
-    Returns:
-        Coverage. NaN without phrases or regions.
-    """
-    if not cosines.size:
-        return math.nan
-    columns: dict[int, list[int]] = {}
-    for column, image in enumerate(spots.image):
-        columns.setdefault(image, []).append(column)
-    chosen = [c for of in columns.values() for c in confident_regions(of, [spots.scores[c] for c in of])]
-    scaled = scaled_scores(cosines[:, chosen].max(axis=0), variant)
-    return float(np.mean(penalized_scores(scaled, theta, penalize=penalize)))
 
 
 def story_score(
@@ -173,6 +138,7 @@ def story_score(
     cosine = cosines[np.arange(len(best)), best]
     scaled = scaled_scores(cosine, variant)
     penalized = penalized_scores(scaled, theta, penalize=penalize)
+    covered = scaled_scores(cosines.max(axis=0), variant) if len(cosines) else np.zeros(0)
     w = filled(weights)
     return StoryScore(
         score=groovist_score(penalized, w) if cosines.size else math.nan,
@@ -183,26 +149,7 @@ def story_score(
         penalized=penalized,
         best=best,
         per_image=scores_within_images(cosines, evidence.spots, variant),
-        coverage=coverage(cosines, evidence.spots, theta, variant=variant, penalize=penalize),
+        covered=covered,
+        penalized_regions=penalized_scores(covered, theta, penalize=penalize),
         spots=evidence.spots,
     )
-
-
-def harmonic_mean(score: float, covered: float) -> float:
-    """Compute 2 g r / (g + r) with g = tanh(score) and r = tanh(covered).
-
-    Returns:
-        Value in [0, 1]. 0 unless g and r are positive, NaN if one of them is NaN.
-    """
-    if math.isnan(score) or math.isnan(covered):
-        return math.nan
-    g, r = math.tanh(score), math.tanh(covered)
-    return 2 * g * r / (g + r) if g > 0 and r > 0 else 0.0
-
-
-def reversed_scores(scored: Sequence[StoryScore]) -> dict[str, Any]:
-    """Return means and row scores of the coverage and of its harmonic mean with the score."""
-    covered = [story.coverage for story in scored]
-    f = [harmonic_mean(story.score, story.coverage) for story in scored]
-    found = {"reverse": mean_of_defined(covered), "reverse_scores": covered}
-    return found | {"f": mean_of_defined(f), "f_scores": f}

@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Callable
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from vlgauge.checkpoints import preflight  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
@@ -13,10 +12,6 @@ from vlgauge.families import base  # From: "vlgauge[groovist]@git+https://github
 from vlgauge.families import grounding  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 from vlgauge.models.detectors import GIVEN  # From: "vlgauge[groovist]@git+https://github.com/vlgauge/vlgauge@v0.1.0"
 
-from .analyses import MATCHING
-from .analyses import analysed
-from .analyses import check_sentence_image
-from .analyses import checked_analysis
 from .details import story_details
 from .encoder import ENCODER_SETTINGS
 from .encoder import NO_ENCODER
@@ -25,7 +20,6 @@ from .encoder import look_for_encoder
 from .formula import SCALE
 from .formula import VARIANTS
 from .formula import rescored_story
-from .formula import reversed_scores
 from .formula import story_score
 from .phrases import story_phrases
 from .theta import DATASETS
@@ -58,9 +52,8 @@ Args:
         crops. By default they come from the source of the setting `regions`.
     features: Features of each story to use instead of an encoder: {"text": {phrase: vector}, "images": [array of its
         regions per image]}.
-    sentence_image: Image of each sentence, one list per story, for the analysis "temporal_misalignment".
-    return_details: Whether to add weight, cosine similarity, contribution, image and region of each phrase, and the
-        dropped phrases.
+    return_details: Whether to add weight, cosine similarity, contribution, image and region of each phrase, the
+        score of each region, and the dropped phrases.
 
 Returns:
     groovist: Mean of the scores, unbounded, higher is better. In [-1, 1] with normalize="tanh".
@@ -109,9 +102,6 @@ class Groovist(grounding.GroundingMetric):
         top_k: int = 10,
         min_score: float = 0.0,
         normalize: str | None = None,
-        analysis: str | Sequence[str] | None = None,
-        matching: str = "each",
-        reverse: bool = False,
         backbone: Any = None,
         weights: str | os.PathLike[str] | None = None,
         feature_cache: str | os.PathLike[str] | None = None,
@@ -132,9 +122,6 @@ class Groovist(grounding.GroundingMetric):
         self.deduplicate = base.check_bool("deduplicate", deduplicate)
         self.drop_pronouns = base.check_bool("drop_pronouns", drop_pronouns)
         self.normalize = None if normalize is None else base.check_choice("normalize", normalize, ("tanh",))
-        self.analysis = checked_analysis(analysis)
-        self.matching = base.check_choice("matching", matching, MATCHING)
-        self.reverse = base.check_bool("reverse", reverse)
         self.backbone, self.weights, self.feature_cache, self.dtype = backbone, weights, feature_cache, dtype
         read: dict[str, Any] = {"sentences": sentences, "placeholders": placeholders, "regions": regions}
         limits: dict[str, Any] = {"top_k": top_k, "min_score": min_score, "batch_size": batch_size}
@@ -145,9 +132,7 @@ class Groovist(grounding.GroundingMetric):
         fields = super().signature_fields()
         if self.concreteness != "brysbaert":
             del fields["lemmatizer"]
-        if not self.analysis or "temporal_misalignment" not in self.analysis:
-            del fields["matching"]
-        return fields | {"analysis": "+".join(self.analysis) if self.analysis else None}
+        return fields
 
     def fit_theta(self, *, path: str | os.PathLike[str] | None = None, **data: Any) -> dict[str, Any]:
         """Fit theta to a dataset: the mean score of its phrases before penalty and weight, pooled over all stories.
@@ -196,12 +181,10 @@ class Groovist(grounding.GroundingMetric):
         noun_phrases: Sequence[Any] | None = None,
         regions: Sequence[Any] | None = None,
         features: Sequence[Any] | None = None,
-        sentence_image: Sequence[Any] | None = None,
         return_details: bool = False,
     ) -> dict[str, Any]:
-        check_sentence_image(sentence_image, self.analysis)
         self.check_sources(images, noun_phrases, regions, features).end()
-        stories, split = self.told_stories(predictions)
+        stories, _ = self.told_stories(predictions)
         groups, phrase_source = self.sentence_words(stories, noun_phrases, nouns=self.units == "nouns")
         phrases = [story_phrases(of, deduplicate=self.deduplicate, drop_pronouns=self.drop_pronouns) for of in groups]
         kept = [of.kept for of in phrases]
@@ -224,11 +207,6 @@ class Groovist(grounding.GroundingMetric):
                 advance(1)
         read.warn(kept)
         self.warn_of_images([story.spots for story in scored])
-        extra: dict[str, Any] = reversed_scores(scored) if self.reverse else {}
-        extract = partial(self.sentence_words, stories, None, nouns=False)
-        recount = extract if self.units == "nouns" and phrase_source != GIVEN else None
-        asked: dict[str, Any] = {"theta": theta.value, "matching": self.matching, "sentence_image": sentence_image}
-        extra |= analysed(self.analysis or (), stories, phrases, scored, split=split, noun_phrases=recount, **asked)
         rows = zip(scored, phrases, stories, strict=True)
         details = [story_details(*row, truncated=read.truncated) for row in rows] if return_details else None
         made_with = {**encoder.signed, "regions": region_source, "phrases": phrase_source}
@@ -236,7 +214,7 @@ class Groovist(grounding.GroundingMetric):
         if phrase_source == GIVEN:
             made_with |= {"units": None, "placeholders": None}
         scores = [self._shown(story.score) for story in scored]
-        return self.result(scores, made_with=made_with, details=details, **extra)
+        return self.result(scores, made_with=made_with, details=details)
 
     def _shown(self, score: float) -> float:
         return math.tanh(score) if self.normalize == "tanh" else score

@@ -30,14 +30,12 @@ class StoryPhrases:
     Attributes:
         kept: Scored phrases, in the order of the story.
         dropped: (phrase, reason) of the other phrases. The reason is "pronoun" or "repeated".
-        sentences: Distinct phrases of each sentence for `temporal_misalignment`, without pronouns.
-        n_extracted: Number of phrases before any was dropped.
+        sentences: Distinct phrases of each sentence, without pronouns.
     """
 
     kept: list[str] = field(default_factory=list)
     dropped: list[tuple[str, str]] = field(default_factory=list)
     sentences: list[list[str]] = field(default_factory=list)
-    n_extracted: int = 0
 
 
 def story_phrases(
@@ -54,8 +52,7 @@ def story_phrases(
         drop_pronouns: Whether to drop pronouns and similar phrases.
     """
     story = StoryPhrases(
-        sentences=[[phrase for phrase in dict.fromkeys(of) if phrase not in NEVER_SCORED] for of in sentences],
-        n_extracted=sum(map(len, sentences)),
+        sentences=[[phrase for phrase in dict.fromkeys(of) if phrase not in NEVER_SCORED] for of in sentences]
     )
     seen: set[str] = set()
     for phrase in (phrase for of in sentences for phrase in of):

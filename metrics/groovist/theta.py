@@ -34,7 +34,7 @@ DATASETS = (*PUBLISHED, SCENES)
 # Settings for fitting theta, which do not change the phrase scores before penalty and weight.
 NEUTRAL: dict[str, Any] = {
     **{"theta": 0.0, "dataset": None, "concreteness": None, "concreteness_path": None, "idf": None},
-    **{"penalize": False, "normalize": None, "analysis": None, "reverse": False},
+    **{"penalize": False, "normalize": None},
 }
 FORMAT = "groovist-theta-1"
 

@@ -32,6 +32,7 @@ def run(data, monkeypatch, tmp_path, capsys):
             "ratings": [i + 1, i],
             "rating": str(i + 1),
             "some": str(i + 1) if i else "",
+            "first": [0, 0],
             "good": True,
             "huge": [3, math.inf],
         }
@@ -103,6 +104,21 @@ def test_correlation_command(run, tmp_path):
     assert record["agreement"]["all stories"]["n"] == 4
     assert len(record["T"]) == len(record["P"]) == 4
     assert run("correlation", "--ratings", "rating", "--resamples", "0")[0] == 0
+
+
+def test_analyses_command(run, tmp_path):
+    target = tmp_path / "out.json"
+    code, out, _ = run("analyses", "--output", str(target))
+    assert code == 0
+    record = json.loads(target.read_text("utf-8"))
+    assert run("correlation", "--ratings", "rating", "--output", str(target))[0] == 0
+    correlation = json.loads(target.read_text("utf-8"))
+    assert (record["misalignment"], record["proportion"]) == (correlation["T"], correlation["P"])
+    rows = {line[0]: line[1:] for line in (re.split("  +", line) for line in out.splitlines()[2:6])}
+    assert rows["temporal misalignment T"] == [f"{sum(record['misalignment']) / 4:.4f}", "0"]
+    assert rows["coverage of the images"] == [f"{sum(record['coverage']) / 4:.4f}", "0"]
+    assert run("analyses", "--sentence-image", "first", "--matching", "best", "--output", str(target))[0] == 0
+    assert json.loads(target.read_text("utf-8"))["misalignment"] != record["misalignment"]
 
 
 def test_what_is_left_out_is_told(run):

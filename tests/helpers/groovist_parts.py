@@ -17,7 +17,6 @@ VIST = 0.6159241924121119
 
 phrases = folder_module("groovist", "phrases")
 formula = folder_module("groovist", "formula")
-analyses = folder_module("groovist", "analyses")
 
 
 @cache

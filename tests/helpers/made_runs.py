@@ -12,7 +12,7 @@ SETTINGS = {
     "trm": "distance:meteor-2007+wn3.0|ties:fractional|tie_tol:1e-12|force_zero_self:False",
     "meteor": "version:2007|tokenizer:ptb-3.4.1|variant:meteor-2007+wn3.0",
     "groovist": "enc:mine@00000000|variant:released|penalize:True|sentences:rules|deduplicate:True|drop_pronouns:True|"
-    "normalize:None|analysis:None|reverse:False|regions:given|phrases:given|concreteness:none|theta:1",
+    "normalize:None|regions:given|phrases:given|concreteness:none|theta:1",
 }
 
 

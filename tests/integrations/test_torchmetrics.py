@@ -364,10 +364,10 @@ def test_other_scores_have_directions_of_their_own():
     collection = torchmetrics.MetricCollection(metrics)
     collection.update(["a dog and a cat"], [["a dog"]])
     assert collection.compute() == {"Chair": 0.5, "ChairRecall": 1.0}
-    missing = VlgaugeMetric("groovist", profile="embedded", score="groovist_f")
-    missing.update([["A red ring.", "A star."]], [PICTURES[:2]])
+    missing = VlgaugeMetric("mmd_bert", profile="embedded", score="mmd_bert_excess")
+    missing.update([["a dog", "a cat"]], [["a dog", "a bird"]])
     with pytest.raises(
-        ValueError, match="`score` must be in the result of groovist with its settings, got 'groovist_f'"
+        ValueError, match="`score` must be in the result of mmd_bert with its settings, got 'mmd_bert_excess'"
     ):
         missing.compute()
 

@@ -13,7 +13,7 @@ from vlgauge.cli.scoring import settings_by_metric
 from vlgauge.core.catalog import metric_facts
 from vlgauge.core.errors import UsageError
 from vlgauge.core.progress import progress_bar
-from vlgauge.core.results import PValue, plain, pvalue_text, to_table
+from vlgauge.core.results import PValue, mean_of_defined, plain, pvalue_text, to_table
 from vlgauge.core.validation import PROFILES
 from vlgauge.inputs.media.tables import READERS, Rows, located, read_rows, take_column
 from vlgauge.inputs.text.story_idf import fit_idf, idf_table
@@ -27,11 +27,18 @@ from vlgauge.research.studies.groovist import (
     parts_of_data,
     random_pairs,
 )
+from vlgauge.research.studies.groovist_analyses import MATCHING, StoryAnalyses, analyze_stories
 from vlgauge.research.studies.random_pairing import noun_pairs, sentence_pairs
 from vlgauge.stats import FEW, FEW_MARK, FEW_NOTE
 from vlgauge.stats.rating_agreement import PVALUE_NOTE, Agreement, agreement
 
 NAME = "groovist"
+ANALYSES = {
+    "misalignment": "temporal misalignment T",
+    "proportion": "noun phrase proportion P",
+    "coverage": "coverage of the images",
+    "f": "harmonic mean of score and coverage",
+}
 # Metrics that score random pairs, with the function that scores them. None for the metric itself.
 PAIRED: dict[str, Callable[..., PairedScores] | None] = {
     NAME: None,
@@ -54,6 +61,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--ratings", metavar="COLUMN", required=True, help="column of the ratings")
     one.add_argument("--resamples", type=int, default=1000, metavar="N", help="samples of the interval (default: 1000)")
     one.set_defaults(run=run_correlation)
+    one = _add(experiments, "analyses", "T, P and the coverage of the images by the stories, without ratings")
+    one.add_argument(
+        "--matching",
+        choices=MATCHING,
+        default="each",
+        help="T: count each other image that matches, or the best once (default: each)",
+    )
+    one.add_argument("--sentence-image", metavar="COLUMN", help="column with the image of each sentence, for T")
+    one.set_defaults(run=run_analyses)
     one = _add(experiments, "ablations", "all variants of Tables 2 and 3 of the paper, from one comparison")
     one.add_argument("--ratings", metavar="COLUMN", help="column of the ratings, for tau-c")
     one.add_argument("--idf", metavar="FILE", help="fitted idf (default: fitted on the stories of FILE)")
@@ -142,11 +158,8 @@ def run_correlation(options: argparse.Namespace) -> int:
     """Run the second evaluation criterion of the paper, with Figure 3."""
     data, rows = _read(options)
     ratings = ratings_of(rows, options.ratings)
-    metric = loader(options)(analysis=["temporal_misalignment", "np_proportion"])
-    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
-    result = metric.compute(predictions=data.stories, **given)
-    scores = result[f"{NAME}_scores"]
-    t, p = result[f"{NAME}_temporal_misalignment"], result[f"{NAME}_np_proportion"]
+    result, analyses = _analyze(options, data)
+    scores, t, p = result[f"{NAME}_scores"], analyses.misalignment, analyses.proportion
     parts = parts_of_data(t, p, ratings)
     found = {name: _agreement(scores, ratings, options, chosen) for name, chosen in parts.items()}
     taus = {name: (one.n, one.correlations["tau_c"]) for name, one in found.items()}
@@ -161,6 +174,26 @@ def run_correlation(options: argparse.Namespace) -> int:
     print(f"\n{result[f'{NAME}_signature']}")
     _write(options, {"agreement": found, "scores": scores, "T": t, "P": p, "signature": result[f"{NAME}_signature"]})
     return 0
+
+
+def run_analyses(options: argparse.Namespace) -> int:
+    """Compute T, P and the coverage of the images, and print their means."""
+    data, rows = _read(options)
+    images = take_column(rows, options.sentence_image) if options.sentence_image else None
+    result, analyses = _analyze(options, data, matching=options.matching, sentence_image=images)
+    columns = {ANALYSES[name]: values for name, values in vars(analyses).items()}
+    cells = [[title, mean_of_defined(values), sum(map(math.isnan, values))] for title, values in columns.items()]
+    print(to_table([f"{NAME}, {len(data.stories)} stories", "mean", "undefined"], cells))
+    print(f"\n{result[f'{NAME}_signature']}")
+    _write(options, {"scores": result[f"{NAME}_scores"], **vars(analyses), "signature": result[f"{NAME}_signature"]})
+    return 0
+
+
+def _analyze(options: argparse.Namespace, data: Stories, **how: Any) -> tuple[dict[str, Any], StoryAnalyses]:
+    metric = loader(options)()
+    given = {"images": data.images, "regions": data.regions, "noun_phrases": data.noun_phrases}
+    result = metric.compute(predictions=data.stories, **given, return_details=True)
+    return result, analyze_stories(metric, result, **how)
 
 
 def run_ablations(options: argparse.Namespace) -> int:

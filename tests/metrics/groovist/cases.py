@@ -1,11 +1,8 @@
 """Cases of this metric for the tests of all metrics."""
 
-from apart_cases import drawn_stories
 from fake_clip import FakeClip
 from signature_cases import STORIES, by_line, each_of
 from tiny_clip import TINY
-
-APART = {"": ({"analysis": "np_proportion"}, drawn_stories)}
 
 
 def changes(files):
@@ -23,8 +20,7 @@ def changes(files):
         **each_of(fake, sentences=(None, by_line), placeholders=(None, "all"), deduplicate=(None, False)),
         **each_of(fake, drop_pronouns=(None, False), regions=("whole", "grid"), top_k=(None, 1), min_score=(None, 0.5)),
         **each_of({name: value for name, value in fake.items() if name != "regions"}, detector_weights=("one", "two")),
-        **each_of(fake, normalize=(None, "tanh"), analysis=(None, "np_proportion"), reverse=(None, True)),
-        **each_of(fake | {"analysis": "temporal_misalignment"}, matching=(None, "best")),
+        **each_of(fake, normalize=(None, "tanh")),
         **each_of(tiny, weights=(files.clip(0), files.clip(1))),
         **each_of(tiny | {"weights": files.clip(0)}, dtype=(None, "bfloat16")),
     }

@@ -9,6 +9,7 @@ import pytest
 from groovist_parts import ORACLES, features_of, formula, load, phrases, scored
 
 from vlgauge.families.grounding.evidence import given_evidence
+from vlgauge.research.studies.groovist_analyses import coverage, harmonic_mean
 
 
 @pytest.mark.parametrize("case", ORACLES["concreteness_standin"])
@@ -53,10 +54,11 @@ def test_authors_scores_from_given_features(case):
         theta = case["theta"] / (2.5 if name == "paper" else 1)
         result, _ = scored(case, **settings, theta=theta)
         assert result["groovist"] == pytest.approx(expected[name], abs=1e-6), name
-    result, details = scored(case, reverse=True)
+    result, details = scored(case)
     assert result["groovist"] == pytest.approx(case["groovist"], abs=1e-5)
-    assert result["groovist_reverse"] == pytest.approx(expected["reverse"], abs=1e-6)
-    assert result["groovist_f"] == pytest.approx(expected["harmonic"], abs=1e-6)
+    covered = coverage(details)
+    assert covered == pytest.approx(expected["reverse"], abs=1e-6)
+    assert harmonic_mean(result["groovist"], covered) == pytest.approx(expected["harmonic"], abs=1e-6)
     rows = details["noun_phrases"]
     assert [row["cosine"] for row in rows] == pytest.approx(expected["max_cosine"], abs=1e-6)
     assert [row["cosine"] for row in rows] == pytest.approx(case["max_alignments"], abs=1e-5)

@@ -1,4 +1,4 @@
-"""All results of groovist compared with sums term by term, on random phrases, regions, scores and settings."""
+"""Scores and analyses of groovist compared with sums term by term, on random phrases, regions, scores and settings."""
 
 import csv
 import math
@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from groovist_parts import STANDIN, load, phrases
+
+from vlgauge.research.studies.groovist_analyses import analyze_stories
 
 with open(STANDIN, encoding="utf-8-sig", newline="") as table:
     RATINGS = {row["Word"]: float(row["Conc.M"]) for row in csv.DictReader(table, delimiter=";")}
@@ -101,7 +103,6 @@ def test_every_number_of_a_call(seed):
     settings = {
         "variant": ("released", "paper")[seed % 2],
         "penalize": bool(seed // 2 % 2),
-        "matching": ("each", "best")[seed // 4 % 2],
         "deduplicate": bool(rng.integers(2)),
         "drop_pronouns": bool(rng.integers(2)),
         "theta": float(rng.uniform(-0.3, 1.5)),
@@ -109,17 +110,19 @@ def test_every_number_of_a_call(seed):
         "min_score": float(rng.uniform(0, 0.6)),
     }
     stories = [Story(rng) for _ in range(5)]
-    metric = load(**settings, analysis=("temporal_misalignment", "np_proportion"), reverse=True)
+    metric, matching = load(**settings), ("each", "best")[seed // 4 % 2]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "images without a region", UserWarning)
         result = metric.compute(
             predictions=[story.sentences for story in stories],
             noun_phrases=[story.phrases for story in stories],
             features=[story.features for story in stories],
+            return_details=True,
         )
-    names = ("_scores", "_reverse_scores", "_f_scores", "_np_proportion", "_temporal_misalignment")
-    columns = zip(*(expected(story, settings) for story in stories), strict=True)
+    found = {"score": result["groovist_scores"], **vars(analyze_stories(metric, result, matching=matching))}
+    names = ("score", "coverage", "f", "proportion", "misalignment")
+    columns = zip(*(expected(story, settings | {"matching": matching}) for story in stories), strict=True)
     for name, values in zip(names, columns, strict=True):
-        assert result[f"groovist{name}"] == pytest.approx(values, rel=1e-12, abs=1e-12, nan_ok=True), name
+        assert found[name] == pytest.approx(values, rel=1e-12, abs=1e-12, nan_ok=True), name
     defined = [score for score in result["groovist_scores"] if not math.isnan(score)]
     assert result["groovist"] == pytest.approx(sum(defined) / len(defined))

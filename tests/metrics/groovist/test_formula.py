@@ -1,4 +1,4 @@
-"""Formulas of groovist: phrases that are scored, scale, penalty, mean, coverage."""
+"""Formulas of groovist: phrases that are scored, scale, penalty, mean."""
 
 import math
 
@@ -24,8 +24,8 @@ def test_story_by_hand():
     assert story.best.tolist() == [2, 0, 0]
     assert story.per_image[:, [0, 2]] == pytest.approx(np.array([[2.0, 2.5], [2.0, 0.0], [-1.5, -2.5]]))
     assert np.isnan(story.per_image[:, 1]).all()
-    # In image 0 only the region with score 0.9 counts, in image 2 its single region.
-    assert story.coverage == pytest.approx(((0.8 * 2.5 - 2.2) + 2.5) / 2)
+    assert story.covered == pytest.approx([2.0, 2.0, 2.5])
+    assert story.penalized_regions == pytest.approx([2.0 - 2.2, 2.0 - 2.2, 2.5])
     paper = formula.story_score(compared, [2.0, 3.0, 1.0], 0.88, variant="paper")
     assert paper.scaled == pytest.approx([1.0, 0.8, 0.0])
     assert paper.score == pytest.approx((2.0 - 3 * 0.08 - 0.88) / 3)
@@ -86,13 +86,6 @@ def test_more_regions_never_lower_a_phrase_and_their_order_is_invisible():
     assert cosines([image[::-1] for image in images[::-1]]) == pytest.approx(many, rel=1e-14)
 
 
-def test_harmonic_mean():
-    g, r = math.tanh(0.4), math.tanh(1.3)
-    assert formula.harmonic_mean(0.4, 1.3) == pytest.approx(2 * g * r / (g + r))
-    assert formula.harmonic_mean(-0.1, 1.3) == formula.harmonic_mean(0.4, 0.0) == 0.0
-    assert math.isnan(formula.harmonic_mean(math.nan, 1.0))
-
-
 # -- phrases ----------------------------------------------------------------------------------------------------------
 def test_list_of_phrases_that_are_never_scored():
     assert len(phrases.NEVER_SCORED) == 122
@@ -106,7 +99,6 @@ def test_filters_are_independent():
     assert story.kept == ["the dog", "a cat"]
     assert story.dropped == [("it", "pronoun"), ("the dog", "repeated"), ("it", "pronoun")]
     assert story.sentences == [["the dog"], ["the dog", "a cat"]]
-    assert story.n_extracted == 5
     assert phrases.story_phrases(groups, deduplicate=False).kept == ["the dog", "the dog", "a cat"]
     assert phrases.story_phrases(groups, drop_pronouns=False).kept == ["the dog", "it", "a cat"]
     both = phrases.story_phrases(groups, deduplicate=False, drop_pronouns=False)
@@ -176,10 +168,3 @@ def test_scores_of_given_regions_choose_and_order_them(form):
     row = details["noun_phrases"][0]
     assert (row["image"], row["region"]) == (0, 1)
     assert row["cosine"] == pytest.approx(math.sqrt(0.5))
-
-
-def test_confident_regions():
-    assert formula.confident_regions([4, 5, 6], [0.51, None, 0.5]) == [4]
-    assert formula.confident_regions([4, 5], [0.5, 0.2]) == [4, 5]
-    spots = Spots([], [], [], [], 0)
-    assert math.isnan(formula.coverage(np.zeros((0, 3)), spots, 0.5, variant="released", penalize=True))

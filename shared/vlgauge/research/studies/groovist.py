@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from vlgauge.core.errors import UsageError
-from vlgauge.core.signatures import parse_signature
 from vlgauge.inputs.text.story_idf import IdfTable
+from vlgauge.research.studies.groovist_analyses import Details, signed_theta
 from vlgauge.stats import Interval, PairedTest, bootstrap_intervals, paired_test
 
 N_RANDOM = 5
 SEQUENCES_AT_ONCE = 16
 HIGH_T, HIGH_P, HIGH_RATING = 1.0, 0.2325, 3.0  # thresholds by which the paper splits its data
-
-Details = Mapping[str, Any]
 
 # Name in the paper, units, weights, penalty. The order follows Tables 2 and 3.
 ABLATIONS = (
@@ -153,7 +151,7 @@ def compared_pairs(
     others = random_stories(len(data.stories), n_random, seed) if n_random else [[] for _ in data.stories]
     metric = load()
     own, signature = _compared(metric, data)
-    theta = float(parse_signature(signature)[1]["theta"].partition("@")[0])
+    theta = signed_theta(signature)
     # Phrases and theta are known at this point, so they are passed instead of being extracted or looked up again.
     scorer = load(theta=theta, dataset=None)
     random: list[list[Details]] = []
