@@ -92,13 +92,13 @@ def test_hub_weights_that_cannot_be_had_name_file_and_command(online, monkeypatc
 
 
 def test_embedded_profile_fetches_nothing(online):
-    with pytest.raises(WeightsNotFoundError, match="must be a file under the embedded profile, which fetches nothing"):
+    with pytest.raises(WeightsNotFoundError, match="profile, which fetches"):
         regions.region_source(SMALL, weights=PINNED, profile="embedded")
     assert online == []
 
 
 def test_an_unpinned_id_is_no_weight_file(online):
-    with pytest.raises(WeightsNotFoundError, match=r"or one of the Hub with its commit .*, got 'me/rcnn/w.pth@main'"):
+    with pytest.raises(WeightsNotFoundError, match=r"got 'me/rcnn/w\.pth@main'"):
         find_weights(SMALL, "me/rcnn/w.pth@main")
     assert online == []
 
@@ -112,9 +112,7 @@ def test_a_file_of_that_name_comes_first(online, monkeypatch, tmp_path):
 
 def test_published_weights_are_never_fetched_by_a_metric(online, monkeypatch, tmp_path):
     monkeypatch.setattr("torch.hub.get_dir", lambda: str(tmp_path))
-    with pytest.raises(
-        WeightsNotFoundError, match=f"run on a machine with network: vlgauge prefetch detector:{SMALL}, "
-    ):
+    with pytest.raises(WeightsNotFoundError, match=rf"prefetch.*{SMALL}"):
         find_weights(SMALL, None)
     assert online == []
 

@@ -94,5 +94,5 @@ def test_only_what_rests_is_settled(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no device without an end")
 def test_what_has_no_end_has_no_digest():
-    with pytest.raises(OSError, match="must be a regular file, got a folder, a pipe or a device"):
+    with pytest.raises(OSError, match="folder, a pipe"):
         files.sha256_of(Path("/dev/zero"))

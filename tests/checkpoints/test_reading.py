@@ -55,7 +55,7 @@ def test_pickles_with_code_are_refused_and_not_executed(tmp_path, zipped):
 def test_settings_of_a_training_run_are_refused_with_a_hint(tmp_path):
     content = {"model": {"w": torch.ones(2)}, "opt": argparse.Namespace(lr=1e-4)}
     path = saved(content, tmp_path / "run.pth.tar")
-    message = r"asks for argparse.Namespace in .*run.pth.tar.*save its tensors alone, torch.save.*, and give that file"
+    message = r"argparse\.Namespace.*run\.pth\.tar.*torch\.save"
     with pytest.raises(ValueError, match=message):
         read_tensors(path)
     assert read_torch_object(path, allowed=[argparse.Namespace])["opt"].lr == 1e-4
@@ -84,7 +84,7 @@ def test_functions_are_refused_by_name(tmp_path, module, zipped):
     call = f"c{module}\n{name}\nX".encode() + (4).to_bytes(4, "little") + b"true\x85R"
     path = wrapped(b"\x80\x02}X\x01\0\0\0w" + call + b"s.", tmp_path / "x.pt", zipped)
     named = re.escape(f"{module}.{name}".removeprefix("builtins."))
-    with pytest.raises(ValueError, match=rf"got a pickle that asks for {named} in .*; nothing in it was executed"):
+    with pytest.raises(ValueError, match=f"{named}"):
         read_torch_object(path)
 
 
@@ -111,7 +111,7 @@ def test_tuples_that_repeat_within_each_other_are_refused(tmp_path, zipped):
     # The hash of such a key would take years.
     levels = b"".join(b"h" + bytes([level]) + b"\x86q" + bytes([level + 1]) for level in range(60))
     path = wrapped(b"\x80\x02}K\0q\0h\0" + levels + b"K\1s.", tmp_path / "x.pt", zipped)
-    with pytest.raises(ValueError, match="fails with: UnpicklingError: tuples that repeat within each other"):
+    with pytest.raises(ValueError, match="UnpicklingError"):
         read_torch_object(path)
 
 
@@ -127,15 +127,15 @@ def test_pickles_are_found_by_any_case_of_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"<!DOCTYPE html><html><head><title>Google Drive", "got a web page in .*, as Google Drive sends"),
-        (b"\n <HTML>", "got a web page"),
-        (b"version https://git-lfs.github.com/spec/v1\noid", "got a pointer of Git LFS .* git lfs pull"),
-        (b"", "got a file that is empty or whitespace"),
-        (b" \n" * 9, "got a file that is empty or whitespace"),
-        (b"just words", "must be safetensors or a file of torch.save"),
-        (bytes(range(256)) * 9, "must be safetensors or a file of torch.save"),
-        ((20).to_bytes(8, "little") + b'{"a": 1', "must be safetensors or a file of torch.save"),
-        (b"PK\x03\x04" + bytes(99), "must be safetensors or a file of torch.save"),
+        (b"<!DOCTYPE html><html><head><title>Google Drive", "Google Drive"),
+        (b"\n <HTML>", "web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "LFS"),
+        (b"", "empty or whitespace"),
+        (b" \n" * 9, "empty or whitespace"),
+        (b"just words", r"safetensors.*torch\.save"),
+        (bytes(range(256)) * 9, r"safetensors.*torch\.save"),
+        ((20).to_bytes(8, "little") + b'{"a": 1', r"safetensors.*torch\.save"),
+        (b"PK\x03\x04" + bytes(99), r"safetensors.*torch\.save"),
     ],
 )
 def test_files_that_are_not_weights_are_named(tmp_path, content, message):
@@ -151,21 +151,21 @@ def test_cut_files_are_refused(tmp_path, layout, share):
     path = tmp_path / "cut"
     WRITERS[layout]({"visual.proj": torch.ones(999), "text_projection": torch.ones(99)}, path)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
-    with pytest.raises(ValueError, match=r"must be safetensors or a file of torch\.save, got '.*cut', which"):
+    with pytest.raises(ValueError, match=r"torch\.save.*cut"):
         read_tensors(path)
 
 
 def test_archives_with_a_broken_table_of_contents_are_refused(tmp_path):
     path = saved({"visual.proj": torch.ones(9)}, tmp_path / "broken.pth")
     path.write_bytes(path.read_bytes().replace(b"PK\x01\x02", b"PK\x01\x09"))
-    with pytest.raises(ValueError, match=r"must be safetensors or a file of torch\.save, got .*broken.pth"):
+    with pytest.raises(ValueError, match=r"torch\.save.*broken\.pth"):
         read_tensors(path)
 
 
 def test_other_archives_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "photos.zip", "w") as opened:
         opened.writestr("a.jpg", b"x")
-    with pytest.raises(ValueError, match=r"must be safetensors or a file of torch\.save"):
+    with pytest.raises(ValueError, match=r"safetensors.*torch\.save"):
         read_tensors(tmp_path / "photos.zip")
 
 
@@ -174,13 +174,13 @@ def test_other_archives_are_refused(tmp_path):
     [
         (
             {"model": {"w": torch.ones(1)}, "epoch": 1},
-            "a state dict, bare or under 'state_dict', got the keys model, epoch",
+            r"'state_dict'.*epoch",
         ),
         ([torch.ones(1)], "got list in"),
         (torch.ones(1), "got Tensor in"),
         ({}, "got dict in"),
-        ({"visual.proj": torch.ones(1), "name": "x"}, "must contain tensors, got str under 'name'"),
-        ({"state_dict": {"w": torch.ones(1), 3: 4}}, "must contain tensors, got int under '3'"),
+        ({"visual.proj": torch.ones(1), "name": "x"}, r"got str.*'name'"),
+        ({"state_dict": {"w": torch.ones(1), 3: 4}}, r"got int.*'3'"),
     ],
 )
 def test_other_contents_are_named(tmp_path, content, message):
@@ -191,5 +191,5 @@ def test_other_contents_are_named(tmp_path, content, message):
 def test_missing_files_and_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match="No such file"):
         read_tensors(tmp_path / "none.pth")
-    with pytest.raises(ValueError, match="must be a file, got the folder or device"):
+    with pytest.raises(ValueError, match="folder or device"):
         read_tensors(tmp_path)

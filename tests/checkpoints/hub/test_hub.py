@@ -122,21 +122,21 @@ FAULTS = {
     "another commit": status(200, CONTENT, X_Repo_Commit="f" * 40),
 }
 WORDS = {
-    "silent": r"cannot be reached or cut the connection \(\w*Timeout",
-    "cut": "cannot be reached or cut the connection",
-    "cut at once": "cannot be reached or cut the connection",
-    "401": r"wants a token: run hf auth login or set HF_TOKEN, if the name is right \(status 401\)",
-    "401 gated": r"wants its terms accepted .* \(status 401\)",
-    "403": r"refuses access \(status 403\)",
-    "403 gated": r"wants its terms accepted on the page of the repository.* \(status 403\)",
-    "404": r"has nothing there \(status 404\)",
-    "404 file": r"has no such file \(status 404\)",
-    "404 revision": r"has no such revision \(status 404\)",
-    "429": r"was asked too often; try again later \(status 429\)",
-    "500": r"has a fault of its own; try again later \(status 500\)",
-    "first wrong": f"with the SHA-256 .* instead of {DIGEST[:16]}, which was not kept",
-    "no commit": f"gave the commit None instead of {COMMIT}",
-    "another commit": f"gave the commit {'f' * 40} instead of {COMMIT}",
+    "silent": r"cut the connection.*Timeout",
+    "cut": "cut the connection",
+    "cut at once": "cut the connection",
+    "401": r"HF_TOKEN.*status 401",
+    "401 gated": r"accepted.*status 401",
+    "403": r"access.*status 403",
+    "403 gated": r"accepted.*status 403",
+    "404": r"nothing.*status 404",
+    "404 file": r"file.*status 404",
+    "404 revision": r"such.*revision.*status 404",
+    "429": "status 429",
+    "500": "status 500",
+    "first wrong": rf"SHA-256.*{DIGEST[:16]}",
+    "no commit": rf"None.*{COMMIT}",
+    "another commit": rf"{'f' * 40}.*{COMMIT}",
 }
 
 
@@ -191,7 +191,7 @@ def test_a_fault_is_one_sentence_and_leaves_nothing(hub, monkeypatch, fault):
 @pytest.mark.parametrize("fault", ["cut", "403 gated", "first wrong"])
 def test_a_folder_tells_the_fault_with_what_is_wanted_and_what_to_do(hub, fault):
     hub.fault = fault
-    message = rf"^me/model \(revision {COMMIT}; .*{WORDS[fault]}.*hf download me/model --revision {COMMIT}, or give"
+    message = rf"{COMMIT}.*{WORDS[fault]}.*{COMMIT}"
     with pytest.raises(WeightsNotFoundError, match=message):
         hub_folder("me/model", COMMIT, ["weights/*"], "or give a folder", asked=True)
     assert kept(hub.cache) == []
@@ -219,7 +219,7 @@ def test_the_next_try_works(hub):
 
 
 def test_a_digest_that_is_known_counts_more_than_the_announced_one(hub):
-    with pytest.raises(NetworkError, match=f"with the SHA-256 {DIGEST[:16]} instead of {'0' * 16}, which was not kept"):
+    with pytest.raises(NetworkError, match=rf"SHA-256.*{DIGEST[:16]}.*{'0' * 16}"):
         fetch_file(sha256="0" * 64)
     assert kept(hub.cache) == []
 
@@ -242,7 +242,7 @@ def test_a_comparison_that_is_interrupted_keeps_nothing(hub, monkeypatch):
 
 def test_a_wrong_file_in_a_folder_is_removed_alone(hub):
     hub.rows.append({**hub.rows[0], "path": "weights/z.safetensors", "lfs": {**hub.rows[0]["lfs"], "oid": "0" * 64}})
-    with pytest.raises(NetworkError, match=r"gave weights/z.safetensors with the SHA-256"):
+    with pytest.raises(NetworkError, match=r"weights/z\.safetensors.*SHA-256"):
         network.hub_folder("me/model", COMMIT, ["*"], {"weights/z.safetensors": "0" * 64})
     # They have one blob, because this Hub announces one digest for both.
     assert kept(hub.cache) in ([f"models--me--model/snapshots/{COMMIT}/{NAME}"], [])
@@ -283,13 +283,13 @@ def test_a_fetch_that_nobody_asked_for_is_told_before_its_first_byte(hub, capsys
 @pytest.mark.parametrize("way", list(UNASKED))
 def test_offline_nothing_is_asked_and_the_command_is_named(hub, monkeypatch, way):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(WeightsNotFoundError, match="offline switch is set"):
+    with pytest.raises(WeightsNotFoundError, match="offline switch"):
         UNASKED[way]()
     assert hub.asked == []
     if way == "folder":
         with pytest.raises(
             WeightsNotFoundError,
-            match=f"; fetch it on a machine with network: hf download me/model --revision {COMMIT}",
+            match=rf"me/model.*--revision.*{COMMIT}",
         ):
             UNASKED[way]()
 
@@ -302,7 +302,7 @@ def test_offline_no_request_is_sent(hub, monkeypatch, tmp_path):
         lambda: network.hub_listing("me/model", COMMIT, ["*"]),
         lambda: network.hub_content("me/model", NAME, COMMIT, kind="model", most_bytes=9),
     ):
-        with pytest.raises(NetworkError, match="an offline switch is set"):
+        with pytest.raises(NetworkError, match="offline switch"):
             ask()
     assert hub.asked == []
 
@@ -365,9 +365,7 @@ def test_a_file_on_another_server_is_found_and_told_no_token(hub, monkeypatch):
 @pytest.mark.parametrize(("patterns", "known"), [(["model.*"], {}), (["*"], {"model.safetensors": "0" * 64})])
 def test_a_list_that_lacks_what_is_wanted(hub, patterns, known):
     hub.rows[0]["path"] = "other.json"
-    with pytest.raises(
-        WeightsNotFoundError, match=r"and the Hub's list of its files lacks model\.\S+; fetch it on a machine"
-    ):
+    with pytest.raises(WeightsNotFoundError, match="files lacks"):
         hub_folder("me/model", COMMIT, patterns, "or give a folder", known)
     assert kept(hub.cache) == []
 
@@ -391,7 +389,7 @@ def test_a_name_in_a_list_never_leads_out(hub, tmp_path, name):
     ids=["folder", "file", "table"],
 )
 def test_what_is_no_id_of_the_hub(hub, ask):
-    with pytest.raises(FileNotFoundError, match=r"and that is no id of the Hub \(.*'a--b/c'.*\); "):
+    with pytest.raises(FileNotFoundError, match="'a--b/c'"):
         ask()
     assert {path for _, path in hub.asked} <= {"/"}
 
@@ -414,7 +412,7 @@ def test_content_is_read_within_its_bound_and_not_kept(hub, monkeypatch):
     settings = {"kind": "dataset", "token": "hf_visitor"}
     assert network.hub_content("me/data", "a.txt", COMMIT, most_bytes=102400, **settings) == CONTENT
     assert set(hub.tokens) == {"Bearer hf_visitor"}
-    with pytest.raises(NetworkError, match=r"gave a\.txt of more than 1000 bytes"):
+    with pytest.raises(NetworkError, match=r"a\.txt.*than 1000 bytes"):
         network.hub_content("me/data", "a.txt", COMMIT, most_bytes=1000, **settings)
     assert kept(hub.cache) == []
 
@@ -430,7 +428,7 @@ def test_the_table_that_is_here_serves_while_the_hub_breaks_off(hub, fault):
 def test_a_table_that_the_hub_has_no_more_is_told(hub):
     fetched("me/data", "default.parquet", None)
     hub.fault = "404 file"
-    with pytest.raises(FileNotFoundError, match=r"has no such file \(status 404\); fetch it"):
+    with pytest.raises(FileNotFoundError, match=r"status 404.*fetch"):
         fetched("me/data", "default.parquet", None)
 
 
@@ -449,7 +447,7 @@ def test_errors_of_the_hubs_own_client_become_words(hub, fault):
 )
 def test_an_answer_of_another_shape_is_one_sentence(hub, monkeypatch, answer):
     monkeypatch.setitem(FAULTS, "none", status(200, answer))
-    with pytest.raises(NetworkError, match=r"^the Hub's answer about me/data is not what its client can read$"):
+    with pytest.raises(NetworkError, match=r"me/data.*client"):
         hub_rows.pinned("me/data")
 
 
